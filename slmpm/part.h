@@ -85,9 +85,6 @@ struct parts {
 	int (*offer)(struct endpoint *ep, void *packet, size_t length, uint32_t type, int fd);
 	/* What has come by that, but for its end, is taken now. */
 	void (*read_ahead)(struct endpoint *ep);
-	/* The descriptor of an accelerator's process, or -1; it is closed. */
-	int (*pidfd)(const struct endpoint *ep);
-	void (*close_pidfd)(struct endpoint *ep);
 	/* How the process of an accelerator has ended: into TEXT; was that normal? */
 	bool (*process_describe)(struct endpoint *ep, char *text, size_t size);
 	/* It is told that it has ended here, and why. */

@@ -108,17 +108,16 @@ int bootstrap_start(struct endpoint *ep, int fd, int pidfd)
 	return bootstrap_own_start(ep);
 }
 
-int bootstrap_start_stream(struct endpoint *ep, int fd, bool active, const struct secret *secret)
+int bootstrap_start_stream(struct endpoint *ep, int fd, int pidfd, bool active,
+			   const struct secret *secret)
 {
 	struct control *c = new_control(ep, fd);
 
-	if (!c && ep->process) {
-		parts.close_pidfd(ep); /* nobody else would */
-	}
+	if (!c && pidfd >= 0)
+		close(pidfd);
 	if (!c)
 		return -ENOMEM;
-	if (ep->process) /* of this machine, and in its place */
-		c->process.fd = parts.pidfd(ep);
+	c->process.fd = pidfd;
 	c->stream = calloc(1, sizeof(*c->stream));
 	if (!c->stream)
 		return -ENOMEM;

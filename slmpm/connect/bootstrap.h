@@ -12,8 +12,9 @@
 
 /* Starts the handshake over FD, which becomes the endpoint's. PIDFD: the peer's, or -1. */
 int bootstrap_start(struct endpoint *ep, int fd, int pidfd);
-/* The same over TCP. ACTIVE: this side connected. Exactly one side is. */
-int bootstrap_start_stream(struct endpoint *ep, int fd, bool active, const struct secret *secret);
+/* The same over TCP. PIDFD: of who stands for the peer here, or -1. ACTIVE: this side connected. Exactly one side is. */
+int bootstrap_start_stream(struct endpoint *ep, int fd, int pidfd, bool active,
+			   const struct secret *secret);
 /* To a packet socket: the other end is on this machine. The handshake begins again. */
 int bootstrap_move(struct endpoint *ep, int fd);
 /* So it has for the other side. */

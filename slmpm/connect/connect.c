@@ -46,7 +46,7 @@ int connect_pid(int fd)
 static int connect_begin(struct endpoint *ep, const struct connection *from)
 {
 	if (from->stream) {
-		int rc = bootstrap_start_stream(ep, from->fd, !ep->listener, from->secret);
+		int rc = bootstrap_start_stream(ep, from->fd, -1, !ep->listener, from->secret);
 
 		if (rc == 0)
 			ep->control->stream->stays = from->stays;

@@ -197,8 +197,10 @@ static void let_in(struct arrive *a, struct caller *s)
 	s->watch.fd = -1;
 	shut_door(a);
 	watch_remove(ep->ctx, &a->process);
+	rc = bootstrap_start_stream(ep, fd, a->process.fd, false, &a->secret);
 	a->process.fd = -1; /* the control connection's from now on */
-	rc = bootstrap_start_stream(ep, fd, false, &a->secret);
+	if (!ep->control)   /* and closed with that */
+		ep->process->pidfd = -1;
 	if (rc < 0)
 		endpoint_refused(ep, -error_system(rc, "handshake"), slmpm_error_detail());
 }

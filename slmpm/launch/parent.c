@@ -115,7 +115,7 @@ static int connect_parent(slmpm_ctx handle)
 						       config_get()->fabric)));
 	if (ep) {
 		ep->life->is_parent = true;
-		rc = await_handshake(ep, far ? bootstrap_start_stream(ep, fd, true, &secret) :
+		rc = await_handshake(ep, far ? bootstrap_start_stream(ep, fd, -1, true, &secret) :
 					       begin_here(ep, fd));
 		if (rc < 0)
 			endpoint_free(ep);

@@ -66,18 +66,6 @@ static bool process_inspect(struct process *p, int options)
 	return true;
 }
 
-int process_pidfd(const struct endpoint *ep)
-{
-	return ep->process->pidfd;
-}
-
-void process_close_pidfd(struct endpoint *ep)
-{
-	if (ep->process->pidfd >= 0)
-		close(ep->process->pidfd);
-	ep->process->pidfd = -1;
-}
-
 bool process_describe(struct endpoint *ep, char *text, size_t size)
 {
 	struct process *p = ep->process;

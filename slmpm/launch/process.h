@@ -21,10 +21,6 @@ struct process {
 	struct arrive *arrive; /* of one that runs elsewhere: its way back */
 };
 
-/* The descriptor of EP's process, or -1. */
-int process_pidfd(const struct endpoint *ep);
-/* Closes that. */
-void process_close_pidfd(struct endpoint *ep);
 /* How it ended, in words ("killed by signal 9"), without reaping it; true: normally, with 0. */
 bool process_describe(struct endpoint *ep, char *text, size_t size);
 /* Sends the SIGKILLs whose grace is over; when the next is due, or UINT64_MAX. */
