@@ -29,9 +29,8 @@
 #define ANSWER_MAX  1024
 
 struct start {
-	const struct place *place;
+	struct remote_request request;
 	const struct fabric *fabric;
-	const char *prog;
 	uint32_t element;
 	struct arrive *arrive;
 	struct process process;
@@ -58,8 +57,9 @@ static const char *find_runner(char path[PATH_MAX])
 	return slash && eaccess(path, X_OK) == 0 ? path : name;
 }
 
-static int remote_launch(struct start *s, const struct slmpm_spawn_options *o, int fd)
+static int remote_launch(struct start *s, int fd)
 {
+	const struct slmpm_spawn_options *o = s->request.options;
 	static char word[] = "--relay";
 	char *const argv[] = {word, NULL};
 	char path[PATH_MAX];
@@ -68,13 +68,13 @@ static int remote_launch(struct start *s, const struct slmpm_spawn_options *o, i
 		.fd = fd,
 		.dies_with_host = o && o->flags & SLMPM_SPAWN_DIE_WITH_HOST,
 		.element = s->element,
-		.host = s->place->host,
-		.name = s->prog,
+		.host = s->request.place->host,
+		.name = s->request.prog,
 	};
 	int rc = launch_run(&l, &s->process, runner, argv, NULL);
 
 	return rc < 0 ? error_set(SLMPM_ENOENT, "%s: SLMPM_RUNNER=%.80s cannot be started: %s",
-				  s->place->host, runner, strerror(-rc)) :
+				  s->request.place->host, runner, strerror(-rc)) :
 			0;
 }
 
@@ -154,9 +154,9 @@ static int converse(struct start *s, char *text, size_t length)
 	rc = rc < 0 ? rc : remote_take_answer(s, &refused);
 	if (rc == -ETIMEDOUT)
 		return error_set(SLMPM_ETIMEOUT, "%s: not started within %lld ms (SLMPM_START_MS)",
-				 s->place->host, (long long)config_get()->start_ms);
+				 s->request.place->host, (long long)config_get()->start_ms);
 	return rc < 0 ? error_set(SLMPM_ESYSTEM, "%s: the relay does not answer: %s",
-				  s->place->host, strerror(-rc)) :
+				  s->request.place->host, strerror(-rc)) :
 			refused;
 }
 
@@ -179,17 +179,18 @@ static void remote_give_up(struct start *s)
 static int choose_fabric(struct start *s)
 {
 	const char *name =
-		mode_fabric(MODE_THERE, s->place->set[PLACE_FABRIC], config_get()->fabric);
+		mode_fabric(MODE_THERE, s->request.place->set[PLACE_FABRIC], config_get()->fabric);
 
 	s->fabric = fabric_find(name);
 	return s->fabric ? 0 :
-			   error_set(SLMPM_ENOTSUP, "%s: there is no fabric \"%s\"", s->place->host,
-				     name);
+			   error_set(SLMPM_ENOTSUP, "%s: there is no fabric \"%s\"",
+				     s->request.place->host, name);
 }
 
-static int make_request(struct start *s, struct remote_request *r, char **text, size_t *length)
+static int make_request(struct start *s, char **text, size_t *length)
 {
-	const char *address = s->place->set[PLACE_LISTEN];
+	struct remote_request *r = &s->request;
+	const char *address = r->place->set[PLACE_LISTEN];
 	char secret[SECRET_TEXT], *url;
 	int rc;
 
@@ -197,7 +198,7 @@ static int make_request(struct start *s, struct remote_request *r, char **text, 
 		return error_set(SLMPM_EACCES,
 				 "%s: the way back leads over a network, where nothing protects "
 				 "what travels; SLMPM_INSECURE=y allows it (slmpm_run --insecure)",
-				 s->place->host);
+				 r->place->host);
 	rc = arrive_listen(s->arrive, address);
 	if (rc < 0)
 		return rc;
@@ -206,7 +207,7 @@ static int make_request(struct start *s, struct remote_request *r, char **text, 
 		return error_set(
 			SLMPM_EADDRESS,
 			"%s: this machine has no address to be reached at (topology: listen)",
-			s->place->host);
+			r->place->host);
 	secret_text(&s->arrive->secret, secret);
 	r->url = url;
 	r->secret = secret;
@@ -215,11 +216,11 @@ static int make_request(struct start *s, struct remote_request *r, char **text, 
 	return rc;
 }
 
-static int remote_start(struct start *s, struct remote_request *r)
+static int remote_start(struct start *s)
 {
 	char *text = NULL;
 	size_t length = 0;
-	int fds[2], rc = make_request(s, r, &text, &length);
+	int fds[2], rc = make_request(s, &text, &length);
 
 	if (rc < 0)
 		return rc;
@@ -227,7 +228,7 @@ static int remote_start(struct start *s, struct remote_request *r)
 		free(text);
 		return error_system(-errno, "a socket to the relay cannot be made");
 	}
-	rc = remote_launch(s, r->options, fds[1]);
+	rc = remote_launch(s, fds[1]);
 	close(fds[1]);
 	s->fd = fds[0];
 	rc = rc < 0 ? rc : converse(s, text, length);
@@ -254,7 +255,7 @@ static int await_it(struct start *s, struct context *ctx, slmpm_peer *peer)
 	ep->process->arrive = s->arrive;
 	ep->life->element = s->element;
 	ep->life->pid = s->process.pid;
-	snprintf(ep->life->remote, sizeof(ep->life->remote), "%s", s->place->host);
+	snprintf(ep->life->remote, sizeof(ep->life->remote), "%s", s->request.place->host);
 	endpoint_name(ep);
 	rc = arrive_begin(s->arrive, ep);
 	if (rc == 0) {
@@ -272,19 +273,11 @@ int remote_spawn(slmpm_peer *peer, struct context *ctx, const char *prog, char *
 		 const struct slmpm_spawn_options *o, uint32_t element, const struct place *place)
 {
 	struct start s = {
-		.place = place,
-		.prog = prog,
+		.request = {.place = place, .prog = prog, .argv = argv, .options = o},
 		.element = element,
 		.arrive = calloc(1, sizeof(*s.arrive)),
 		.process = {.pidfd = -1, .death_pipe = -1},
 		.deadline = clock_deadline((int)config_get()->start_ms),
-	};
-	struct remote_request r = {
-		.place = place,
-		.prog = prog,
-		.argv = argv,
-		.options = o,
-		.clean = o && o->flags & SLMPM_SPAWN_CLEAN_ENV,
 	};
 	int rc = context_forbids(ctx, "slmpm_spawn on another host");
 
@@ -293,7 +286,7 @@ int remote_spawn(slmpm_peer *peer, struct context *ctx, const char *prog, char *
 	else if (rc == 0)
 		rc = error_set(SLMPM_ENOMEM, "for a start elsewhere");
 	rc = rc < 0 ? rc : choose_fabric(&s);
-	rc = rc < 0 ? rc : remote_start(&s, &r);
+	rc = rc < 0 ? rc : remote_start(&s);
 	if (rc == 0) {
 		context_lock(ctx);
 		rc = await_it(&s, ctx, peer);

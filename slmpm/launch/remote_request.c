@@ -60,10 +60,13 @@ static bool is_exported(const char *entry)
 static void put_environment(FILE *to, const struct remote_request *r)
 {
 	char *const *given = r->options ? r->options->envp : NULL;
+	bool clean = r->options && r->options->flags & SLMPM_SPAWN_CLEAN_ENV;
 
+	if (clean)
+		remote_request_put(to, "clean", "1");
 	for (char **at = r->place->env; at && *at; at++)
 		remote_request_put(to, "env", *at);
-	for (char **at = environ; !r->clean && at && *at; at++)
+	for (char **at = environ; !clean && at && *at; at++)
 		if ((!strncmp(*at, "SLMPM_", 6) && !is_private(*at)) || is_exported(*at))
 			remote_request_put(to, "env", *at);
 	for (; given && *given; given++)
@@ -135,8 +138,6 @@ int remote_request_make(const struct remote_request *r, char **text, size_t *len
 	remote_request_put(to, "wrapper", r->options ? r->options->wrapper : NULL);
 	for (char *const *at = r->argv; at && *at; at++)
 		remote_request_put(to, "arg", *at);
-	if (r->clean)
-		remote_request_put(to, "clean", "1");
 	rc = put_program(to, r);
 	rc = rc < 0 ? rc : put_folder(to, r);
 	put_environment(to, r);

@@ -3,7 +3,6 @@
 #ifndef SLMPM_REMOTE_REQUEST_H
 #define SLMPM_REMOTE_REQUEST_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include <slmpm.h>
@@ -15,8 +14,7 @@ struct remote_request {
 	const char *prog;
 	char *const *argv;
 	const struct slmpm_spawn_options *options; /* or NULL */
-	bool clean;
-	const char *url, *secret; /* the way back */
+	const char *url, *secret;                  /* the way back */
 };
 
 /* *TEXT, to be freed, of *LENGTH bytes. Negative SLMPM_E* with the detail set. */
