@@ -134,44 +134,6 @@ static int check_loan(struct endpoint *ep, const void *buf, const char *call)
 	return 0;
 }
 
-/* What was sent before goes first: a loan in an area stands in no queue. */
-struct turn {
-	struct endpoint *ep;
-	slmpm_peer peer;
-	int timeout_ms;
-	uint64_t deadline; /* 0: nothing has been waited for yet */
-};
-
-/* However many things are waited for, one behind the other. */
-static int time_left(struct turn *t)
-{
-	if (!t->deadline)
-		t->deadline = clock_deadline(t->timeout_ms);
-	return clock_ms(clock_now(), t->deadline, -1);
-}
-
-static bool has_come(void *arg)
-{
-	const struct turn *t = arg;
-
-	return endpoint_of(t->peer) != t->ep || t->ep->state != SLMPM_PEER_UP ||
-	       (list_empty(&t->ep->link.queue) && !t->ep->link.active);
-}
-
-static int await_turn(struct turn *t)
-{
-	struct endpoint *ep = t->ep;
-
-	if (!ep->loans->area || ep->loans->begun || has_come(t))
-		return 0;
-	if (wait_until(ep->ctx, has_come, t, time_left(t)) == 0)
-		return endpoint_of(t->peer) == ep ? 0 : endpoint_bad_handle(t->peer);
-	if (context_forbids(ep->ctx, "slmpm_commit"))
-		return -SLMPM_ESTATE;
-	return late_error(ep->ctx, ep, t->timeout_ms, "what was sent before to %s has not gone",
-			  ep->life->name);
-}
-
 static int check_commit(struct endpoint *ep, const void *buf, uint64_t len,
 			const struct slmpm_how *how)
 {
@@ -245,26 +207,46 @@ static int take_how(struct slmpm_how *full, const struct slmpm_how *how)
 }
 
 struct commit {
-	struct turn turn;
+	struct endpoint *ep;
+	slmpm_peer peer;
 	void *buf;
 	uint64_t length;
 	const struct slmpm_how *how;
+	int timeout_ms;
+	uint64_t deadline; /* 0: nothing has been waited for yet */
 	int rc;
 };
+
+/* However many things are waited for, one behind the other. */
+static int time_left(struct commit *c)
+{
+	if (!c->deadline)
+		c->deadline = clock_deadline(c->timeout_ms);
+	return clock_ms(clock_now(), c->deadline, -1);
+}
+
+/* What was sent before goes first: a loan in an area stands in no queue. */
+static bool is_its_turn(const struct endpoint *ep)
+{
+	return !ep->loans->area || ep->loans->begun || ep->state != SLMPM_PEER_UP ||
+	       (list_empty(&ep->link.queue) && !ep->link.active);
+}
 
 /* Taken, or refused: by whoever else may have committed it meanwhile, too. */
 static bool is_committed(void *arg)
 {
 	struct commit *c = arg;
-	struct endpoint *ep = c->turn.ep;
+	struct endpoint *ep = c->ep;
 
 	if (c->rc != -SLMPM_EAGAIN) /* asked once more */
 		return true;
-	if (endpoint_of(c->turn.peer) != ep)
-		c->rc = endpoint_bad_handle(c->turn.peer);
+	if (endpoint_of(c->peer) != ep)
+		c->rc = endpoint_bad_handle(c->peer);
 	else
 		c->rc = check_commit(ep, c->buf, c->length, c->how);
-	if (c->rc == 0)
+	if (c->rc == 0 && !is_its_turn(ep))
+		c->rc = -SLMPM_EAGAIN;
+	else if (c->rc == 0)
 		c->rc = completion_wanted(c->how) ? commit_notified(ep, c->length, c->how) :
 						    commit(ep, c->length, c->how);
 	return c->rc != -SLMPM_EAGAIN;
@@ -272,14 +254,18 @@ static bool is_committed(void *arg)
 
 static int await_commit(struct commit *c)
 {
-	struct context *ctx = c->turn.ep->ctx;
+	struct endpoint *ep = c->ep;
+	struct context *ctx = ep->ctx;
 
-	if (LIKELY(is_committed(c)) || wait_until(ctx, is_committed, c, time_left(&c->turn)) == 0)
+	if (LIKELY(is_committed(c)) || wait_until(ctx, is_committed, c, time_left(c)) == 0)
 		return c->rc;
 	if (context_forbids(ctx, "slmpm_commit"))
 		return -SLMPM_ESTATE;
-	return late_error(ctx, c->turn.ep, c->turn.timeout_ms, "no room for a loan to %s any more",
-			  c->turn.ep->life->name);
+	return is_its_turn(ep) ?
+		       late_error(ctx, ep, c->timeout_ms, "no room for a loan to %s any more",
+				  ep->life->name) :
+		       late_error(ctx, ep, c->timeout_ms, "what was sent before to %s has not gone",
+				  ep->life->name);
 }
 
 int slmpm_commit(slmpm_peer peer, void *buf, size_t len, const struct slmpm_how *given)
@@ -288,10 +274,12 @@ int slmpm_commit(slmpm_peer peer, void *buf, size_t len, const struct slmpm_how 
 	struct slmpm_how full;
 	const struct slmpm_how *how = given ? &full : NULL;
 	struct commit c = {
-		.turn = {.ep = ep, .peer = peer, .timeout_ms = -1},
+		.ep = ep,
+		.peer = peer,
 		.buf = buf,
 		.length = len,
 		.how = how,
+		.timeout_ms = -1,
 		.rc = -SLMPM_EAGAIN,
 	};
 	struct context *ctx;
@@ -302,18 +290,14 @@ int slmpm_commit(slmpm_peer peer, void *buf, size_t len, const struct slmpm_how 
 	if (rc < 0)
 		return rc;
 	if (how)
-		c.turn.timeout_ms = how->timeout_ms;
+		c.timeout_ms = how->timeout_ms;
 	if (!endpoint_lock(ep, peer))
 		return endpoint_bad_handle(peer);
 	ctx = ep->ctx;
-	rc = check_commit(ep, buf, len, how);
-	if (rc == 0)
-		rc = await_turn(&c.turn);
-	if (rc == 0)
-		rc = await_commit(&c);
+	rc = await_commit(&c);
 	if (rc == 0 && !completion_wanted(how) && endpoint_of(peer) == ep &&
 	    UNLIKELY(ep->link.lags))
-		leaving_await(ep, time_left(&c.turn));
+		leaving_await(ep, time_left(&c));
 	monitor_pass(ctx);
 	context_unlock(ctx);
 	return rc;
