@@ -343,7 +343,8 @@ SLMPM_API int slmpm_close(slmpm_peer peer, int timeout_ms);
  * status. */
 SLMPM_API int slmpm_join(slmpm_peer peer, int *status, int timeout_ms);
 /* SIGTERM, after GRACE_MS SIGKILL (0: at once), which a call of the context sends that comes by
- * then. Does not wait for the end: slmpm_join does. SLMPM_ESTATE: not a spawned process. */
+ * then; called again, at the earlier of both. Does not wait for the end: slmpm_join does.
+ * SLMPM_ESTATE: not a spawned process. */
 SLMPM_API int slmpm_kill(slmpm_peer peer, int grace_ms);
 
 enum slmpm_peer_state {

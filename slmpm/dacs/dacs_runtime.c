@@ -123,7 +123,7 @@ static void tear_down_runtime(int timeout_ms)
 	if (dacsi.own_cwd_lock >= 0)
 		close(dacsi.own_cwd_lock);
 	dacsi.own_cwd_lock = -1;
-	dacsi.watched = 0;
+	dacsi.suspects = 0;
 	dacsi.swept = false;
 	dacsi.idle = false;
 }

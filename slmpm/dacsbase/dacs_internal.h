@@ -61,7 +61,7 @@ struct dacsi_runtime {
 	struct dacsi_settings set;
 	struct dacsi_process *children;
 	struct dacsi_process *parent;
-	uint32_t watched;  /* children that are suspicious or to be killed */
+	uint32_t suspects; /* children that are suspicious */
 	uint32_t sequence; /* of processes started */
 	uint32_t calls;    /* of the frequent kind */
 	uint32_t entered;  /* calls of all kinds */

@@ -71,10 +71,8 @@ DACS_ERR_T dacsi_process_channel(const struct dacsi_process *process)
 
 static void unwatch(struct dacsi_process *p)
 {
-	if (p->suspicious || p->kill_at)
-		dacsi.watched--;
+	dacsi.suspects -= p->suspicious;
 	p->suspicious = false;
-	p->kill_at = 0;
 }
 
 /* Without reaping: its messages can be read until dacs_de_wait or _test has reported it. */
@@ -117,8 +115,7 @@ static void suspect(struct dacsi_process *p)
 {
 	if (p->ended || p->suspicious)
 		return;
-	if (!p->kill_at)
-		dacsi.watched++;
+	dacsi.suspects++;
 	p->suspicious = true;
 }
 
@@ -142,16 +139,9 @@ bool dacsi_process_watch(bool closely)
 
 	if (closely)
 		take_events();
-	for (struct dacsi_process *p = dacsi.watched ? dacsi.children : NULL; p; p = p->next) {
+	for (struct dacsi_process *p = dacsi.suspects ? dacsi.children : NULL; p; p = p->next)
 		if (p->suspicious)
 			news |= child_ended(p);
-		if (p->kill_at && dacsi_now() >= p->kill_at) {
-			(void)slmpm_kill(p->peer, 0);
-			p->kill_at = 0;
-			if (!p->suspicious)
-				dacsi.watched--;
-		}
-	}
 	return news;
 }
 
@@ -193,7 +183,7 @@ void dacsi_process_reap(struct dacsi_process *process)
 	*link = process->next;
 	dacsi_parts.fail(process, DACS_ERR_DE_TERM);
 	unwatch(process);
-	(void)slmpm_join(process->peer, NULL, DACSI_EXIT_MS);
+	(void)slmpm_join(process->peer, NULL, dacsi.set.kill_ms + DACSI_EXIT_MS);
 	dacsi_parts.gone(process);
 	if (process->cwd)
 		dacsi_cwd_remove(process->cwd, process->cwd_lock, dacsi.set.keep_cwd);
@@ -291,24 +281,10 @@ DACS_ERR_T dacs_de_kill(de_id_t de, dacs_process_id_t pid, DACS_KILL_TYPE_T type
 	if (killed < 0)
 		return dacsi_leave(dacsi_code(killed));
 	p->killed = true;
-	if (!p->kill_at && dacsi.set.kill_ms) {
-		dacsi.watched += !p->suspicious;
-		p->kill_at = dacsi_now() + dacsi.set.kill_ms * INT64_C(1000000);
-	}
 	return dacsi_leave(DACS_SUCCESS);
 }
 
 /* ---- the end of the runtime ----------------------------------------------------------------- */
-
-/* Whether all children have ended, waited for until DEADLINE. */
-static bool all_ended(int64_t deadline)
-{
-	bool all = true;
-
-	for (struct dacsi_process *p = dacsi.children; p; p = p->next)
-		all &= ends_until(p, deadline);
-	return all;
-}
 
 void dacsi_process_exit_all(void)
 {
@@ -320,15 +296,10 @@ void dacsi_process_exit_all(void)
 		dacsi_parts.fail(p, DACS_ERR_NOT_INITIALIZED);
 		(void)slmpm_close(p->peer, left > 0 && !p->ended ? left : 0);
 	}
-	if (!all_ended(dacsi_now() + DACSI_EXIT_MS * ms)) {
-		for (struct dacsi_process *p = dacsi.children; p; p = p->next)
-			if (!p->ended)
-				(void)slmpm_kill(p->peer, dacsi.set.kill_ms);
-		(void)all_ended(dacsi_now() + dacsi.set.kill_ms * ms);
-		for (struct dacsi_process *p = dacsi.children; p; p = p->next)
-			if (!p->ended)
-				(void)slmpm_kill(p->peer, 0);
-	}
+	now = dacsi_now();
+	for (struct dacsi_process *p = dacsi.children; p; p = p->next)
+		if (!ends_until(p, now + DACSI_EXIT_MS * ms))
+			(void)slmpm_kill(p->peer, dacsi.set.kill_ms);
 	while (dacsi.children)
 		dacsi_process_reap(dacsi.children);
 }

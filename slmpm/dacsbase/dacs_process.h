@@ -21,7 +21,6 @@ struct dacsi_process {
 	bool awaited;                   /* its end has been waited for once */
 	DACS_ERR_T outcome;             /* once ended: DACS_STS_PROC_* ... */
 	int32_t code;                   /* ... and exit code or signal */
-	int64_t kill_at;                /* nanoseconds, 0 none */
 	struct dacsi_transfer *posted;  /* receives in the order posted */
 	uint32_t credits;               /* mailbox words that may be written */
 	uint32_t unreturned;            /* words read whose credit has not been returned */
@@ -40,8 +39,7 @@ struct dacsi_process {
 /* The partner of (DE, PID) for messages, or an error. */
 DACS_ERR_T dacsi_partner(de_id_t de, dacs_process_id_t pid, struct dacsi_process **process);
 struct dacsi_process *dacsi_process_on(de_id_t de);
-/* Notes the end of children that have ended, kills those whose time has come. CLOSELY: a system
- * call is worth it. True when there was something. */
+/* Notes the end of children that have ended. CLOSELY: a system call is worth it. True when there was something. */
 bool dacsi_process_watch(bool closely);
 /* A call is to report the end of a partner: which of the children it was, and how it ended, is found out first. */
 void dacsi_process_term(void);

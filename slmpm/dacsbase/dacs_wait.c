@@ -76,21 +76,13 @@ static void unlock_runtime(void)
 		pthread_mutex_unlock(&dacsi.lock);
 }
 
-/* The earliest instant at which a condition has to be checked again, or -1. */
+/* The earliest instant at which a condition has to be checked again, or -1. That a suspect has ended SLMPM's descriptor
+ * tells, but not of one that is traced, nor on a kernel without such descriptors. */
 static int64_t wake_at(const struct dacsi_pause *p)
 {
-	int64_t at = p->deadline, soon = dacsi.watched ? dacsi_now() + SUSPECT_NS : 0;
+	int64_t soon = dacsi_now() + SUSPECT_NS;
 
-	for (const struct dacsi_process *c = dacsi.watched ? dacsi.children : NULL; c;
-	     c = c->next) {
-		if (c->kill_at && !c->ended && (at < 0 || c->kill_at < at))
-			at = c->kill_at;
-		/* Its channel is down and the process is about to end, of which SLMPM's descriptor tells; but not
-		 * of one that is traced, nor on a kernel without such descriptors. */
-		if (c->suspicious && !c->ended && (at < 0 || soon < at))
-			at = soon;
-	}
-	return at;
+	return dacsi.suspects && (p->deadline < 0 || soon < p->deadline) ? soon : p->deadline;
 }
 
 static void notify_others(void)

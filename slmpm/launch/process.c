@@ -183,6 +183,7 @@ int slmpm_join(slmpm_peer peer, int *status, int timeout_ms)
 
 int slmpm_kill(slmpm_peer peer, int grace_ms)
 {
+	uint64_t until = clock_now() + (uint64_t)grace_ms * 1000000;
 	struct endpoint *ep = endpoint_of(peer);
 	int rc = 0;
 
@@ -198,8 +199,8 @@ int slmpm_kill(slmpm_peer peer, int grace_ms)
 		rc = 0;
 	else if (send_signal(ep->process, grace_ms ? SIGTERM : SIGKILL) != 0)
 		rc = error_system(-errno, ep->life->name);
-	else if (grace_ms) {
-		ep->process->kill_at = clock_now() + (uint64_t)grace_ms * 1000000;
+	else if (grace_ms && (!ep->process->kill_at || until < ep->process->kill_at)) {
+		ep->process->kill_at = until;
 		ep->ctx->kills = true;
 		context_changed(ep->ctx); /* who sleeps has a nearer end now */
 	}
