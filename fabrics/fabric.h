@@ -271,9 +271,9 @@ struct fabric_link { /* first member of the fabric's own structure */
 struct fabric_blob {
 	uint32_t length;
 	unsigned char bytes[124];
-	int fd_count;
-	int fds[2]; /* sent: stay the sender's; received: the fabric takes or leaves them, the core
-		     * closes what is not set to -1 */
+	/* -1: none. Sent: stays the sender's; received: the fabric takes it, or leaves it, and the core closes
+	 * what is not set to -1. */
+	int fd;
 	uint32_t word; /* reg of own memory: the access word of the peer's that speaks of it */
 };
 

@@ -58,7 +58,6 @@ int shm_address(struct fabric_link *link, int round, struct fabric_blob *out)
 	struct offer offer;
 	uint64_t epoch;
 
-	out->fd_count = 0;
 	switch (round) {
 	case ROUND_OFFER: {
 		int rc = make_own_object(l);
@@ -74,8 +73,7 @@ int shm_address(struct fabric_link *link, int round, struct fabric_blob *out)
 		};
 		memcpy(out->bytes, &offer, sizeof(offer));
 		out->length = sizeof(offer);
-		out->fds[0] = l->own.fd;
-		out->fd_count = 1;
+		out->fd = l->own.fd;
 		return 0;
 	}
 	case ROUND_MAPPED:
@@ -107,7 +105,7 @@ static int take_offer(struct shm_link *l, struct fabric_blob *in)
 	struct offer offer;
 	int rc;
 
-	if (in->length != sizeof(offer) || in->fd_count != 1)
+	if (in->length != sizeof(offer) || in->fd < 0)
 		return -EPROTO;
 	memcpy(&offer, in->bytes, sizeof(offer));
 	l->peer_shape.segments = LITTLE_32(offer.segments);
@@ -119,13 +117,13 @@ static int take_offer(struct shm_link *l, struct fabric_blob *in)
 	rc = begin_produced(l);
 	if (rc < 0)
 		return rc;
-	rc = mapping_attach(&l->peer, in->fds[0], ring_size(&l->peer_shape), MAPPING_WRITE);
+	rc = mapping_attach(&l->peer, in->fd, ring_size(&l->peer_shape), MAPPING_WRITE);
 	if (rc < 0)
 		return rc;
-	mapping_populate(&l->peer, in->fds[0]);
+	mapping_populate(&l->peer, in->fd);
 	l->bell.no_membarrier = l->bell.fence = !d->membarrier || !offer.membarrier;
-	l->peer_fd = in->fds[0];
-	in->fds[0] = -1;
+	l->peer_fd = in->fd;
+	in->fd = -1;
 	return 1;
 }
 
@@ -133,7 +131,7 @@ static int check_echo(const struct shm_link *l, const struct fabric_blob *in)
 {
 	uint64_t epoch;
 
-	if (in->length != sizeof(epoch) || in->fd_count != 0)
+	if (in->length != sizeof(epoch) || in->fd >= 0)
 		return -EPROTO;
 	memcpy(&epoch, in->bytes, sizeof(epoch));
 	return LITTLE_64(epoch) == l->own_epoch ? 0 : -EPROTO;

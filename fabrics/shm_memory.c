@@ -133,13 +133,11 @@ static int shm_memory_offer(struct shm_link *l, const struct fabric_memory *m, b
 	struct reach reach = {.how = LITTLE_32(REACH_MAP), .size = LITTLE_64(m->size)};
 	int fd = (int)m->own[DESCRIPTOR];
 
-	blob->fd_count = 0;
 	if (m->allocated) {
 		/* What the mapping allows nothing else can forbid. */
 		if (writable ? !m->writable : !mapping_is_read_only(fd))
 			return -ENOTSUP;
-		blob->fds[0] = fd;
-		blob->fd_count = 1;
+		blob->fd = fd;
 	} else {
 		if (!l->base.attach || !has_probe())
 			return -ENOTSUP;
@@ -252,8 +250,8 @@ static COLD bool attach_works(struct shm_link *l)
 static int map_peers(struct fabric_memory *m, const struct fabric_blob *blob)
 {
 	struct mapping map;
-	int rc = mapping_attach(&map, blob->fds[0], m->size,
-				m->writable ? MAPPING_WRITE : MAPPING_READ);
+	int rc =
+		mapping_attach(&map, blob->fd, m->size, m->writable ? MAPPING_WRITE : MAPPING_READ);
 
 	if (rc == -ENOMEM || rc == -EMFILE || rc == -ENFILE)
 		return 0; /* ours to lack: it is not reached, then */
@@ -298,8 +296,8 @@ static int shm_memory_take(struct shm_link *l, struct fabric_memory *m,
 	if (reach.zero || LITTLE_64(reach.size) != m->size)
 		return -EPROTO;
 	if (LITTLE_32(reach.how) == REACH_MAP)
-		return blob->fd_count == 1 ? map_peers(m, blob) : -EPROTO;
-	if (LITTLE_32(reach.how) != REACH_ATTACH || blob->fd_count ||
+		return blob->fd >= 0 ? map_peers(m, blob) : -EPROTO;
+	if (LITTLE_32(reach.how) != REACH_ATTACH || blob->fd >= 0 ||
 	    LITTLE_64(reach.address) > UINT64_MAX - m->size || !reach.probe)
 		return -EPROTO;
 	note_peers(l, m, &reach);

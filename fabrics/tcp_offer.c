@@ -76,7 +76,6 @@ int tcp_address(struct fabric_link *link, int round, struct fabric_blob *out)
 	memcpy(offer.token, l->meeting->token, TCP_TOKEN);
 	memcpy(out->bytes, &offer, sizeof(offer));
 	out->length = sizeof(offer);
-	out->fd_count = 0;
 	return 0;
 }
 
@@ -99,7 +98,7 @@ int tcp_take_offer(struct tcp_link *l, const struct fabric_blob *in)
 	struct offer offer;
 	int rc;
 
-	if (in->length != sizeof(offer) || in->fd_count != 0)
+	if (in->length != sizeof(offer) || in->fd >= 0)
 		return -EPROTO;
 	memcpy(&offer, in->bytes, sizeof(offer));
 	rc = check_offer(l, &offer);

@@ -7,7 +7,7 @@
 
 int rounds_write(const struct rounds *t, struct wire_round *packet, int *fd)
 {
-	struct fabric_blob blob = {.fds = {-1, -1}};
+	struct fabric_blob blob = {.fd = -1};
 	int rc = t->port->domain->fabric->address(t->port, t->round, &blob);
 
 	*packet = (struct wire_round){.round = LITTLE_32((uint32_t)t->round),
@@ -15,7 +15,7 @@ int rounds_write(const struct rounds *t, struct wire_round *packet, int *fd)
 				      .life = LITTLE_16((uint16_t)t->life),
 				      .blob_length = LITTLE_32(blob.length)};
 	memcpy(packet->blob, blob.bytes, sizeof(blob.bytes));
-	*fd = blob.fd_count ? blob.fds[0] : -1;
+	*fd = blob.fd;
 	return rc < 0 ? rc : 0;
 }
 
@@ -40,13 +40,12 @@ int rounds_take(struct endpoint *ep, struct rounds *t, struct received *r)
 {
 	const struct wire_round *packet = &r->packet.round;
 	struct fabric_blob blob = {.length = LITTLE_32(packet->blob_length),
-				   .fd_count = r->fd_count,
-				   .fds = {r->fd_count ? r->fds[0] : -1, -1}};
+				   .fd = r->fd_count ? r->fds[0] : -1};
 	int rc;
 
 	memcpy(blob.bytes, packet->blob, sizeof(blob.bytes));
 	rc = t->port->domain->fabric->connect(t->port, t->round, &blob);
-	r->fds[0] = blob.fds[0]; /* what the fabric took is -1 now */
+	r->fds[0] = blob.fd; /* what the fabric took is -1 now */
 	return rounds_answer(ep, t, rc);
 }
 

@@ -125,7 +125,7 @@ bool fetch_notify(struct endpoint *ep, struct packet *p, struct request *r)
 {
 	struct fetch *f = fetch_of(ep);
 	struct fabric_memory own = all;
-	struct fabric_blob blob = {.length = 0};
+	struct fabric_blob blob = {.fd = -1};
 	unsigned char payload[sizeof(struct wire_fetch) + WIRE_RANGES * sizeof(struct wire_range) +
 			      sizeof(blob.bytes)];
 
@@ -145,7 +145,7 @@ bool fetch_notify(struct endpoint *ep, struct packet *p, struct request *r)
 bool fetch_introduced(struct endpoint *ep, const struct head *h, uint32_t length)
 {
 	struct fetch *f = ep->fetch;
-	struct fabric_blob blob = {.length = h->length - length};
+	struct fabric_blob blob = {.length = h->length - length, .fd = -1};
 
 	if (!blob.length)
 		return true;

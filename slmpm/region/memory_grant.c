@@ -120,14 +120,14 @@ static bool describe_reach(struct grant *g, struct fabric_blob *blob)
 	    (link_maps(g->ep) || blob->length <= WIRE_CONTROL_MAX - sizeof(struct wire_granted)))
 		return true;
 	grant_word_free(g);
-	*blob = (struct fabric_blob){.fds = {-1, -1}};
+	*blob = (struct fabric_blob){.fd = -1};
 	return false;
 }
 
 static int send_grant(struct grant *g)
 {
 	struct fabric_memory *m = &g->region->memory;
-	struct fabric_blob blob = {.fds = {-1, -1}};
+	struct fabric_blob blob = {.fd = -1};
 	bool reaches = describe_reach(g, &blob);
 	struct wire_grant packet = {
 		.key.grant = LITTLE_32(g->id),
@@ -151,8 +151,7 @@ static int send_grant(struct grant *g)
 		return 0;
 	}
 	memcpy(packet.blob, blob.bytes, blob.length);
-	return parts.offer(g->ep, &packet, sizeof(packet), WIRE_GRANT,
-			   blob.fd_count ? blob.fds[0] : -1);
+	return parts.offer(g->ep, &packet, sizeof(packet), WIRE_GRANT, blob.fd);
 }
 
 static int may_give(struct region *region, struct endpoint *ep, uint32_t access)

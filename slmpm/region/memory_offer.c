@@ -26,11 +26,11 @@ static int memory_offer_reach(struct remote *r, struct fabric_blob *blob, uint64
 	struct endpoint *ep = r->ep;
 	bool foreign = ep->life->big_endian != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
 
-	if ((!blob->length && (blob->fd_count || word)) || word >= FABRIC_ACCESS_WORDS)
+	if ((!blob->length && (blob->fd >= 0 || word)) || word >= FABRIC_ACCESS_WORDS)
 		return -SLMPM_EPROTO;
 	if (!blob->length || lost || !mode_reaches((enum mode_rma)config_get()->rma) ||
 	    !ep->link.fabric->reg || !ep->link.port->access ||
-	    (blob->fd_count && !may_map(ep, r->memory.size)))
+	    (blob->fd >= 0 && !may_map(ep, r->memory.size)))
 		return 0;
 	if (ep->link.fabric->reg(ep->link.port, &r->memory, false, r->memory.writable, blob) < 0)
 		return -SLMPM_EPROTO;
@@ -83,7 +83,7 @@ static void offer_keep(struct remote *r)
 int memory_granted(struct endpoint *ep, const struct wire_grant *packet, size_t length, int *fd,
 		   bool lost)
 {
-	struct fabric_blob blob = {.fd_count = *fd >= 0, .fds = {*fd, -1}};
+	struct fabric_blob blob = {.fd = *fd};
 	struct remote *r;
 	int rc;
 
@@ -97,7 +97,7 @@ int memory_granted(struct endpoint *ep, const struct wire_grant *packet, size_t 
 	if (!r)
 		return rc;
 	rc = memory_offer_reach(r, &blob, LITTLE_32(packet->access_word), lost);
-	*fd = blob.fds[0]; /* what the fabric took is -1 now */
+	*fd = blob.fd; /* what the fabric took is -1 now */
 	if (rc < 0) {
 		free(r);
 		return rc;
@@ -108,7 +108,7 @@ int memory_granted(struct endpoint *ep, const struct wire_grant *packet, size_t 
 
 int memory_granted_in_band(struct endpoint *ep, uint32_t id, const struct head *h)
 {
-	struct fabric_blob blob = {.fds = {-1, -1}};
+	struct fabric_blob blob = {.fd = -1};
 	struct wire_granted granted;
 	struct remote *r;
 	int rc;

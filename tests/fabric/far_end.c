@@ -144,9 +144,8 @@ static int connect_link(struct fabric_link *l)
 		return l->domain->fabric->connect(l, round, NULL);
 	far_get_blob(&in, &blob);
 	rc = l->domain->fabric->connect(l, round, &blob);
-	for (int i = 0; i < 2; i++)
-		if (blob.fds[i] >= 0)
-			close(blob.fds[i]);
+	if (blob.fd >= 0)
+		close(blob.fd);
 	return rc;
 }
 
@@ -288,7 +287,7 @@ static void answer(struct object *o, int rc)
 static void serve_link(enum far_call call, struct object *o)
 {
 	const struct fabric *f = o->domain->fabric;
-	struct fabric_blob blob = {.fds = {-1, -1}};
+	struct fabric_blob blob = {.fd = -1};
 	int rc;
 
 	switch (call) {

@@ -137,7 +137,7 @@ static void a_stranger_is_not_attached_to(void **state)
 {
 	struct fabric_memory own = {.base = state, .size = 8, .writable = true};
 	struct fabric_memory far = {.size = 8, .writable = true};
-	struct fabric_blob blob = {.fds = {-1, -1}};
+	struct fabric_blob blob = {.fd = -1};
 	struct link_pair p;
 
 	reach_or_skip();
@@ -171,7 +171,7 @@ static uint64_t reached_of(uid_t user)
 {
 	struct fabric_memory own = {.base = &user, .size = 8, .writable = true};
 	struct fabric_memory far = {.size = 8, .writable = true};
-	struct fabric_blob blob = {.fds = {-1, -1}};
+	struct fabric_blob blob = {.fd = -1};
 	struct link_pair p;
 	pid_t child;
 
@@ -204,7 +204,7 @@ static void attaching_can_be_forbidden(void **state)
 	struct fabric_config config[SIDES] = {link_config(64, 64), link_config(64, 64)};
 	struct fabric_memory own = {.base = state, .size = 8, .writable = true};
 	struct fabric_memory far = {.size = 8, .writable = true};
-	struct fabric_blob blob = {.fds = {-1, -1}};
+	struct fabric_blob blob = {.fd = -1};
 	struct link_pair p;
 
 	reach_or_skip();
@@ -251,7 +251,7 @@ static int owner(void *arg)
 	CHECK(memory, "memory");
 	CHECK(fabric->alloc(e.domain, &m[0]) == 0, "alloc");
 	for (int i = 0; i < 2; i++) {
-		struct fabric_blob blob = {.fds = {-1, -1}};
+		struct fabric_blob blob = {.fd = -1};
 
 		actor_fill(m[i].base, 1, SIZE);
 		CHECK(fabric->reg(e.link, &m[i], true, true, &blob) == 0, "reg");

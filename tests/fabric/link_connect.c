@@ -74,7 +74,7 @@ static void impossible_shapes_are_refused(void **state)
 	for (const struct fabric_shape *s = odd; s->segments | s->size; s++) {
 		struct fabric_config config[SIDES] = {link_config(s->segments, s->size),
 						      link_config(64, 64)};
-		struct fabric_blob blob = {.fds = {-1, -1}};
+		struct fabric_blob blob = {.fd = -1};
 		struct link_pair p;
 
 		link_pair_make(&p, fabric, config);

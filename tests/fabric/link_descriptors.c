@@ -22,7 +22,7 @@ static void give_up(const struct fabric *f, bool speak)
 	bool before[MOST], after[MOST];
 	struct fabric_domain *domain = calloc(1, f->domain_size);
 	struct fabric_link *link = calloc(1, f->link_size);
-	struct fabric_blob blob = {.length = 0};
+	struct fabric_blob blob = {.fd = -1};
 
 	CHECK(domain && link, "memory");
 	inspect(before);

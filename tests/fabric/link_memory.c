@@ -51,7 +51,7 @@ static uint64_t atomic(struct fabric_link *l, struct fabric_memory *m, uint64_t 
 /* A peer that may write has the object in its hands: it cannot close it to the next. */
 static void peers_cannot_seal(void **state)
 {
-	struct fabric_blob blob = {.fds = {-1, -1}};
+	struct fabric_blob blob = {.fd = -1};
 	struct fabric_memory own, far;
 	struct link_pair p;
 
@@ -60,8 +60,8 @@ static void peers_cannot_seal(void **state)
 	link_pair_open(&p, fabric, 64, 64);
 	own = allocated(&p, true);
 	assert_int_equal(fabric->reg(p.link[LEFT], &own, true, true, &blob), 0);
-	if (blob.fd_count)
-		(void)fcntl(blob.fds[0], F_ADD_SEALS, F_SEAL_FUTURE_WRITE);
+	if (blob.fd >= 0)
+		(void)fcntl(blob.fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE);
 	far = reach_from_right(&p, &own, true);
 	assert_true(far.ops & WRITE);
 	fabric->dereg(p.domain[RIGHT], &far);
@@ -289,7 +289,7 @@ static int said(struct link_pair *p, const struct fabric_blob *blob, uint64_t si
 static void lies_are_found_out(void **state)
 {
 	struct fabric_memory own, sealed;
-	struct fabric_blob good = {.fds = {-1, -1}}, bad, reading = {.fds = {-1, -1}};
+	struct fabric_blob good = {.fd = -1}, bad, reading = {.fd = -1};
 	struct link_pair p;
 	int loose;
 
@@ -311,17 +311,17 @@ static void lies_are_found_out(void **state)
 			assert_int_equal(said(&p, &bad, SIZE, true), -EPROTO);
 	}
 	bad = good;
-	bad.fd_count = 0;
+	bad.fd = -1;
 	assert_int_equal(said(&p, &bad, SIZE, true), -EPROTO);
-	if (good.fd_count) {
+	if (good.fd >= 0) {
 		assert_int_equal(said(&p, &reading, SIZE, true), -EPROTO);
 		/* An object whose owner can still shrink it, and one that is none. */
 		loose = memfd_create("slmpm-test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 		assert_true(loose >= 0 && ftruncate(loose, SIZE) == 0);
 		bad = good;
-		bad.fds[0] = loose;
+		bad.fd = loose;
 		assert_int_equal(said(&p, &bad, SIZE, true), -EPROTO);
-		bad.fds[0] = p.end[LEFT].bell;
+		bad.fd = p.end[LEFT].bell;
 		assert_int_equal(said(&p, &bad, SIZE, true), -EPROTO);
 		close(loose);
 	}

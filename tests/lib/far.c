@@ -103,7 +103,7 @@ struct link {
 	char texts[2][FAR_TEXT];
 	struct copy *copies;
 	void *built, *into; /* what reserve gave; where a payload lands */
-	int lent[2];        /* descriptors of what address said last */
+	int lent;           /* descriptor of what address said last */
 };
 
 struct domain {
@@ -167,7 +167,7 @@ static struct link *link_of(struct fabric_link *l)
 		return link;
 	link = calloc(1, sizeof(*link));
 	CHECK(link, "out of memory");
-	*link = (struct link){.next = d->links, .link = l, .lent = {-1, -1}};
+	*link = (struct link){.next = d->links, .link = l, .lent = -1};
 	d->links = link;
 	p = begin(FAR_LINK, l);
 	parcel_put(p, (uintptr_t)l->domain);
@@ -191,11 +191,9 @@ static void ask_link(struct fabric_link *l)
 
 static void take_back(struct link *link)
 {
-	for (int i = 0; i < 2; i++) {
-		if (link->lent[i] >= 0)
-			close(link->lent[i]);
-		link->lent[i] = -1;
-	}
+	if (link->lent >= 0)
+		close(link->lent);
+	link->lent = -1;
 }
 
 static void forget(struct link *link)
@@ -276,7 +274,7 @@ static int address(struct fabric_link *l, int round, struct fabric_blob *out)
 	rc = (int)parcel_get(p);
 	if (rc == 0) {
 		far_get_blob(p, out);
-		memcpy(link->lent, out->fds, sizeof(link->lent));
+		link->lent = out->fd;
 	}
 	return rc;
 }

@@ -30,12 +30,9 @@ void far_put_blob(struct parcel *p, const struct fabric_blob *b)
 {
 	parcel_put(p, b->length);
 	parcel_put_bytes(p, b->bytes, sizeof(b->bytes));
-	parcel_put(p, (uint64_t)b->fd_count);
-	for (int i = 0; i < b->fd_count; i++) {
-		parcel_put(p, b->fds[i] >= 0);
-		if (b->fds[i] >= 0)
-			parcel_put_fd(p, b->fds[i]);
-	}
+	parcel_put(p, b->fd >= 0);
+	if (b->fd >= 0)
+		parcel_put_fd(p, b->fd);
 }
 
 void far_get_blob(struct parcel *p, struct fabric_blob *b)
@@ -43,14 +40,12 @@ void far_get_blob(struct parcel *p, struct fabric_blob *b)
 	const void *bytes;
 	size_t n;
 
-	*b = (struct fabric_blob){.length = (uint32_t)parcel_get(p), .fds = {-1, -1}};
+	*b = (struct fabric_blob){.length = (uint32_t)parcel_get(p), .fd = -1};
 	bytes = parcel_get_bytes(p, &n);
 	CHECK(n == sizeof(b->bytes), "a blob of %zu bytes", n);
 	memcpy(b->bytes, bytes, n);
-	b->fd_count = (int)parcel_get(p);
-	CHECK(b->fd_count >= 0 && b->fd_count <= 2, "a blob with %d descriptors", b->fd_count);
-	for (int i = 0; i < b->fd_count; i++)
-		b->fds[i] = parcel_get(p) ? parcel_get_fd(p) : -1;
+	if (parcel_get(p))
+		b->fd = parcel_get_fd(p);
 }
 
 /* They are 64 bits, all of them. */

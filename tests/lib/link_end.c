@@ -161,24 +161,21 @@ void link_ask(struct fabric_link *l, int round, struct fabric_blob *out)
 	const struct fabric *f = l->domain->fabric;
 	int rc;
 
-	*out = (struct fabric_blob){.fds = {-1, -1}};
+	*out = (struct fabric_blob){.fd = -1};
 	rc = f->address(l, round, out);
 	CHECK(rc == 0, "%s: address %d: %s", f->name, round, strerror(-rc));
-	CHECK(out->length <= sizeof(out->bytes) && out->fd_count >= 0 && out->fd_count <= 2,
-	      "%s: a blob of %u bytes, %d descriptors", f->name, out->length, out->fd_count);
-	for (int i = 0; i < 2; i++) {
-		out->fds[i] = i < out->fd_count ? dup(out->fds[i]) : -1;
-		CHECK(i >= out->fd_count || out->fds[i] >= 0, "dup");
-	}
+	CHECK(out->length <= sizeof(out->bytes), "%s: a blob of %u bytes", f->name, out->length);
+	if (out->fd < 0)
+		return;
+	out->fd = dup(out->fd);
+	CHECK(out->fd >= 0, "dup");
 }
 
 void link_forget(struct fabric_blob *blob)
 {
-	for (int i = 0; i < 2; i++) {
-		if (blob->fds[i] >= 0)
-			close(blob->fds[i]);
-		blob->fds[i] = -1;
-	}
+	if (blob->fd >= 0)
+		close(blob->fd);
+	blob->fd = -1;
 }
 
 void link_send_blob(int socket, const struct fabric_blob *blob)

@@ -22,7 +22,7 @@ void reach_or_skip(void)
 struct fabric_memory reach_from_right(struct link_pair *p, struct fabric_memory *m, bool writable)
 {
 	struct fabric_memory far = {.size = m->size, .writable = writable};
-	struct fabric_blob blob = {.fds = {-1, -1}};
+	struct fabric_blob blob = {.fd = -1};
 
 	assert_int_equal(fabric->reg(p->link[LEFT], m, true, writable, &blob), 0);
 	assert_int_equal(fabric->reg(p->link[RIGHT], &far, false, writable, &blob), 0);

@@ -22,7 +22,7 @@ void stream_peer_begin(struct stream_peer *p, uint32_t segments, uint32_t size)
 {
 	const struct fabric *f = stream_fabric();
 	struct fabric_config config = link_config(segments, size);
-	struct fabric_blob theirs, ours = {.length = 40, .fds = {-1, -1}};
+	struct fabric_blob theirs, ours = {.length = 40, .fd = -1};
 	int fds[2], rc;
 
 	CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) == 0, "no socket pair");
