@@ -16,7 +16,6 @@
 #include "slmpm/base/error.h"
 #include "slmpm/link/landing.h"
 #include "slmpm/base/log.h"
-#include "slmpm/track/backing.h"
 #include "slmpm/mirror/track_parts.h"
 #include "slmpm/base/clock.h"
 
@@ -110,12 +109,10 @@ int slmpm_mirror_track_works(int track)
 
 /* ---- which one -------------------------------------------------------------------------------- */
 
-/* The whole pages of what belongs to it: 1, 0 there are none, or a negative errno. */
+/* The whole pages of what belongs to it: as finder_range. */
 static int range_of(const struct mirror *m, struct range *range)
 {
 	uintptr_t from = (uintptr_t)m->base, to = from + m->size;
-	struct backing backing;
-	int rc;
 
 	if (m->span_count) {
 		const struct slmpm_span *last = &m->spans[m->span_count - 1];
@@ -123,12 +120,7 @@ static int range_of(const struct mirror *m, struct range *range)
 		to = from + last->offset + last->len;
 		from += m->spans[0].offset;
 	}
-	rc = backing_of(from, to, &backing);
-	range->page = backing.page;
-	range->protection = backing.protection;
-	range->lo = (from + range->page - 1) / range->page * range->page;
-	range->hi = to / range->page * range->page;
-	return rc < 0 ? rc : range->lo < range->hi;
+	return finder_range(from, to, range);
 }
 
 static void track_guard(struct tracker *t, bool on)

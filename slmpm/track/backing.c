@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The kernel's list of mappings, as far as it is about one piece of memory. */
-#include "slmpm/track/backing.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -9,6 +7,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include "slmpm/track/finder.h"
 
 struct reading {
 	uintptr_t at, hi; /* what is left */
@@ -48,23 +48,25 @@ static void read_line(struct reading *r, const char *line)
 		r->page = kib * 1024;
 }
 
-int backing_of(uintptr_t lo, uintptr_t hi, struct backing *b)
+int finder_range(uintptr_t lo, uintptr_t hi, struct range *range)
 {
 	struct reading r = {.at = lo, .hi = hi, .page = (uint64_t)sysconf(_SC_PAGESIZE)};
 	FILE *f = fopen("/proc/self/smaps", "re");
 	size_t size = 0;
 	char *line = NULL;
 
-	*b = (struct backing){.page = r.page, .protection = PROT_READ | PROT_WRITE};
-	if (!f)
-		return 0; /* as most memory is */
-	while (r.rc == 0 && (r.at < hi || r.inside) && getline(&line, &size, f) > 0)
-		read_line(&r, line);
-	if (r.rc == 0 && r.at < hi)
-		r.rc = -ENOMEM;
-	free(line);
-	fclose(f);
-	b->page = r.page;
-	b->protection = r.protection;
-	return r.rc;
+	*range = (struct range){.page = r.page, .protection = PROT_READ | PROT_WRITE};
+	if (f) { /* else it is as most memory */
+		while (r.rc == 0 && (r.at < hi || r.inside) && getline(&line, &size, f) > 0)
+			read_line(&r, line);
+		if (r.rc == 0 && r.at < hi)
+			r.rc = -ENOMEM;
+		free(line);
+		fclose(f);
+		range->page = r.page;
+		range->protection = r.protection;
+	}
+	range->lo = (lo + r.page - 1) / r.page * r.page;
+	range->hi = hi / r.page * r.page;
+	return r.rc < 0 ? r.rc : range->lo < range->hi;
 }

@@ -40,6 +40,10 @@ struct finder {
 	bool (*lies)(uintptr_t lo, uintptr_t hi, bool unprotect);
 };
 
+/* The whole pages from LO to before HI, and what they are: 1, 0 there are none; -EACCES: not all of it can be read and
+ * written, -ENOTSUP: not all of it in the same way; -ENOMEM: there is no memory. */
+int finder_range(uintptr_t lo, uintptr_t hi, struct range *range);
+
 extern const struct finder track_pagemap, track_fault, track_signal;
 
 /* By a thread that is asked by the kernel: may it ask for what the kernel itself writes, too? */

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Who writes into a protected page waits until a thread of ours, which the kernel tells of it, has
- * noted the page and opened it. One (fault_server.h) serves all mirrors of the process.
+ * noted the page and opened it. One serves all mirrors of the process; it touches no memory that is protected.
  */
+#include <poll.h>
 #include <pthread.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
 
 #include "slmpm/base/list.h"
-#include "slmpm/track/fault_server.h"
+#include "slmpm/engine/transfer.h"
 #include "slmpm/track/uffd.h"
 #include "slmpm/track/written.h"
 
@@ -16,6 +19,13 @@ struct fault_pages {
 	struct written written;
 	struct list node;
 	int fd;
+};
+
+struct fault_server {
+	pthread_t thread;
+	int fd, stop;      /* descriptors */
+	uint64_t features; /* that fd has */
+	bool of_kernel;    /* what the kernel writes for a system call waits, too; else it fails */
 };
 
 static struct {
@@ -75,6 +85,83 @@ static void take_messages(int fd)
 	pthread_mutex_unlock(&faults.lock);
 }
 
+/* ---- the thread ------------------------------------------------------------------------------- */
+
+static void *fault_server_serve(void *arg)
+{
+	const struct fault_server *s = arg;
+	struct pollfd fds[2] = {{.fd = s->fd, .events = POLLIN}, {.fd = s->stop, .events = POLLIN}};
+
+	while (!fds[1].revents) {
+		(void)poll(fds, 2, -1);
+		if (fds[0].revents)
+			take_messages(s->fd);
+	}
+	return NULL;
+}
+
+/* What the kernel writes is asked about where it lets us; a kernel says what it has only to one who
+ * wants nothing. */
+static int open_with(struct fault_server *s, int flags)
+{
+	struct uffdio_api api = {.api = UFFD_API};
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | flags);
+	int rc;
+
+	if (fd < 0)
+		return -errno;
+	rc = ioctl(fd, UFFDIO_API, &api) == 0 ? 0 : -errno;
+	close(fd);
+	if (rc < 0)
+		return rc;
+	s->features = api.features & (UFFD_REMOVED | UFFD_SHARED | UFFD_UNPOPULATED);
+	return uffd_open(flags, s->features);
+}
+
+/* In a child, which has no such thread. */
+static void fault_server_forget(struct fault_server *s)
+{
+	if (s->fd >= 0)
+		close(s->fd);
+	if (s->stop >= 0)
+		close(s->stop);
+	free(s);
+}
+
+static int fault_server_start(struct fault_server **server)
+{
+	struct fault_server *s = malloc(sizeof(*s));
+	int rc;
+
+	if (!s)
+		return -ENOMEM;
+	s->stop = eventfd(0, EFD_CLOEXEC);
+	rc = s->stop < 0 ? -errno : 0;
+	s->fd = open_with(s, 0);
+	s->of_kernel = s->fd >= 0;
+	if (s->fd < 0)
+		s->fd = open_with(s, UFFD_USERS_ALONE);
+	if (rc == 0 && s->fd < 0)
+		rc = s->fd;
+	if (rc == 0)
+		rc = engine_start_thread(&s->thread, fault_server_serve, s);
+	if (rc < 0)
+		fault_server_forget(s);
+	else
+		*server = s;
+	return rc;
+}
+
+/* Waits for the thread: with no lock that it asks for. */
+static void fault_server_end(struct fault_server *s)
+{
+	const uint64_t one = 1;
+
+	(void)!write(s->stop, &one, sizeof(one));
+	pthread_join(s->thread, NULL);
+	fault_server_forget(s);
+}
+
 /* ---- pages ------------------------------------------------------------------------------------ */
 
 static int fault_protect(struct written *w, uintptr_t lo, uintptr_t hi, bool on)
@@ -107,7 +194,7 @@ static int track_fault_watch(struct fault_pages *p, const struct range *range)
 	int rc = 0;
 
 	if (!faults.server)
-		rc = fault_server_start(&faults.server, take_messages);
+		rc = fault_server_start(&faults.server);
 	if (rc < 0)
 		return rc;
 	p->fd = faults.server->fd;
