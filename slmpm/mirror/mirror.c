@@ -28,7 +28,7 @@ bool mirror_covers(const struct mirror *m, uint64_t lo, uint64_t hi)
 	for (uint32_t i = 0; i < m->span_count; i++)
 		if (lo >= m->spans[i].offset && hi <= m->spans[i].offset + m->spans[i].len)
 			return true;
-	return !m->span_count && hi <= m->size;
+	return false;
 }
 
 /* ---- coming to be --------------------------------------------------------------------------- */
@@ -119,16 +119,15 @@ static int may_lie(const struct context *ctx, const void *base, size_t size)
 
 static int mirror_copy_spans(struct mirror *m, const struct slmpm_mirror_options *o)
 {
-	size_t bytes = o ? o->span_count * sizeof(*o->spans) : 0;
+	const struct slmpm_span all = {0, m->size};
+	uint32_t given = o ? o->span_count : 0;
 
-	if (!bytes)
-		return 0;
-	m->spans = malloc(bytes);
+	m->span_count = given ? given : 1;
+	m->spans = malloc(m->span_count * sizeof(*m->spans));
 	if (!m->spans)
-		return error_set(SLMPM_ENOMEM, "for %u spans", o->span_count);
-	memcpy(m->spans, o->spans, bytes);
-	m->span_count = o->span_count;
-	for (uint32_t i = 0; i < o->span_count; i++) {
+		return error_set(SLMPM_ENOMEM, "for %u spans", m->span_count);
+	memcpy(m->spans, given ? o->spans : &all, m->span_count * sizeof(*m->spans));
+	for (uint32_t i = 0; i < given; i++) {
 		const uint64_t words[2] = {LITTLE_64(o->spans[i].offset),
 					   LITTLE_64(o->spans[i].len)};
 

@@ -39,9 +39,9 @@ struct mirror {
 	 * would not be told from the twin. */
 	const unsigned char *source;
 	uint64_t size;
-	struct slmpm_span *spans; /* ascending, apart */
-	uint32_t span_count;      /* 0: all of it */
-	uint32_t span_sum;
+	struct slmpm_span *spans; /* what belongs to it: ascending, apart */
+	uint32_t span_count;
+	uint32_t span_sum;     /* 0: none were given, all of it does */
 	struct attachment *to; /* the only one, where a change goes the fast path; or NULL */
 	struct list attachments;
 	uint64_t sequence;       /* of publications, here */
@@ -131,6 +131,15 @@ static inline uint64_t mirror_offset(const struct mirror *m, const void *at, uin
 }
 /* All of LO to before HI belongs to it. */
 bool mirror_covers(const struct mirror *m, uint64_t lo, uint64_t hi);
+/* Of *LO to before *HI that which lies in span I; false: nothing does. */
+static inline bool mirror_clip(const struct mirror *m, uint32_t i, uint64_t *lo, uint64_t *hi)
+{
+	uint64_t from = m->spans[i].offset, to = from + m->spans[i].len;
+
+	*lo = from < *lo ? *lo : from;
+	*hi = to > *hi ? *hi : to;
+	return *lo < *hi;
+}
 
 /* ---- attachments ---------------------------------------------------------------------------- */
 

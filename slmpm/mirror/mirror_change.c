@@ -10,16 +10,13 @@
 
 /* ---- notes ---------------------------------------------------------------------------------- */
 
-/* Of what has changed that which belongs to the mirror. */
-static COLD void note_spans(struct attachment *a, uint64_t lo, uint64_t hi)
+static void note_spans(struct attachment *a, uint64_t lo, uint64_t hi)
 {
-	const struct mirror *m = a->mirror;
+	for (uint32_t i = 0; i < a->mirror->span_count; i++) {
+		uint64_t from = lo, to = hi;
 
-	for (uint32_t i = 0; i < m->span_count; i++) {
-		uint64_t from = m->spans[i].offset, to = from + m->spans[i].len;
-
-		if (from < hi && to > lo)
-			mirror_note_for(a, from < lo ? lo : from, to > hi ? hi : to);
+		if (mirror_clip(a->mirror, i, &from, &to))
+			mirror_note_for(a, from, to);
 	}
 }
 
@@ -31,12 +28,8 @@ void mirror_note(struct mirror *m, uint64_t lo, uint64_t hi, const struct attach
 	LIST_EACH(at, &m->attachments) {
 		struct attachment *a = LIST_ENTRY(at, struct attachment, of_mirror);
 
-		if (a == from || !attachment_sends(a))
-			continue;
-		if (UNLIKELY(m->span_count))
+		if (a != from && attachment_sends(a))
 			note_spans(a, lo, hi);
-		else
-			mirror_note_for(a, lo, hi);
 	}
 }
 

@@ -62,7 +62,7 @@ static void sort(struct mirror *m)
 {
 	struct attachment *a = LIST_ENTRY(m->attachments.next, struct attachment, of_mirror);
 	bool alone = !list_empty(&m->attachments) && a->of_mirror.next == &m->attachments &&
-		     a->state == ATTACHMENT_JOINED && !m->span_count && !m->tracker &&
+		     a->state == ATTACHMENT_JOINED && mirror_covers(m, 0, m->size) && !m->tracker &&
 		     !m->ctx->multiple && !a->ep->link.check;
 
 	m->to = NULL;
@@ -187,8 +187,6 @@ static void mirror_join_fill(struct attachment *a)
 {
 	const struct mirror *m = a->mirror;
 
-	if (!m->span_count)
-		dirty_add(&a->dirty, 0, m->size);
 	for (uint32_t i = 0; i < m->span_count; i++)
 		dirty_add(&a->dirty, m->spans[i].offset, m->spans[i].offset + m->spans[i].len);
 	if (!m->group)

@@ -112,15 +112,10 @@ int slmpm_mirror_track_works(int track)
 /* The whole pages of what belongs to it: as finder_range. */
 static int range_of(const struct mirror *m, struct range *range)
 {
-	uintptr_t from = (uintptr_t)m->base, to = from + m->size;
+	const struct slmpm_span *first = m->spans, *last = first + m->span_count - 1;
+	uintptr_t base = (uintptr_t)m->base;
 
-	if (m->span_count) {
-		const struct slmpm_span *last = &m->spans[m->span_count - 1];
-
-		to = from + last->offset + last->len;
-		from += m->spans[0].offset;
-	}
-	return finder_range(from, to, range);
+	return finder_range(base + first->offset, base + last->offset + last->len, range);
 }
 
 static void track_guard(struct tracker *t, bool on)
@@ -247,13 +242,11 @@ const char *track_name(const struct tracker *t)
 /* Of what belongs to the mirror. */
 static void inspect_between(struct mirror *m, uint64_t lo, uint64_t hi)
 {
-	if (!m->span_count)
-		twin_compare(m, lo, hi);
 	for (uint32_t i = 0; i < m->span_count; i++) {
-		uint64_t from = m->spans[i].offset, to = from + m->spans[i].len;
+		uint64_t from = lo, to = hi;
 
-		if (from < hi && to > lo)
-			twin_compare(m, from < lo ? lo : from, to > hi ? hi : to);
+		if (mirror_clip(m, i, &from, &to))
+			twin_compare(m, from, to);
 	}
 }
 
