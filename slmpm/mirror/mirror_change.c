@@ -81,32 +81,43 @@ static COLD int outside(struct mirror *m, const char *call, const void *at, uint
 	return rc;
 }
 
-static inline void mirror_change_changed(struct mirror *m, uint64_t offset, uint64_t n)
+/* As mirror_lock: the N bytes at AT are its, at *OFFSET. */
+static inline struct mirror *lock_at(slmpm_mirror mirror, const void *at, uint64_t n,
+				     const char *call, uint64_t *offset, int *rc)
+{
+	struct mirror *m = mirror_lock(mirror, rc);
+
+	*offset = m ? mirror_offset(m, at, n) : 0;
+	if (LIKELY(*offset != UINT64_MAX))
+		return m;
+	*rc = outside(m, call, at, n);
+	return NULL;
+}
+
+/* That has been done there, and so is the call. */
+static inline int unlock_changed(struct mirror *m, uint64_t offset, uint64_t n)
 {
 	if (UNLIKELY(m->tracker != NULL))
 		track_notified(m, offset, offset + n);
 	mirror_note(m, offset, offset + n, NULL);
+	context_unlock(m->ctx);
+	return 0;
 }
 
 static inline int mirror_change_store(slmpm_mirror mirror, void *at, const void *value, uint64_t n,
 				      const char *call)
 {
-	int rc = 0;
-	struct mirror *m = mirror_lock(mirror, &rc);
 	uint64_t offset;
+	int rc = 0;
+	struct mirror *m = lock_at(mirror, at, n, call, &offset, &rc);
 
 	if (UNLIKELY(!m))
 		return rc;
-	offset = mirror_offset(m, at, n);
-	if (UNLIKELY(offset == UINT64_MAX))
-		return outside(m, call, at, n);
 	if (LIKELY(!(offset & (n - 1))))
 		word_store(at, value, n);
 	else
 		mirror_store(at, value, n);
-	mirror_change_changed(m, offset, n);
-	context_unlock(m->ctx);
-	return 0;
+	return unlock_changed(m, offset, n);
 }
 
 int slmpm_mirror_store8(slmpm_mirror mirror, void *at, uint8_t value)
@@ -161,77 +172,59 @@ int slmpm_mirror_store64(slmpm_mirror mirror, void *at, uint64_t value)
 
 int slmpm_mirror_copy(slmpm_mirror mirror, void *at, const void *from, size_t len)
 {
-	int rc = 0;
 	struct mirror *m;
 	uint64_t offset;
+	int rc = 0;
 
 	if (!from && len)
 		return error_set(SLMPM_EINVAL, "slmpm_mirror_copy: %zu bytes from NULL", len);
-	m = mirror_lock(mirror, &rc);
+	m = lock_at(mirror, at, len, "slmpm_mirror_copy", &offset, &rc);
 	if (!m)
 		return rc;
-	offset = mirror_offset(m, at, len);
-	if (offset == UINT64_MAX)
-		return outside(m, "slmpm_mirror_copy", at, len);
 	mirror_store(at, from, len);
-	mirror_change_changed(m, offset, len);
-	context_unlock(m->ctx);
-	return 0;
+	return unlock_changed(m, offset, len);
 }
 
 int slmpm_mirror_set(slmpm_mirror mirror, void *at, int byte, size_t len)
 {
-	int rc = 0;
-	struct mirror *m = mirror_lock(mirror, &rc);
 	unsigned char *t = at, word[8];
 	uint64_t offset;
+	int rc = 0;
+	struct mirror *m = lock_at(mirror, at, len, "slmpm_mirror_set", &offset, &rc);
 
 	if (!m)
 		return rc;
-	offset = mirror_offset(m, at, len);
-	if (offset == UINT64_MAX)
-		return outside(m, "slmpm_mirror_set", at, len);
 	memset(word, byte, sizeof(word));
 	for (uint64_t n = len, k; n; n -= k, t += k) {
 		k = word_step(t, n);
 		word_store(t, word, k);
 	}
-	mirror_change_changed(m, offset, len);
-	context_unlock(m->ctx);
-	return 0;
+	return unlock_changed(m, offset, len);
 }
 
 int slmpm_mirror_move(slmpm_mirror mirror, void *at, const void *from, size_t len)
 {
-	int rc = 0;
-	struct mirror *m = mirror_lock(mirror, &rc);
 	uint64_t offset;
+	int rc = 0;
+	struct mirror *m = lock_at(mirror, at, len, "slmpm_mirror_move", &offset, &rc);
 
 	if (!m)
 		return rc;
-	offset = mirror_offset(m, at, len);
-	if (offset == UINT64_MAX || mirror_offset(m, from, len) == UINT64_MAX)
-		return outside(m, "slmpm_mirror_move", offset == UINT64_MAX ? at : from, len);
+	if (mirror_offset(m, from, len) == UINT64_MAX)
+		return outside(m, "slmpm_mirror_move", from, len);
 	mirror_move(at, from, len);
-	mirror_change_changed(m, offset, len);
-	context_unlock(m->ctx);
-	return 0;
+	return unlock_changed(m, offset, len);
 }
 
 int slmpm_mirror_changed(slmpm_mirror mirror, void *at, size_t len)
 {
-	int rc = 0;
-	struct mirror *m = mirror_lock(mirror, &rc);
 	uint64_t offset;
+	int rc = 0;
+	struct mirror *m = lock_at(mirror, at, len, "slmpm_mirror_changed", &offset, &rc);
 
 	if (UNLIKELY(!m))
 		return rc;
-	offset = mirror_offset(m, at, len);
-	if (UNLIKELY(offset == UINT64_MAX))
-		return outside(m, "slmpm_mirror_changed", at, len);
 	if (UNLIKELY(m->tracker != NULL))
 		track_unprotect(m, offset, offset + len);
-	mirror_change_changed(m, offset, len);
-	context_unlock(m->ctx);
-	return 0;
+	return unlock_changed(m, offset, len);
 }
