@@ -9,7 +9,6 @@
 #include "slmpm/base/checksum.h"
 #include "slmpm/base/error.h"
 #include "slmpm/region/memory.h"
-#include "slmpm/mirror/read.h"
 #include "slmpm/mirror/track.h"
 #include "slmpm/base/sized.h"
 

@@ -9,7 +9,6 @@
 
 #include "slmpm/link/link.h"
 #include "slmpm/mirror/mirror.h"
-#include "slmpm/mirror/read.h"
 #include "slmpm/link/wait.h"
 
 /* ---- an endpoint's -------------------------------------------------------------------------- */

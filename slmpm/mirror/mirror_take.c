@@ -5,7 +5,6 @@
 
 #include "slmpm/sendrecv/arrival.h"
 #include "slmpm/mirror/mirror.h"
-#include "slmpm/mirror/read.h"
 #include "slmpm/mirror/track.h"
 #include "slmpm/link/progress.h"
 #include "slmpm/link/wait.h"
@@ -48,7 +47,7 @@ static void mirror_take_store(struct attachment *a, uint64_t lo, uint64_t hi,
 	uint64_t base = lo, kept, behind;
 
 	if (a->mirror->tracker)
-		track_scan_range(a->mirror, lo, hi);
+		twin_compare(a->mirror, lo, hi);
 	a->received_bytes += hi - lo;
 	a->unechoed++;
 	if (LIKELY(a->how & SLMPM_MIRROR_LEAD ||

@@ -4,14 +4,13 @@
  * it waits for, before anything of the next is stored: whoever publishes without a pause starves
  * nobody.
  */
-#include "slmpm/mirror/read.h"
-
 #include <stdatomic.h>
 #include <stdio.h>
 
 #include "slmpm/base/error.h"
 #include "slmpm/completion/late.h"
 #include "slmpm/message/message.h"
+#include "slmpm/mirror/mirror.h"
 #include "slmpm/link/wait.h"
 
 struct snapshot {

@@ -16,7 +16,6 @@
 #include "slmpm/base/error.h"
 #include "slmpm/link/landing.h"
 #include "slmpm/base/log.h"
-#include "slmpm/mirror/track_parts.h"
 #include "slmpm/base/clock.h"
 
 #define DUE_TICKS 2000000 /* between looks that progress makes */

@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 
 #include "slmpm/base/error.h"
-#include "slmpm/mirror/track_parts.h"
+#include "slmpm/mirror/track.h"
 
 #define PIECE 256 /* compared as one first */
 #define WORD  sizeof(uint64_t)
@@ -119,11 +119,6 @@ void twin_compare(struct mirror *m, uint64_t lo, uint64_t hi)
 				compare_word(m, &f, at, lo, end);
 	}
 	mirror_note(m, f.lo, f.hi, NULL);
-}
-
-void track_scan_range(struct mirror *m, uint64_t lo, uint64_t hi)
-{
-	twin_compare(m, lo, hi);
 }
 
 void track_notified(struct mirror *m, uint64_t lo, uint64_t hi)
