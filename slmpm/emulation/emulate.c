@@ -186,24 +186,12 @@ void emulate_free(struct endpoint *ep)
 
 /* ---- what goes out -------------------------------------------------------------------------- */
 
-struct emulate_request emulate_head(const struct emulated *op, uint64_t length, uint32_t imm)
-{
-	const struct rma_work *w = &op->r->rma;
-	const struct slmpm_span *span =
-		&w->spans[op->span < w->span_count ? op->span : w->span_count - 1];
-
-	return (struct emulate_request){
-		.target = rma_target(w->remote, span->offset + op->in_span, length),
-		.imm = LITTLE_32(imm),
-	};
-}
-
-int emulate_post(struct endpoint *ep, const struct emulated *op, uint16_t id, const void *head,
-		 uint32_t head_len, const void *data, uint32_t len)
+int emulate_post(struct endpoint *ep, const struct emulated *op, uint32_t stream, uint32_t imm,
+		 const void *head, uint32_t head_len, const void *data, uint32_t len)
 {
 	uint16_t by = op && op->r ? request_packet_flags(op->r) : 0;
-	int rc = am_post(ep, by, wire_route(am_stream(id, head_len), 0),
-			 WIRE_FLAG_ACTIVE | WIRE_FLAG_UNCHARGED, head, head_len, data, len);
+	uint32_t flags = WIRE_FLAG_UNCHARGED | (head ? WIRE_FLAG_ACTIVE : WIRE_FLAG_TAGGED);
+	int rc = am_post(ep, by, wire_route(stream, imm), flags, head, head_len, data, len);
 
 	if (rc == 1)
 		monitor_carrier(ep, head_len + len);
@@ -218,6 +206,7 @@ int emulate_ask(struct emulated *op, uint16_t id, void *head, const void *data, 
 	struct emulation *e = ep->emulation;
 	struct slot *s = take_slot(e, op, id);
 	struct emulate_request *q = head;
+	uint32_t n = emulate_head_length(id);
 	int rc;
 
 	if (!s)
@@ -225,27 +214,12 @@ int emulate_ask(struct emulated *op, uint16_t id, void *head, const void *data, 
 	q->tag = LITTLE_32(emulate_tag(e, s));
 	s->at = op->at;
 	s->length = LITTLE_64(q->target.length);
-	rc = emulate_post(ep, op, id, head, emulate_head_length(id), data, len);
+	rc = emulate_post(ep, op, am_stream(id, n), 0, head, n, data, len);
 	if (rc != 1)
 		drop_slot(e, s);
 	else if (id == EMULATE_TAGGED_WRITE)
 		op->sends = s;
 	return rc;
-}
-
-static int send_next(struct endpoint *ep, struct emulated *op)
-{
-	const struct request *r = op->r;
-
-	if (op->sends)
-		return emulate_send_write(ep, op);
-	if (op->span == r->rma.span_count)
-		return emulate_send_notify(ep, op);
-	switch (r->kind) {
-	case REQUEST_PUT: return emulate_send_write(ep, op);
-	case REQUEST_GET: return emulate_send_read(ep, op);
-	default: return emulate_send_atomic(ep, op);
-	}
 }
 
 static bool has_more(const struct emulated *op)
@@ -263,7 +237,7 @@ static int push_operations(struct endpoint *ep, int most)
 		struct emulated *op = LIST_ENTRY(at, struct emulated, node);
 
 		for (rc = 1; n < most && has_more(op); n++) {
-			rc = send_next(ep, op);
+			rc = emulate_send(ep, op);
 			if (rc == -ENOLINK)
 				stop(op, rail_refusal(ep, op->r->hint));
 			if (rc != 1)
@@ -281,25 +255,6 @@ static int push_operations(struct endpoint *ep, int most)
 	return n;
 }
 
-static int push_answers(struct endpoint *ep, int most)
-{
-	struct emulation *e = ep->emulation;
-	int n = 0;
-
-	for (int i = 0; i < EMULATE_WINDOW && e->answering && n < most; i++) {
-		struct entry *entry = &e->entries[e->next];
-
-		while ((entry->id == EMULATE_READ || entry->id == EMULATE_TAGGED_READ) &&
-		       n < most) {
-			if (emulate_send_data(ep, entry) != 1)
-				return n;
-			n++;
-		}
-		e->next = (e->next + 1) % EMULATE_WINDOW;
-	}
-	return n;
-}
-
 int emulate_push(struct endpoint *ep)
 {
 	int n;
@@ -308,7 +263,7 @@ int emulate_push(struct endpoint *ep)
 	if (ep->state != SLMPM_PEER_UP || ep->life->sent_end || ep->emulation->pushing)
 		return 0;
 	ep->emulation->pushing = true;
-	n = push_answers(ep, TURN);
+	n = emulate_push_answers(ep, TURN);
 	if (ep->state == SLMPM_PEER_UP)
 		n += push_operations(ep, TURN);
 	ep->emulation->pushing = false;
@@ -340,4 +295,20 @@ void emulate_answered(struct endpoint *ep, struct slot *s, int status, uint64_t 
 		list_remove(&op->node);
 	emulate_settle(ep, op);
 	(void)emulate_push(ep);
+}
+
+void emulate_take_data(struct endpoint *ep, struct slot *s, const void *data, uint64_t len)
+{
+	bool tagged = s->id == EMULATE_TAGGED_READ;
+
+	if (PEER_FAULT(len > s->length - s->got ||
+		       (tagged ? !len && s->length : len != s->length))) {
+		endpoint_poison(ep, "length of a read");
+		return;
+	}
+	if (s->op->r && len)
+		request_scatter(s->op->r, s->at + s->got, data, len);
+	s->got += len;
+	if (s->got == s->length)
+		emulate_answered(ep, s, 0, 0);
 }

@@ -4,8 +4,8 @@
  * each request or answer carries its bytes, a piece of the operation; and "tag", where the request's
  * handler puts an entry into a queue in which tagged messages with the bytes find their place.
  *
- * emulate.c is the progress of both, at either side; emulate_arrival.c checks what comes;
- * emulate_write.c, emulate_read.c and emulate_atomic.c know what a request and its answer look like.
+ * emulate.c is the progress of both; emulate_send.c has the packets of who asks, emulate_serve.c the other
+ * side, emulate_arrival.c checks what comes.
  */
 #ifndef SLMPM_EMULATE_H
 #define SLMPM_EMULATE_H
@@ -129,47 +129,28 @@ struct emulation *emulate_state(struct endpoint *ep);
 uint32_t emulate_tag(const struct emulation *e, const struct slot *s);
 /* The slot that TAG names, if one waits under it; E may be NULL. */
 struct slot *emulate_slot_of(struct emulation *e, uint32_t tag);
-/* The answer to S has come. */
+/* The answer to S has come, or bytes of the read that it is. */
 void emulate_answered(struct endpoint *ep, struct slot *s, int status, uint64_t old);
-/* The head of a request for OP's next LENGTH bytes, which lie in the current span; and its length. */
-struct emulate_request emulate_head(const struct emulated *op, uint64_t length, uint32_t imm);
+void emulate_take_data(struct endpoint *ep, struct slot *s, const void *data, uint64_t len);
 static inline uint32_t emulate_head_length(uint16_t id)
 {
 	return sizeof(struct emulate_request) +
 	       (id == EMULATE_ATOMIC ? sizeof(struct wire_atomic) : 0);
 }
-/* Sends it, with a slot of its own and LEN bytes of DATA: 1, -EBUSY no slot is free, or as am_post. */
+/* Sends the request HEAD, with a slot of its own and LEN bytes of DATA: 1, -EBUSY no slot is free, or as am_post. */
 int emulate_ask(struct emulated *op, uint16_t id, void *head, const void *data, uint32_t len);
-/* A packet of OP, or of none that this side asks for: as am_post. */
-int emulate_post(struct endpoint *ep, const struct emulated *op, uint16_t id, const void *head,
-		 uint32_t head_len, const void *data, uint32_t len);
-/* Its answer: done or failed, with what was there before. */
-void emulate_reply(struct endpoint *ep, uint32_t tag, int status, uint64_t old);
-/* A free entry for the request Q; NULL: the peer has more under way than it may. */
-struct entry *emulate_entry(struct endpoint *ep, uint16_t id, const struct emulate_request *q);
-/* Its request has been done or refused: free again. */
-void emulate_entry_free(struct endpoint *ep, struct entry *entry);
-
+/* A packet of OP, or of none that this side asks for; without HEAD a tagged message: as am_post. */
+int emulate_post(struct endpoint *ep, const struct emulated *op, uint32_t stream, uint32_t imm,
+		 const void *head, uint32_t head_len, const void *data, uint32_t len);
 /* Of OP the next packet: 1, -EAGAIN no room, -EBUSY not yet its turn, or another negative. */
-int emulate_send_write(struct endpoint *ep, struct emulated *op);
-int emulate_send_read(struct endpoint *ep, struct emulated *op);
-int emulate_send_atomic(struct endpoint *ep, struct emulated *op);
-int emulate_send_notify(struct endpoint *ep, struct emulated *op);
-/* The next packet of an answer with bytes; after the last its entry is free. */
-int emulate_send_data(struct endpoint *ep, struct entry *entry);
+int emulate_send(struct endpoint *ep, struct emulated *op);
 
-/* Requests that came; Q in this machine's byte order. */
-void emulate_serve_write(struct endpoint *ep, const struct emulate_request *q, const void *data,
-			 uint64_t len);
-void emulate_serve_tagged_write(struct endpoint *ep, const struct emulate_request *q);
+/* The request Q came as AM, in this machine's byte order. */
+void emulate_serve(struct endpoint *ep, const struct slmpm_am *am, const struct emulate_request *q);
 void emulate_serve_give_up(struct endpoint *ep, uint32_t tag);
-void emulate_serve_read(struct endpoint *ep, uint16_t id, const struct emulate_request *q);
-void emulate_serve_atomic(struct endpoint *ep, const struct emulate_request *q,
-			  const void *operands);
-void emulate_serve_notify(struct endpoint *ep, const struct emulate_request *q);
-/* Bytes of a read, of the slot S. */
-void emulate_take_data(struct endpoint *ep, struct slot *s, const void *data, uint64_t len);
 /* Tagged bytes of a write. */
 void emulate_take_tagged(struct endpoint *ep, uint32_t tag, const void *data, uint32_t len);
+/* Answers with bytes, MOST packets: how many went. */
+int emulate_push_answers(struct endpoint *ep, int most);
 
 #endif

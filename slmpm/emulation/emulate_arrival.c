@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * One-sided operations by active messages, what arrives: requests and answers, by the number of a
- * handler or by tag. Every field is checked here, before emulate_write.c and its like use one.
+ * handler or by tag. Every field is checked here, before anybody uses one.
  */
 #include <string.h>
 
@@ -9,7 +9,6 @@
 #include "slmpm/emulation/emulate.h"
 #include "slmpm/message/match.h"
 #include "slmpm/rma/rma.h"
-#include "slmpm/monitor/monitor.h"
 
 /* ---- answers -------------------------------------------------------------------------------- */
 
@@ -53,54 +52,6 @@ static void emulate_arrival_answer(struct endpoint *ep, const struct slmpm_am *a
 
 /* ---- requests ------------------------------------------------------------------------------- */
 
-static void count_entry(struct slmpm_stats *s)
-{
-	s->rma_queue++;
-	if (s->rma_queue > s->rma_queue_peak)
-		s->rma_queue_peak = s->rma_queue;
-}
-
-void emulate_entry_free(struct endpoint *ep, struct entry *entry)
-{
-	entry->id = 0;
-	ep->stats->rma_queue--;
-}
-
-struct entry *emulate_entry(struct endpoint *ep, uint16_t id, const struct emulate_request *q)
-{
-	struct emulation *e = emulate_state(ep);
-
-	if (!e) {
-		endpoint_no_memory(ep);
-		return NULL;
-	}
-	for (struct entry *entry = e->entries; entry < e->entries + EMULATE_WINDOW; entry++) {
-		if (entry->id)
-			continue;
-		*entry = (struct entry){.id = id, .tag = q->tag, .target = q->target};
-		count_entry(ep->stats);
-		return entry;
-	}
-	endpoint_poison(ep, "number of requests under way");
-	return NULL;
-}
-
-void emulate_reply(struct endpoint *ep, uint32_t tag, int status, uint64_t old)
-{
-	struct emulate_answer a = {
-		.old = LITTLE_64(status ? wire_error(status) : old),
-		.tag = LITTLE_32(tag),
-	};
-	int rc = am_answer(ep, status ? EMULATE_FAILED : EMULATE_DONE, &a, sizeof(a), NULL, 0);
-
-	if (rc == -SLMPM_ENOMEM)
-		endpoint_no_memory(ep);
-	else if (rc < 0)
-		endpoint_poison(ep, "number of requests under way");
-	else
-		monitor_carrier(ep, sizeof(a));
-}
-
 static bool take_request(struct endpoint *ep, const struct slmpm_am *am, struct emulate_request *q)
 {
 	if (PEER_FAULT(am->head_len != emulate_head_length(am->id) ||
@@ -132,17 +83,8 @@ void emulate_handle(struct endpoint *ep, const struct slmpm_am *am)
 		emulate_arrival_answer(ep, am);
 		return;
 	}
-	if (!take_request(ep, am, &q))
-		return;
-	switch (am->id) {
-	case EMULATE_WRITE: emulate_serve_write(ep, &q, am->data, am->data_len); break;
-	case EMULATE_TAGGED_WRITE: emulate_serve_tagged_write(ep, &q); break;
-	case EMULATE_NOTIFY: emulate_serve_notify(ep, &q); break;
-	case EMULATE_ATOMIC:
-		emulate_serve_atomic(ep, &q, (const unsigned char *)am->head + sizeof(q));
-		break;
-	default: emulate_serve_read(ep, am->id, &q);
-	}
+	if (take_request(ep, am, &q))
+		emulate_serve(ep, am, &q);
 }
 
 void emulate_tagged(struct endpoint *ep, const struct head *h)

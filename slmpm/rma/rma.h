@@ -210,6 +210,15 @@ struct region *rma_find(struct endpoint *ep, const struct wire_target *t, uint32
 			int *status);
 /* The word at T, if EP may change it; NULL and *STATUS. */
 void *rma_word(struct endpoint *ep, const struct wire_target *t, int *status);
+/* N bytes of a Write to T behind the first GOT: stored, unless *STATUS says already that they are not to be. Its region;
+ * NULL: refused. */
+struct region *rma_store(struct endpoint *ep, const struct wire_target *t, uint64_t got,
+			 const void *data, uint32_t n, int *status);
+/* A notification, which costs what a message without bytes does: false, the peer has ended. And it is told, or, of no
+ * region, nobody hears of it. */
+bool rma_charge(struct endpoint *ep);
+void rma_notified(struct endpoint *ep, const struct region *region, const struct wire_target *t,
+		  uint32_t imm, enum slmpm_protocol by);
 /* Changes it, in this machine's byte order, against all others who do the same: what was there. */
 uint64_t rma_change(struct endpoint *ep, void *at, int op, const struct wire_atomic *a);
 /* N bytes of a packet: with checksums they must hold still between the sum and the copy. NULL: no memory. */

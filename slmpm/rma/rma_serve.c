@@ -7,13 +7,10 @@
  */
 #include <string.h>
 
-#include "slmpm/completion/completion.h"
 #include "slmpm/engine/engine.h"
 #include "slmpm/message/inbound.h"
-#include "slmpm/link/landing.h"
 #include "slmpm/region/memory.h"
 #include "slmpm/rma/rma.h"
-#include "slmpm/part.h"
 
 /* ---- requests taken apart ------------------------------------------------------------------- */
 
@@ -47,15 +44,6 @@ static bool rma_serve_take_target(struct endpoint *ep, const struct head *h, str
 	if (PEER_FAULT(t->length != length || length > SLMPM_MESSAGE_MAX ||
 		       (t->zero && !h->damaged)))
 		return endpoint_poison(ep, "range of a request");
-	return true;
-}
-
-/* A notification costs what a message without bytes does. */
-static bool rma_serve_charge(struct endpoint *ep)
-{
-	ep->unmatched_charge += WIRE_ENVELOPE;
-	if (PEER_FAULT(ep->unmatched_charge > ep->credit))
-		return endpoint_poison(ep, "credit overrun");
 	return true;
 }
 
@@ -103,11 +91,8 @@ static void rma_serve_write_done(struct endpoint *ep, const struct rma_write *w,
 		ep->stats->engine_in += w->target.length && engine_stores(ep);
 		status = earlier_failure(m, w->seq);
 	}
-	if (w->flags & WIRE_FLAG_NOTIFY && !status)
-		completion_notify(region->counter, region->queue, ep, w->target.offset,
-				  w->target.length, w->imm, by);
-	else if (w->flags & WIRE_FLAG_NOTIFY)
-		link_discharge(ep, WIRE_ENVELOPE);
+	if (w->flags & WIRE_FLAG_NOTIFY)
+		rma_notified(ep, status ? NULL : region, &w->target, w->imm, by);
 	if (w->flags & WIRE_FLAG_ANSWER)
 		acknowledge(ep, w->seq, status);
 	else if (status)
@@ -118,14 +103,10 @@ static void rma_serve_write_done(struct endpoint *ep, const struct rma_write *w,
 static struct region *rma_serve_store(struct endpoint *ep, struct rma_write *w, const void *data,
 				      uint32_t n)
 {
-	struct region *region =
-		w->status ? NULL : rma_find(ep, &w->target, SLMPM_WRITE, &w->status);
+	struct region *region = rma_store(ep, &w->target, w->got, data, n, &w->status);
 
-	if (region && n) {
-		landing_copy(region_at(region, w->target.offset + w->got), data, n);
+	if (region)
 		ep->stats->engine_in_bytes += engine_stores(ep) ? n : 0;
-		part_landed(ep->ctx, region_at(region, w->target.offset + w->got), n);
-	}
 	w->got += n;
 	return region;
 }
@@ -181,7 +162,7 @@ static void write_first(struct endpoint *ep, const struct head *h, bool only)
 		endpoint_poison(ep, "length of a Write");
 		return;
 	}
-	if (h->flags & WIRE_FLAG_NOTIFY && !rma_serve_charge(ep))
+	if (h->flags & WIRE_FLAG_NOTIFY && !rma_charge(ep))
 		return;
 	w.status = h->damaged ? -SLMPM_ECHECKSUM : 0;
 	region = rma_serve_store(ep, &w, (const unsigned char *)h->data + sizeof(w.target), n);
@@ -274,7 +255,7 @@ void rma_serve_notify(struct endpoint *ep, const struct head *h)
 		endpoint_poison(ep, "length of a notification");
 		return;
 	}
-	if (!rma_serve_charge(ep))
+	if (!rma_charge(ep))
 		return;
 	w.status = h->damaged ? -SLMPM_ECHECKSUM : 0;
 	rma_serve_write_done(ep, &w, rma_serve_store(ep, &w, NULL, 0), SLMPM_BY_PUT);

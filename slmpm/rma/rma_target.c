@@ -3,6 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "slmpm/completion/completion.h"
+#include "slmpm/link/landing.h"
+#include "slmpm/link/link.h"
 #include "slmpm/part.h"
 #include "slmpm/region/memory.h"
 #include "slmpm/rma/direct.h"
@@ -57,6 +60,36 @@ struct region *rma_find(struct endpoint *ep, const struct wire_target *t, uint32
 		region_check(ep, t->grant, t->secret, access, t->offset, t->length, status);
 
 	return grant ? grant->region : NULL;
+}
+
+struct region *rma_store(struct endpoint *ep, const struct wire_target *t, uint64_t got,
+			 const void *data, uint32_t n, int *status)
+{
+	struct region *region = *status ? NULL : rma_find(ep, t, SLMPM_WRITE, status);
+
+	if (region && n) {
+		landing_copy(region_at(region, t->offset + got), data, n);
+		part_landed(ep->ctx, region_at(region, t->offset + got), n);
+	}
+	return region;
+}
+
+bool rma_charge(struct endpoint *ep)
+{
+	ep->unmatched_charge += WIRE_ENVELOPE;
+	if (PEER_FAULT(ep->unmatched_charge > ep->credit))
+		return endpoint_poison(ep, "credit overrun");
+	return true;
+}
+
+void rma_notified(struct endpoint *ep, const struct region *region, const struct wire_target *t,
+		  uint32_t imm, enum slmpm_protocol by)
+{
+	if (region)
+		completion_notify(region->counter, region->queue, ep, t->offset, t->length, imm,
+				  by);
+	else
+		link_discharge(ep, WIRE_ENVELOPE);
 }
 
 void *rma_word(struct endpoint *ep, const struct wire_target *t, int *status)

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Emulated operations, the side whose memory it is. A request with its bytes is done where it lies in the ring, and its
+ * answer is sent when they can be seen; what takes longer has an entry: a tagged write until its bytes have come, and
+ * reads, whose bytes are taken from the region when there is room for them, never kept. Key and range are looked at for
+ * each packet.
+ */
+#include "slmpm/emulation/emulate.h"
+
+#include <errno.h>
+
+#include "slmpm/monitor/monitor.h"
+#include "slmpm/region/memory.h"
+#include "slmpm/rma/rma.h"
+
+/* ---- entries, answers ------------------------------------------------------------------------ */
+
+static void count_entry(struct slmpm_stats *s)
+{
+	s->rma_queue++;
+	if (s->rma_queue > s->rma_queue_peak)
+		s->rma_queue_peak = s->rma_queue;
+}
+
+static void emulate_entry_free(struct endpoint *ep, struct entry *entry)
+{
+	entry->id = 0;
+	ep->stats->rma_queue--;
+}
+
+static struct entry *emulate_entry(struct endpoint *ep, uint16_t id,
+				   const struct emulate_request *q)
+{
+	struct emulation *e = emulate_state(ep);
+
+	if (!e) {
+		endpoint_no_memory(ep);
+		return NULL;
+	}
+	for (struct entry *entry = e->entries; entry < e->entries + EMULATE_WINDOW; entry++) {
+		if (entry->id)
+			continue;
+		*entry = (struct entry){.id = id, .tag = q->tag, .target = q->target};
+		count_entry(ep->stats);
+		return entry;
+	}
+	endpoint_poison(ep, "number of requests under way");
+	return NULL;
+}
+
+static void emulate_reply(struct endpoint *ep, uint32_t tag, int status, uint64_t old)
+{
+	struct emulate_answer a = {
+		.old = LITTLE_64(status ? wire_error(status) : old),
+		.tag = LITTLE_32(tag),
+	};
+	int rc = am_answer(ep, status ? EMULATE_FAILED : EMULATE_DONE, &a, sizeof(a), NULL, 0);
+
+	if (rc == -SLMPM_ENOMEM)
+		endpoint_no_memory(ep);
+	else if (rc < 0)
+		endpoint_poison(ep, "number of requests under way");
+	else
+		monitor_carrier(ep, sizeof(a));
+}
+
+/* ---- writes ----------------------------------------------------------------------------------- */
+
+static void emulate_serve_write(struct endpoint *ep, const struct emulate_request *q,
+				const void *data, uint64_t len)
+{
+	int status = 0;
+
+	if (PEER_FAULT(q->target.length != len)) {
+		endpoint_poison(ep, "range of a request");
+		return;
+	}
+	(void)rma_store(ep, &q->target, 0, data, (uint32_t)len, &status);
+	ep->stats->am_served++;
+	ep->stats->served += !status;
+	emulate_reply(ep, q->tag, status, 0);
+}
+
+static struct entry *emulate_write_entry_of(struct endpoint *ep, uint32_t tag)
+{
+	struct emulation *e = ep->emulation;
+
+	for (struct entry *entry = e ? e->entries : NULL; e && entry < e->entries + EMULATE_WINDOW;
+	     entry++)
+		if (entry->id == EMULATE_TAGGED_WRITE && entry->tag == tag)
+			return entry;
+	return NULL;
+}
+
+static void emulate_write_done(struct endpoint *ep, struct entry *entry)
+{
+	uint32_t tag = entry->tag;
+	int status = entry->status;
+
+	emulate_entry_free(ep, entry);
+	ep->stats->served += !status;
+	emulate_reply(ep, tag, status, 0);
+}
+
+static void emulate_serve_tagged_write(struct endpoint *ep, const struct emulate_request *q)
+{
+	struct entry *entry;
+
+	if (PEER_FAULT(emulate_write_entry_of(ep, q->tag))) {
+		endpoint_poison(ep, "tag of a request");
+		return;
+	}
+	entry = emulate_entry(ep, EMULATE_TAGGED_WRITE, q);
+	if (!entry)
+		return;
+	ep->stats->tag_served++;
+	/* Refused or not: its bytes are on their way, and the answer comes behind them. */
+	(void)rma_find(ep, &q->target, SLMPM_WRITE, &entry->status);
+	if (!q->target.length)
+		emulate_write_done(ep, entry);
+}
+
+void emulate_take_tagged(struct endpoint *ep, uint32_t tag, const void *data, uint32_t len)
+{
+	struct entry *entry = emulate_write_entry_of(ep, tag);
+
+	if (PEER_FAULT(!entry || !len || len > entry->target.length - entry->got)) {
+		endpoint_poison(ep, "tag of a message");
+		return;
+	}
+	(void)rma_store(ep, &entry->target, entry->got, data, len, &entry->status);
+	entry->got += len;
+	if (entry->got == entry->target.length)
+		emulate_write_done(ep, entry);
+}
+
+void emulate_serve_give_up(struct endpoint *ep, uint32_t tag)
+{
+	struct entry *entry = emulate_write_entry_of(ep, tag);
+
+	if (PEER_FAULT(!entry)) {
+		endpoint_poison(ep, "tag of a request");
+		return;
+	}
+	if (!entry->status)
+		entry->status = -SLMPM_ECANCELED;
+	emulate_write_done(ep, entry);
+}
+
+/* ---- reads ------------------------------------------------------------------------------------ */
+
+static void emulate_serve_read(struct endpoint *ep, uint16_t id, const struct emulate_request *q)
+{
+	struct entry *entry;
+	int status = 0;
+
+	if (PEER_FAULT(id == EMULATE_READ &&
+		       q->target.length > ep->packet_max - sizeof(struct emulate_answer))) {
+		endpoint_poison(ep, "range of a request");
+		return;
+	}
+	ep->stats->am_served += id == EMULATE_READ;
+	ep->stats->tag_served += id == EMULATE_TAGGED_READ;
+	if (!rma_find(ep, &q->target, SLMPM_READ, &status)) {
+		emulate_reply(ep, q->tag, status, 0);
+		return;
+	}
+	ep->stats->served++;
+	entry = emulate_entry(ep, id, q);
+	if (!entry)
+		return;
+	ep->emulation->answering++;
+	(void)emulate_push(ep);
+}
+
+static int post_data(struct endpoint *ep, const struct entry *entry, const void *data, uint32_t n)
+{
+	struct emulate_answer a = {.tag = LITTLE_32(entry->tag)};
+
+	if (entry->id == EMULATE_TAGGED_READ)
+		return emulate_post(ep, NULL, entry->tag, EMULATE_BACK, NULL, 0, data, n);
+	return emulate_post(ep, NULL, am_stream(EMULATE_DATA, sizeof(a)), 0, &a, sizeof(a), data,
+			    n);
+}
+
+static void emulate_read_answered(struct endpoint *ep, struct entry *entry)
+{
+	emulate_entry_free(ep, entry);
+	ep->emulation->answering--;
+}
+
+/* The next packet of an answer with bytes; after the last its entry is free. */
+static int send_data(struct endpoint *ep, struct entry *entry)
+{
+	uint64_t left = entry->target.length - entry->got;
+	uint32_t n = left < ep->packet_max ? (uint32_t)left : ep->packet_max;
+	struct region *region = rma_find(ep, &entry->target, SLMPM_READ, &entry->status);
+	const void *data;
+	int rc;
+
+	if (!region) { /* taken back meanwhile */
+		emulate_read_answered(ep, entry);
+		emulate_reply(ep, entry->tag, entry->status, 0);
+		return 1;
+	}
+	data = rma_staged(ep, region_at(region, entry->target.offset + entry->got), n);
+	if (!data) {
+		endpoint_no_memory(ep);
+		return -SLMPM_ENOMEM;
+	}
+	rc = post_data(ep, entry, data, n);
+	if (rc != 1)
+		return rc;
+	entry->got += n;
+	if (entry->got == entry->target.length)
+		emulate_read_answered(ep, entry);
+	return 1;
+}
+
+int emulate_push_answers(struct endpoint *ep, int most)
+{
+	struct emulation *e = ep->emulation;
+	int n = 0;
+
+	for (int i = 0; i < EMULATE_WINDOW && e->answering && n < most; i++) {
+		struct entry *entry = &e->entries[e->next];
+
+		while ((entry->id == EMULATE_READ || entry->id == EMULATE_TAGGED_READ) &&
+		       n < most) {
+			if (send_data(ep, entry) != 1)
+				return n;
+			n++;
+		}
+		e->next = (e->next + 1) % EMULATE_WINDOW;
+	}
+	return n;
+}
+
+/* ---- the others ------------------------------------------------------------------------------- */
+
+static void emulate_serve_notify(struct endpoint *ep, const struct emulate_request *q)
+{
+	struct region *region;
+	int status = 0;
+
+	if (!rma_charge(ep))
+		return;
+	ep->stats->am_served++;
+	region = rma_find(ep, &q->target, SLMPM_WRITE, &status);
+	rma_notified(ep, region, &q->target, q->imm,
+		     q->target.zero ? SLMPM_BY_PUT : SLMPM_BY_REQUEST);
+	emulate_reply(ep, q->tag, status, 0);
+}
+
+static void emulate_serve_atomic(struct endpoint *ep, const struct emulate_request *q,
+				 const void *operands)
+{
+	struct wire_atomic a;
+	bool sound = rma_operands_in(&a, operands, q->target.length);
+	uint64_t old = 0;
+	int status = 0;
+	void *at;
+
+	if (PEER_FAULT(!sound || q->imm < SLMPM_FETCH_ADD || q->imm > SLMPM_SWAP)) {
+		endpoint_poison(ep, "width of an atomic operation");
+		return;
+	}
+	ep->stats->am_served++;
+	at = rma_word(ep, &q->target, &status);
+	if (at)
+		old = rma_change(ep, at, (int)q->imm, &a);
+	emulate_reply(ep, q->tag, status, old);
+}
+
+void emulate_serve(struct endpoint *ep, const struct slmpm_am *am, const struct emulate_request *q)
+{
+	switch (am->id) {
+	case EMULATE_WRITE: emulate_serve_write(ep, q, am->data, am->data_len); break;
+	case EMULATE_TAGGED_WRITE: emulate_serve_tagged_write(ep, q); break;
+	case EMULATE_NOTIFY: emulate_serve_notify(ep, q); break;
+	case EMULATE_ATOMIC:
+		emulate_serve_atomic(ep, q, (const unsigned char *)am->head + sizeof(*q));
+		break;
+	default: emulate_serve_read(ep, am->id, q);
+	}
+}
