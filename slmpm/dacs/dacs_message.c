@@ -147,22 +147,6 @@ static struct dacsi_transfer *taker(const struct dacsi_process *process, uint32_
 	return NULL;
 }
 
-/* 1 and *DONE when a message for T is there, 0 when none, or the partner's end. */
-static int probe_for(struct dacsi_process *process, const struct dacsi_transfer *t,
-		     struct slmpm_done *done)
-{
-	for (;;) {
-		int rc = slmpm_probe(process->peer, t->stream, done, 0);
-
-		if (rc <= 0)
-			return rc == -SLMPM_EAGAIN ? 0 : rc;
-		if (done->stream <= DACS_STREAM_UB)
-			return 1;
-		if (!dacsi_mailbox_stow(process, done->stream))
-			return 0;
-	}
-}
-
 bool dacsi_message_match(struct dacsi_process *process)
 {
 	struct dacsi_transfer *t = process->posted;
@@ -176,14 +160,15 @@ bool dacsi_message_match(struct dacsi_process *process)
 			t = t->next;
 			continue;
 		}
-		rc = probe_for(process, t, &done);
-		if (rc < 0) { /* messages of other streams may still be there */
+		rc = slmpm_probe(process->peer, t->stream, &done, 0);
+		if (rc < 0 &&
+		    rc != -SLMPM_EAGAIN) { /* messages of other streams may still be there */
 			fail_receive(process, t, dacsi_code(rc));
 			news = true;
 			t = process->posted;
 			continue;
 		}
-		if (rc == 0) {
+		if (rc <= 0) {
 			/* What comes from here on must not pass a receive that takes anything. */
 			if (t->stream == DACS_STREAM_ALL)
 				break;

@@ -5,9 +5,6 @@
 
 #include "slmpm/dacs/dacs_wid.h"
 
-#define DACSI_STREAM_WORD   UINT32_C(0xffffff01) /* a mailbox word, in the immediate */
-#define DACSI_STREAM_CREDIT UINT32_C(0xffffff02) /* words read, in the immediate */
-
 /* A send or receive under way, or a receive that waits for its message. */
 struct dacsi_transfer {
 	struct dacsi_transfer *next;
@@ -41,8 +38,8 @@ void dacsi_swap(void *data, size_t len, DACS_BYTE_SWAP_T swap);
 
 /* ---- dacs_mailbox.c ---- */
 
-/* Takes a message on one of the reserved streams out of the way of DACS_STREAM_ALL. */
-bool dacsi_mailbox_stow(struct dacsi_process *process, uint32_t stream);
+/* Words of partners come to this process from now on. */
+int dacsi_mailbox_begin(void);
 /* Returns credits for words read, as far as not done. */
 void dacsi_mailbox_settle(struct dacsi_process *process);
 

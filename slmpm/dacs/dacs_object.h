@@ -121,6 +121,8 @@ int dacsi_word_begin(void);
 DACS_ERR_T dacsi_word_send(struct dacsi_process *process, enum dacsi_word_type type, uint32_t value,
 			   uint64_t to, uint64_t from);
 DACS_ERR_T dacsi_offer_send(struct dacsi_process *process, const struct dacsi_offer *offer);
+/* The partner that sent AM, or NULL. */
+struct dacsi_process *dacsi_word_sender(const struct slmpm_am *am);
 /* To the owner of an accepted OBJECT. */
 DACS_ERR_T dacsi_word_up(const struct dacsi_object *object, enum dacsi_word_type type,
 			 uint32_t value);

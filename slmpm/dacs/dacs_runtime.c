@@ -69,25 +69,30 @@ static DACS_ERR_T read_settings(struct dacsi_settings *set)
 	return DACS_SUCCESS;
 }
 
-/* Finds out whether this process is an accelerator, and connects it then. */
+/* Finds out whether this process is an accelerator, and connects it then: what the parent says may come before this is over. */
 static DACS_ERR_T find_parent(void)
 {
-	slmpm_peer peer;
 	const char *cwd = secure_getenv("AE_CWD");
-	int rc = slmpm_parent_in(dacsi.ctx, &peer);
+	slmpm_peer peer = {0};
+	int rc;
 
-	if (rc == -SLMPM_ESTATE)
-		return DACS_SUCCESS;
-	if (rc == -SLMPM_EVERSION || rc == -SLMPM_ENOMEM || rc == -SLMPM_ENOFILE)
-		return dacsi_code(rc);
-	if (rc < 0)
-		return DACS_ERR_DACSD_FAILURE;
 	dacsi.parent = calloc(1, sizeof(*dacsi.parent));
 	if (!dacsi.parent)
 		return DACS_ERR_NO_RESOURCE;
 	dacsi_process_init(dacsi.parent, peer);
 	dacsi.parent->de = DACS_DE_PARENT;
 	dacsi.parent->pid = DACS_PID_PARENT;
+	rc = slmpm_parent_in(dacsi.ctx, &dacsi.parent->peer);
+	if (rc < 0) {
+		free(dacsi.parent);
+		dacsi.parent = NULL;
+	}
+	if (rc == -SLMPM_ESTATE)
+		return DACS_SUCCESS;
+	if (rc == -SLMPM_EVERSION || rc == -SLMPM_ENOMEM || rc == -SLMPM_ENOFILE)
+		return dacsi_code(rc);
+	if (rc < 0)
+		return DACS_ERR_DACSD_FAILURE;
 	dacsi.child = true;
 	if (cwd)
 		dacsi.own_cwd_lock = dacsi_cwd_hold(cwd);
@@ -142,7 +147,7 @@ static DACS_ERR_T set_up_runtime(void)
 		return opened == -SLMPM_EINVAL ? DACS_ERR_INVALID_ENV : dacsi_code(opened);
 	dacsi.wids = calloc(DACSI_WIDS, sizeof(*dacsi.wids));
 	dacsi.kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (!dacsi.wids || dacsi.kick < 0 || dacsi_word_begin() < 0)
+	if (!dacsi.wids || dacsi.kick < 0 || dacsi_word_begin() < 0 || dacsi_mailbox_begin() < 0)
 		rc = DACS_ERR_NO_RESOURCE;
 	else
 		rc = find_parent();

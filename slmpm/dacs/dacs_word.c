@@ -122,13 +122,14 @@ static uint32_t to_partner(struct dacsi_object *object, const struct dacsi_proce
 	return 0;
 }
 
-static struct dacsi_process *process_of(slmpm_peer peer)
+/* Nothing but the parent is there while it is being connected, and has no number yet. */
+struct dacsi_process *dacsi_word_sender(const struct slmpm_am *am)
 {
 	struct dacsi_process *p = dacsi.children;
 
-	if (dacsi.parent && dacsi.parent->peer.id == peer.id)
+	if (dacsi.parent && (dacsi.parent->peer.id == am->peer.id || !dacsi.parent->peer.id))
 		return dacsi.parent;
-	while (p && p->peer.id != peer.id)
+	while (p && p->peer.id != am->peer.id)
 		p = p->next;
 	return p;
 }
@@ -149,7 +150,7 @@ static bool unpack(const struct slmpm_am *am, struct dacsi_offer *offer)
 
 static void receive_word(const struct slmpm_am *am, void *arg)
 {
-	struct dacsi_process *process = process_of(am->peer);
+	struct dacsi_process *process = dacsi_word_sender(am);
 	struct dacsi_offer offer = {0};
 	struct dacsi_word word;
 	uint32_t answer = 0, value = 0;

@@ -11,9 +11,9 @@
 
 #include <slmpm.h>
 
-#define MAIL      UINT32_C(0xffffff01) /* the stream of mailbox words, in the immediate */
-#define WORD      24                   /* bytes of a word: type, value, two handles */
-#define OFFER     96                   /* of an offer of a region: a word, its accesses, a key */
+#define MAIL      2  /* the handler of mailbox words, of 4 bytes */
+#define WORD      24 /* bytes of a word: type, value, two handles */
+#define OFFER     96 /* of an offer of a region: a word, its accesses, a key */
 #define WORD_MAX  (OFFER + 8)
 #define OFFERS    6000 /* more than a host keeps */
 #define NO_HANDLE UINT64_C(99)
@@ -39,10 +39,10 @@ static void word(uint32_t type, uint32_t value, uint64_t to, uint64_t from, size
 
 static void say(uint32_t word)
 {
-	struct slmpm_how how = {.size = sizeof(how), .imm = word, .timeout_ms = 5000};
-	struct slmpm_iov empty = {.base = NULL};
+	const unsigned char bytes[4] = {(unsigned char)word};
 
-	CHECK(slmpm_sendv(host, MAIL, &empty, 1, &how, NULL) >= 0, "%s", slmpm_error_detail());
+	CHECK(slmpm_am(host, MAIL, bytes, sizeof(bytes), NULL, 0, NULL, NULL) == 0, "%s",
+	      slmpm_error_detail());
 }
 
 /* The host has hung up, or is no more. */
