@@ -6,7 +6,6 @@
 #include "slmpm/am/am_take.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "slmpm/engine/engine.h"
 #include "slmpm/base/error.h"
@@ -150,20 +149,14 @@ static bool may_be_early(struct endpoint *ep, const struct head *h)
 
 static void keep_only(struct endpoint *ep, const struct head *h, uint64_t charge)
 {
-	struct inbound *m = inbound_new(ep, h, h->length);
+	struct inbound *m = inbound_whole(ep, h);
 
-	if (!m)
-		return;
-	if (!inbound_room(m, (uint64_t)h->length + !h->length)) {
-		inbound_free(m); /* without its bytes no handler may run */
+	if (!m) {
 		endpoint_no_memory(ep);
 		return;
 	}
 	m->active = true;
 	m->charge = charge;
-	m->damaged = h->damaged;
-	m->got = h->length;
-	landing_copy(m->data, h->data, h->length);
 	am_keep(m);
 }
 

@@ -3,6 +3,7 @@
 #include "slmpm/message/inbound.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "slmpm/loan/area.h"
 #include "slmpm/message/fetch.h"
@@ -85,6 +86,24 @@ struct inbound *inbound_new(struct endpoint *ep, const struct head *h, uint64_t 
 
 	if (!m)
 		endpoint_no_memory(ep);
+	return m;
+}
+
+struct inbound *inbound_whole(struct endpoint *ep, const struct head *h)
+{
+	struct inbound *m = inbound_try(ep, h, h->length);
+
+	if (m && !inbound_room(m, h->length ? h->length : 1)) {
+		inbound_free(m);
+		m = NULL;
+	}
+	if (!m)
+		return NULL;
+	if (h->length)
+		memcpy(m->data, h->data, h->length);
+	m->got = h->length;
+	m->damaged = h->damaged;
+	m->charge = wire_charge(h->length);
 	return m;
 }
 

@@ -57,6 +57,8 @@ struct inbound *inbound_unfinished(struct endpoint *ep, uint64_t seq);
 struct inbound *inbound_try(struct endpoint *ep, const struct head *h, uint64_t total);
 /* The same, but that the endpoint has ended then. */
 struct inbound *inbound_new(struct endpoint *ep, const struct head *h, uint64_t total);
+/* A copy of one that came whole, with room even for no byte: what is held has an address. NULL: no memory. */
+struct inbound *inbound_whole(struct endpoint *ep, const struct head *h);
 /* Drops a message: its memory, its area. */
 void inbound_free(struct inbound *m);
 /* No memory for a packet of message SEQ that nothing has been done about yet: it stays in the ring, where it holds the

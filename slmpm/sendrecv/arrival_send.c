@@ -42,29 +42,10 @@ static void receive_whole(struct endpoint *ep, const struct head *h, struct requ
 	request_finish(r, inbound_verdict(&whole, r));
 }
 
-/* A copy, with room even for no byte: what is held has an address. */
-static struct inbound *copy_whole(struct endpoint *ep, const struct head *h)
-{
-	struct inbound *m = inbound_try(ep, h, h->length);
-
-	if (m && !inbound_room(m, h->length ? h->length : 1)) {
-		inbound_free(m);
-		m = NULL;
-	}
-	if (!m)
-		return NULL;
-	if (h->length)
-		memcpy(m->data, h->data, h->length);
-	m->got = h->length;
-	m->damaged = h->damaged;
-	m->charge = wire_charge(h->length);
-	return m;
-}
-
 /* For the hold R, or with NULL for who asks later. */
 static void keep_whole(struct endpoint *ep, const struct head *h, struct request *r)
 {
-	struct inbound *m = copy_whole(ep, h);
+	struct inbound *m = inbound_whole(ep, h);
 
 	if (!m && r)
 		match_again(r);
