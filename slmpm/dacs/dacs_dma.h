@@ -3,8 +3,8 @@
 #ifndef SLMPM_DACS_DMA_H
 #define SLMPM_DACS_DMA_H
 
+#include "slmpm/dacs/dacs_message.h"
 #include "slmpm/dacs/dacs_region.h"
-#include "slmpm/dacs/dacs_wid.h"
 
 struct dacsi_dma_side {
 	uint64_t handle; /* a region's; ... */

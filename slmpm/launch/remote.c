@@ -17,7 +17,6 @@
 #include "slmpm/base/error.h"
 #include "slmpm/launch/job.h"
 #include "slmpm/launch/launch.h"
-#include "slmpm/launch/remote_request.h"
 #include "slmpm/link/wait.h"
 #include "slmpm/base/wire.h"
 

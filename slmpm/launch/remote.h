@@ -13,4 +13,17 @@
 int remote_spawn(slmpm_peer *peer, struct context *ctx, const char *prog, char *const argv[],
 		 const struct slmpm_spawn_options *o, uint32_t element, const struct place *place);
 
+/* ---- what the relay is told (remote_request.c) --------------------------------------------------- */
+
+struct remote_request {
+	const struct place *place;
+	const char *prog;
+	char *const *argv;
+	const struct slmpm_spawn_options *options; /* or NULL */
+	const char *url, *secret;                  /* the way back */
+};
+
+/* *TEXT, to be freed, of *LENGTH bytes. Negative SLMPM_E* with the detail set. */
+int remote_request_make(const struct remote_request *r, char **text, size_t *length);
+
 #endif

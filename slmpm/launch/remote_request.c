@@ -3,7 +3,7 @@
  * What a relay is told: records KEY=VALUE, a 0 behind each (doc/wire.md, "A start elsewhere"). Later
  * ones of a variable count.
  */
-#include "slmpm/launch/remote_request.h"
+#include "slmpm/launch/remote.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -10,6 +10,7 @@
 #include "slmpm/endpoint.h"
 
 struct head;
+struct request;
 
 struct area {
 	struct area *next;
@@ -57,5 +58,13 @@ static inline void *area_at(const struct area *area, uint64_t offset)
 {
 	return (unsigned char *)area->map.base + offset;
 }
+
+/* ---- where nothing can be mapped (loan_copy.c) ------------------------------------------------- */
+
+/* Queues the bytes of the open loan up to LEN, and the word that they can be read. 0, or a negative
+ * error with the detail set: nothing has changed. */
+int loan_copy(struct endpoint *ep, uint64_t len, const struct slmpm_how *how, bool final);
+/* As far as the link takes it: packets posted; *STOP when it takes no more. */
+int loan_copy_push(struct endpoint *ep, struct request *r, bool *stop);
 
 #endif

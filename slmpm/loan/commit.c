@@ -7,7 +7,6 @@
 #include "slmpm/base/error.h"
 #include "slmpm/completion/late.h"
 #include "slmpm/link/link.h"
-#include "slmpm/loan/loan_copy.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/link/wait.h"
 #include "slmpm/choice/rail.h"

@@ -3,11 +3,10 @@
  * Loans where nothing can be mapped: a part goes as a request of the library's own, in its turn
  * among the messages. Its bytes come first, then the same word as with a mapped area.
  */
-#include "slmpm/loan/loan_copy.h"
+#include "slmpm/loan/area.h"
 
 #include <stdlib.h>
 
-#include "slmpm/loan/area.h"
 #include "slmpm/base/error.h"
 #include "slmpm/link/link.h"
 #include "slmpm/mode/mode_hint.h"

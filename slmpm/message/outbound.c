@@ -9,7 +9,7 @@
 #include "slmpm/link/link.h"
 #include "slmpm/choice/rail.h"
 #include "slmpm/message/fetch.h"
-#include "slmpm/loan/loan_copy.h"
+#include "slmpm/loan/area.h"
 #include "slmpm/message/message.h"
 #include "slmpm/monitor/monitor.h"
 
