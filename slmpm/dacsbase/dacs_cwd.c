@@ -38,15 +38,15 @@ static DACS_ERR_T cwd_code(int error)
 	}
 }
 
-/* A lock on the new directory, or -errno; -EAGAIN when a sweeper was faster than we. */
-static int hold(const char *path, bool keep)
+/* A lock on the directory by its file NAME, or -errno; -EAGAIN when a sweeper was faster than we. */
+static int hold(const char *path, const char *name, int flags)
 {
 	int dir = open(path, O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), fd;
 	struct stat st;
 
 	if (dir < 0)
 		return errno == ENOENT ? -EAGAIN : -errno;
-	fd = openat(dir, keep ? KEEP_NAME : LOCK_NAME, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	fd = openat(dir, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | flags, 0600);
 	close(dir);
 	if (fd < 0)
 		return errno == ENOENT ? -EAGAIN : -errno;
@@ -67,7 +67,8 @@ DACS_ERR_T dacsi_cwd_make(const char *prefix, bool keep, char **path, int *lock)
 			*path = NULL;
 			return DACS_ERR_NO_RESOURCE;
 		}
-		*lock = mkdtemp(*path) ? hold(*path, keep) : -errno;
+		*lock = mkdtemp(*path) ? hold(*path, keep ? KEEP_NAME : LOCK_NAME, O_CREAT) :
+					 -errno;
 		if (*lock >= 0)
 			return DACS_SUCCESS;
 		free(*path);
@@ -163,15 +164,7 @@ int dacsi_cwd_sweep(const char *prefix)
 
 int dacsi_cwd_hold(const char *path)
 {
-	int dir = open(path, O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), fd;
+	int fd = hold(path, LOCK_NAME, 0);
 
-	if (dir < 0)
-		return -1;
-	fd = openat(dir, LOCK_NAME, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-	close(dir);
-	if (fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) == 0)
-		return fd;
-	if (fd >= 0)
-		close(fd);
-	return -1;
+	return fd < 0 ? -1 : fd;
 }
