@@ -156,19 +156,31 @@ static int process_conclude(struct endpoint *ep, int *status)
 	return rc;
 }
 
-int slmpm_join(slmpm_peer peer, int *status, int timeout_ms)
+/* Its context is locked; NULL: nothing is, the detail is set and *RC. */
+static struct endpoint *process_lock(slmpm_peer peer, int *rc)
 {
 	struct endpoint *ep = endpoint_of(peer);
+
+	if (!ep || !endpoint_lock(ep, peer)) {
+		*rc = endpoint_bad_handle(peer);
+		return NULL;
+	}
+	if (ep->process)
+		return ep;
+	*rc = error_set(SLMPM_ESTATE, "%s was not started by slmpm_spawn", ep->life->name);
+	context_unlock(ep->ctx);
+	return NULL;
+}
+
+int slmpm_join(slmpm_peer peer, int *status, int timeout_ms)
+{
 	uint64_t deadline = clock_deadline(timeout_ms);
 	struct context *ctx;
-	int rc;
+	int rc = 0;
+	struct endpoint *ep = process_lock(peer, &rc);
 
 	if (!ep)
-		return endpoint_bad_handle(peer);
-	if (!ep->process)
-		return error_set(SLMPM_ESTATE, "%s was not started by slmpm_spawn", ep->life->name);
-	if (!endpoint_lock(ep, peer))
-		return endpoint_bad_handle(peer);
+		return rc;
 	ctx = ep->ctx;
 	rc = context_forbids(ctx, "slmpm_join");
 	if (rc == 0)
@@ -184,18 +196,14 @@ int slmpm_join(slmpm_peer peer, int *status, int timeout_ms)
 int slmpm_kill(slmpm_peer peer, int grace_ms)
 {
 	uint64_t until = clock_now() + (uint64_t)grace_ms * 1000000;
-	struct endpoint *ep = endpoint_of(peer);
 	int rc = 0;
+	struct endpoint *ep = process_lock(peer, &rc);
 
 	if (!ep)
-		return endpoint_bad_handle(peer);
-	if (!ep->process)
-		return error_set(SLMPM_ESTATE, "%s was not started by slmpm_spawn", ep->life->name);
+		return rc;
 	if (grace_ms < 0)
-		return error_set(SLMPM_EINVAL, "slmpm_kill: a grace of %d ms", grace_ms);
-	if (!endpoint_lock(ep, peer))
-		return endpoint_bad_handle(peer);
-	if (process_inspect(ep->process, WNOHANG | WNOWAIT))
+		rc = error_set(SLMPM_EINVAL, "slmpm_kill: a grace of %d ms", grace_ms);
+	else if (process_inspect(ep->process, WNOHANG | WNOWAIT))
 		rc = 0;
 	else if (send_signal(ep->process, grace_ms ? SIGTERM : SIGKILL) != 0)
 		rc = error_system(-errno, ep->life->name);

@@ -163,8 +163,7 @@ int slmpm_mirror_attach(slmpm_mirror mirror, slmpm_peer peer, uint32_t tag, uint
 	if (!ep)
 		rc = endpoint_bad_handle(peer);
 	else if (ep->ctx != ctx)
-		rc = error_set(SLMPM_EINVAL, "%s belongs to another context than the mirror",
-			       ep->life->name);
+		rc = error_set(SLMPM_EINVAL, "the peer belongs to another context than the mirror");
 	else
 		rc = timeout_ms ? context_forbids(ctx, "slmpm_mirror_attach") : 0;
 	if (rc == 0)

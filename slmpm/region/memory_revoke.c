@@ -273,8 +273,7 @@ int slmpm_mem_revoke(slmpm_mem mem, slmpm_peer peer, int timeout_ms)
 	if (rc == 0 && (!v.ep || endpoint_of(peer) != v.ep))
 		rc = endpoint_bad_handle(peer);
 	else if (rc == 0 && v.ep->ctx != v.ctx)
-		rc = error_set(SLMPM_EINVAL, "%s belongs to another context than the region",
-			       v.ep->life->name);
+		rc = error_set(SLMPM_EINVAL, "the peer belongs to another context than the region");
 	if (rc == 0) {
 		v.peer = handle_id(v.ep);
 		v.last = v.ep->regions->last;
