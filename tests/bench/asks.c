@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Blocking puts and gets between regions whose caller has no engine and whose peer has one, against the same
- * without any: "asks CPU,CPU [PAIRS [PLACEMENT]]" prints Markdown. Each sample has two fresh processes; the two
- * of a pair follow each other, either first. The settings of the environment hold for both (SLMPM_ASK_MIN).
+ * without any, and against what two bare processes take for it (asks_bare.c): "asks CPU,CPU [PAIRS [PLACEMENT]]"
+ * prints Markdown. Each sample has two fresh processes; those of a pair follow each other, either first. The
+ * settings of the environment hold for both (SLMPM_ASK_MIN).
  */
 #include <sched.h>
 #include <signal.h>
@@ -17,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tests/bench/asks_bare.h"
 #include "tests/bench/stats.h"
 
 enum { PAIRS = 200, SIZES = 7, OPS = 2, PLACEMENTS = 4, PATIENCE_MS = 20000 };
@@ -262,8 +264,20 @@ static bool sample(const struct placement *w, bool asks, struct results *r)
 	return r->whole;
 }
 
-static double samples[3][OPS][SIZES][PAIRS]; /* without an engine, with one; a memcpy's */
+static double samples[2][OPS][SIZES][PAIRS]; /* without an engine, with one */
 static double spent[OPS][SIZES][PAIRS];
+static double bare[SIZES][PAIRS];
+
+static bool take_bare(int i)
+{
+	double taken_s[SIZES];
+
+	if (!bare_sample(cpus, sizes, SIZES, SAMPLE_S, taken_s))
+		return false;
+	for (int s = 0; s < SIZES; s++)
+		bare[s][i] = taken_s[s];
+	return true;
+}
 
 static bool take_pair(const struct placement *w, int i)
 {
@@ -283,7 +297,7 @@ static bool take_pair(const struct placement *w, int i)
 			samples[1][op][s][i] = c->wall;
 			spent[op][s][i] = c->cpu / c->copy;
 		}
-	return true;
+	return take_bare(i);
 }
 
 static void print(const struct placement *w, int n)
@@ -292,6 +306,12 @@ static void print(const struct placement *w, int n)
 		printf("| %s, %s |", ops[op], w->name);
 		for (int s = 0; s < SIZES; s++) {
 			struct estimate e = ratio(samples[1][op][s], samples[0][op][s], n);
+
+			printf(" %.2f (%.2f to %.2f) |", e.mid, e.low, e.high);
+		}
+		printf("\n| of two bare processes' time |");
+		for (int s = 0; s < SIZES; s++) {
+			struct estimate e = ratio(samples[1][op][s], bare[s], n);
 
 			printf(" %.2f (%.2f to %.2f) |", e.mid, e.low, e.high);
 		}
