@@ -51,7 +51,7 @@ NM ?= $(if $(CROSS),$(CROSS)-)nm
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion $(if $(SAN),,$(WERROR))	# with a sanitizer gcc sees ghosts
 OPT  ?= $(if $(SAN),-O1 -g1 -fno-omit-frame-pointer,-O3 -g)
 LTO_FLAGS := $(if $(LTO),-flto=auto -ffat-lto-objects)
-SAN_FLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all)
+SAN_FLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -DSLMPM_COMPARE)
 SAN_FLAGS += $(if $(filter thread,$(SAN)),-Wno-tsan)	# fences: the tests that need them say so
 
 # CPPFLAGS, CFLAGS, LDFLAGS and LDLIBS are the user's: given to make they would replace what is assigned to them here.

@@ -73,7 +73,9 @@ static bool endpoint_begin(struct endpoint *ep, struct context *ctx)
 	if (!parts.make(ep))
 		return false;
 	ep->state = SLMPM_PEER_CONNECTING;
+	ep->blocked = BLOCK_STATE;
 	ep->link.check = config_get()->check;
+	endpoint_block(ep, BLOCK_CHECK, ep->link.check);
 	ep->active = true;
 	ep->fetch_min = UINT64_MAX;
 	ep->ask_min = UINT64_MAX;
@@ -155,11 +157,6 @@ void endpoint_name(struct endpoint *ep)
 	ep->stats->pid = ep->life->pid;
 }
 
-void endpoint_refresh(struct endpoint *ep)
-{
-	ep->direct = parts.is_direct(ep);
-}
-
 static uint32_t endpoint_lower(uint32_t agreed, uint32_t most)
 {
 	return agreed < most ? agreed : most;
@@ -210,7 +207,7 @@ void endpoint_up(struct endpoint *ep)
 	ep->life->native = domain_is_native(port->domain->fabric);
 	ep->state = SLMPM_PEER_UP;
 	ep->life->was_up = true;
-	endpoint_refresh(ep);
+	endpoint_block(ep, BLOCK_STATE, ep->closing);
 	context_event(ep->ctx, ep, SLMPM_EVENT_UP, "connected");
 	log_line(SLMPM_LOG_DEBUG, "%s: connected over %s, packets of %u bytes", ep->life->name,
 		 ep->link.fabric->name, ep->packet_max);

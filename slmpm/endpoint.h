@@ -59,7 +59,6 @@ struct link {
 	uint64_t early;              /* of those, not begun: they may whatever stands before them */
 	uint32_t turn;               /* counts the rounds of push_all: it decides who begins */
 	struct request *active;      /* an active message, begun: nothing else begins meanwhile */
-	bool lags;                   /* link_lags(), when last asked */
 	uint32_t held;               /* segments of the peer's ring held back: link_hold_back */
 	bool kept;                   /* the packet in hand is not released behind packet_take */
 	bool enomem;                 /* that packet stays in the ring, deferred on ENOMEM */
@@ -122,15 +121,47 @@ struct life {
 	struct event ending;   /* the event of its end: among these */
 };
 
+/*
+ * What keeps messages from going straight to the link, a bit each: what they would overtake, or a rule that only the
+ * long way knows. The room that is named sets the bit, and clears it.
+ */
+enum endpoint_block {
+	BLOCK_STATE = 1 << 0,      /* not up, or closing (core) */
+	BLOCK_BROKEN = 1 << 1,     /* the link is lost, or to end for a violation (core) */
+	BLOCK_CHECK = 1 << 2,      /* checksums (core) */
+	BLOCK_MOVING = 1 << 3,     /* operations moved by an engine, or by the fabric (core) */
+	BLOCK_QUEUE = 1 << 4,      /* requests the link has not accepted (link) */
+	BLOCK_DEFERRED = 1 << 5,   /* control packets that found no room (link) */
+	BLOCK_LAGS = 1 << 6,       /* what link_lags() said last (link) */
+	BLOCK_LANDING = 1 << 7,    /* a receive is to post itself first (link) */
+	BLOCK_TURN = 1 << 8,       /* other peers have theirs (link) */
+	BLOCK_DRAIN = 1 << 9,      /* the last look at the ring (link) */
+	BLOCK_SAMPLE = 1 << 10,    /* the next message is timed (monitor) */
+	BLOCK_ACTIVE = 1 << 11,    /* an active message, begun (message) */
+	BLOCK_FETCH = 1 << 12,     /* fetched messages under way (message) */
+	BLOCK_LOAN = 1 << 13,      /* one that lies open in the ring (loan) */
+	BLOCK_KEPT = 1 << 14,      /* active messages that wait for a handler (am) */
+	BLOCK_ACCEPT = 1 << 15,    /* slmpm_accept has not taken it (connect) */
+	BLOCK_ANSWERS = 1 << 16,   /* of one-sided operations, for room (rma) */
+	BLOCK_SHARE = 1 << 17,     /* a peer's offer, to be looked at (share) */
+	BLOCK_ASK = 1 << 18,       /* an offer that is to be made (share) */
+	BLOCK_EMULATION = 1 << 19, /* one-sided operations as messages (emulation) */
+	BLOCK_MIRRORS = 1 << 20,   /* changes to be sent (mirror) */
+	BLOCK_WORK =
+		1
+		<< 21, /* work requests that wait for others: they keep nobody from sending (workqueue) */
+};
+#define BLOCK_SENDS (~(uint32_t)BLOCK_WORK)
+
 struct endpoint {
 	struct handle handle;
 	struct context *ctx; /* never NULL again: another thread may look just as it is freed */
 	struct rooms *rooms; /* parts.c: as long as the handle's slot, for the same reason */
 	struct unpack unpack;
 	struct link link;
-	uint32_t state; /* enum slmpm_peer_state */
-	bool direct;    /* up, nothing queued, no loan open: a send may go straight to the link */
-	bool active;    /* the peer takes active messages, as far as known */
+	uint32_t state;   /* enum slmpm_peer_state */
+	uint32_t blocked; /* of enum endpoint_block: 0, a send may go straight to the link */
+	bool active;      /* the peer takes active messages, as far as known */
 	struct life *life;
 
 	/* messages out */
@@ -143,7 +174,6 @@ struct endpoint {
 	uint64_t fetch_min;  /* shortest message that the peer may fetch; or UINT64_MAX */
 	uint64_t ask_min;    /* shortest operation for the peer's engine; or UINT64_MAX */
 	struct bundle bundle;
-	bool sampling; /* the next message takes the slow path, and is timed (monitor/sample.c) */
 	bool closing;
 	uint8_t lent; /* enum loan_place: where the loan that is open lies */
 
@@ -286,8 +316,26 @@ static inline uint32_t endpoint_header(const struct endpoint *ep)
 		       SLMPM_HEADER_IDS | SLMPM_HEADER_ADDRESS :
 		       SLMPM_HEADER_IDS;
 }
-/* Recomputes `direct`. */
-void endpoint_refresh(struct endpoint *ep);
+static inline void endpoint_block(struct endpoint *ep, enum endpoint_block bit, bool blocks)
+{
+	ep->blocked = blocks ? ep->blocked | (uint32_t)bit : ep->blocked & ~(uint32_t)bit;
+}
+static inline bool endpoint_is_blocked(const struct endpoint *ep, enum endpoint_block bit)
+{
+	return ep->blocked & (uint32_t)bit;
+}
+/* So many operations more, or fewer, are moved by an engine or by the fabric. */
+static inline void endpoint_move(struct endpoint *ep, int more)
+{
+	ep->moving += (uint32_t)more;
+	endpoint_block(ep, BLOCK_MOVING, ep->moving);
+}
+/* It is to be poisoned for RULE, at the top of progress: what is in hand here must not vanish under who calls. */
+static inline void endpoint_break(struct endpoint *ep, const char *rule)
+{
+	ep->link.broken = rule;
+	endpoint_block(ep, BLOCK_BROKEN, true);
+}
 /* Current figures into ep->stats. */
 void endpoint_stats(struct endpoint *ep);
 

@@ -26,13 +26,14 @@ void endpoint_end(struct endpoint *ep, uint32_t state, int error, const char *wh
 	ep->link.port->over = true;
 	ep->state = state;
 	ep->life->error = error;
-	ep->direct = false;
+	endpoint_block(ep, BLOCK_STATE, true);
 	ep->ctx->refused |= ep->listener && !ep->life->was_up;
 	ep->ctx->ended = true;
 	snprintf(ep->life->reason, sizeof(ep->life->reason), "%s", why ? why : "unknown");
 	ep->link.depth = ep->link.streaming = ep->link.early = 0;
 	ep->link.active = NULL;
-	ep->link.lags = false;
+	endpoint_block(ep, BLOCK_ACTIVE, false);
+	endpoint_block(ep, BLOCK_LAGS, false);
 	ep->bundle.count = ep->bundle.left = 0;
 	ep->unpack.left = 0;
 	PART_EACH(part, parts.end)

@@ -62,8 +62,8 @@ struct parts {
 	bool (*make)(struct endpoint *ep);
 	/* A peer comes to be. */
 	void (*const *begin)(struct endpoint *ep);
-	/* May a message to it go straight to its link? That is: nothing of any room is under way that comes before. */
-	bool (*is_direct)(const struct endpoint *ep);
+	/* Ends the process where ep->blocked is wrong. NULL but in builds with a sanitizer. */
+	void (*compare)(const struct endpoint *ep);
 	/* It is connected: ep->state is UP. */
 	void (*const *up)(struct endpoint *ep);
 	/* Runs active messages that were kept, before anything sent behind them: how many. */

@@ -2,6 +2,7 @@
 /* The one place that knows all rooms: what each does in the life of contexts, peers and requests, in order. */
 #include "slmpm/part.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,16 +82,41 @@ static bool parts_make(struct endpoint *ep)
 	return true;
 }
 
-/* Is EP up, with nothing of any room under way that would be overtaken or left waiting? */
-static bool parts_is_direct(const struct endpoint *ep)
+#ifdef SLMPM_COMPARE
+
+/* Builds with a sanitizer look whether each room has kept its bits of ep->blocked. */
+static void parts_compare(const struct endpoint *ep)
 {
-	return ep->state == SLMPM_PEER_UP && !ep->sampling && list_empty(&ep->link.queue) &&
-	       list_empty(&ep->link.deferred) && !ep->link.active && !ep->link.lags &&
-	       ep->lent != LENT_PACKET && !ep->link.check && !ep->closing && !ep->rma->job_count &&
-	       !ep->moving && !ep->work_waiting && !fetch_busy(ep) && !share_waits(ep) &&
-	       !ask_waits(ep) && !mirror_waits(ep) && !emulate_has_work(ep->emulation) &&
-	       !ep->listener && list_empty(&ep->kept);
+	const struct {
+		uint32_t bit;
+		bool blocks;
+	} all[] = {
+		{BLOCK_STATE, ep->state != SLMPM_PEER_UP || ep->closing},
+		{BLOCK_CHECK, ep->link.check},
+		{BLOCK_MOVING, ep->moving},
+		{BLOCK_QUEUE, !list_empty(&ep->link.queue)},
+		{BLOCK_DEFERRED, !list_empty(&ep->link.deferred)},
+		{BLOCK_ACTIVE, ep->link.active},
+		{BLOCK_FETCH, fetch_busy(ep)},
+		{BLOCK_LOAN, ep->lent == LENT_PACKET},
+		{BLOCK_KEPT, !list_empty(&ep->kept)},
+		{BLOCK_ACCEPT, ep->listener},
+		{BLOCK_ANSWERS, ep->rma->job_count},
+		{BLOCK_ASK, ask_waits(ep)},
+		{BLOCK_EMULATION, emulate_has_work(ep->emulation)},
+		{BLOCK_MIRRORS, mirror_waits(ep)},
+		{BLOCK_WORK, ep->work_waiting},
+	};
+
+	for (size_t i = 0; i < (all[0].blocks ? 1 : sizeof(all) / sizeof(all[0])); i++)
+		if (!(ep->blocked & all[i].bit) == all[i].blocks) {
+			fprintf(stderr, "%s: ep->blocked is %x, bit %x is wrong\n", ep->life->name,
+				ep->blocked, all[i].bit);
+			abort();
+		}
 }
+
+#endif
 
 /* clang-format off: one a line */
 
@@ -228,7 +254,9 @@ const struct parts parts = {
 	.peer_size = sizeof(struct rooms),
 	.make = parts_make,
 	.begin = begin,
-	.is_direct = parts_is_direct,
+#ifdef SLMPM_COMPARE
+	.compare = parts_compare,
+#endif
 	.up = up,
 	.run_kept = am_run_kept,
 	.step = step,

@@ -97,9 +97,10 @@ int am_post(struct endpoint *ep, uint16_t by, uint64_t route, uint32_t flags, co
 /* May one of TOTAL bytes go straight to the link? What is staged has gone ahead of it. */
 static inline bool goes_directly(struct endpoint *ep, uint64_t total)
 {
-	if (UNLIKELY(!ep->direct || total > ep->packet_max))
+	if (UNLIKELY(ep->blocked & BLOCK_SENDS || total > ep->packet_max))
 		return false;
-	if (UNLIKELY(ep->bundle.count) && (!bundle_flush(ep) || ep->link.lags))
+	if (UNLIKELY(ep->bundle.count) &&
+	    (!bundle_flush(ep) || endpoint_is_blocked(ep, BLOCK_LAGS)))
 		return false;
 	return LIKELY(ep->charged - ep->credited + wire_charge(total) <= ep->credit);
 }
@@ -151,7 +152,7 @@ static NOINLINE enum sent send_both(struct endpoint *ep, uint32_t stream, const 
 	if (UNLIKELY(post_both(ep, &p, head, (uint32_t)head_len, data, (uint32_t)len) != 1))
 		return NOT_SENT;
 	ep->charged += wire_charge(total);
-	return UNLIKELY(ep->link.lags) ? SENT_IN_PART : SENT;
+	return UNLIKELY(endpoint_is_blocked(ep, BLOCK_LAGS)) ? SENT_IN_PART : SENT;
 }
 
 static inline enum sent am_send_direct(struct endpoint *ep, uint32_t stream, const void *head,

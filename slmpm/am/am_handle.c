@@ -123,7 +123,7 @@ static void am_keep(struct inbound *m)
 	list_append(&ep->kept, &m->parts);
 	ep->am->kept_free = bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;
 	ep->ctx->accepted |= !ep->listener;
-	endpoint_refresh(ep);
+	endpoint_block(ep, BLOCK_KEPT, true);
 }
 
 static bool is_too_much(uint32_t bytes)
@@ -338,7 +338,7 @@ int am_run_kept(struct endpoint *ep)
 			am_ack_clear_next(ep);
 		ep->ctx->ended |= ep->state != SLMPM_PEER_UP; /* it may retire now */
 	}
-	endpoint_refresh(ep);
+	endpoint_block(ep, BLOCK_KEPT, !list_empty(&ep->kept));
 	return n;
 }
 

@@ -26,19 +26,19 @@ static inline bool progress_shortly(struct context *ctx, int *taken)
 		return false;
 	ep = ctx->endpoints[0];
 	l = &ep->link;
-	while (LIKELY(ep->direct && !ep->unpack.left && !ep->bundle.count &&
+	while (LIKELY(!ep->blocked && !ep->unpack.left && !ep->bundle.count &&
 		      ctx->idle < PROGRESS_INSPECT_EVERY)) {
 		struct fabric_arrival *a;
 
 		/* Behind a violation there may be more. */
-		while (!(a = progress_take(ep)) && --polls && ep->direct) {
+		while (!(a = progress_take(ep)) && --polls && !ep->blocked) {
 			if (polls == POLLS - 1 && ep->mirrors)
 				awaited = mirror_now(); /* not in the way of a change to come */
 			else
 				clock_between_polls();
 		}
 		if (!a && !n)
-			return clock_ticks() - ctx->inspected < ASK_TICKS && ep->direct;
+			return clock_ticks() - ctx->inspected < ASK_TICKS && !ep->blocked;
 		if (!a)
 			break;
 		if (UNLIKELY(!(mirror_is_change(a->kind) ? mirror_take_shortly(ep, a, awaited) :
@@ -57,7 +57,7 @@ static inline bool progress_shortly(struct context *ctx, int *taken)
 	}
 	ctx->news |= n > 0;
 	*taken = n;
-	return LIKELY(n && all && ep->direct);
+	return LIKELY(n && all && !ep->blocked);
 }
 
 /* All that is there, and no more than a pass over everybody would find. */

@@ -8,6 +8,7 @@
 #include "slmpm/base/error.h"
 #include "slmpm/completion/late.h"
 #include "slmpm/link/link.h"
+#include "slmpm/loan/area.h"
 #include "slmpm/region/memory.h"
 #include "slmpm/mirror/mirror.h"
 #include "slmpm/link/wait.h"
@@ -109,10 +110,10 @@ int close_peer(struct endpoint *ep, int timeout_ms)
 	if (is_gone(&c))
 		return 0;
 	ep->closing = true;
-	ep->direct = false;
+	endpoint_block(ep, BLOCK_STATE, true);
 	if (ep->lent == LENT_PACKET)
 		link_unreserve(ep);
-	ep->lent = LENT_NONE;
+	loan_place(ep, LENT_NONE);
 	if (ep->state == SLMPM_PEER_UP)
 		memory_rc = memory_close(ep, clock_ms(clock_now(), deadline, -1));
 	if (is_gone(&c))

@@ -195,7 +195,7 @@ void bootstrap_link_lost(struct endpoint *ep)
 
 	if (ep->link.ended || c->link_lost || ep->state != SLMPM_PEER_UP)
 		return;
-	ep->direct = false;
+	endpoint_block(ep, BLOCK_BROKEN, true);
 	c->link_lost = true;
 	/* The socket and the process may tell more, and are looked at before a deadline is. */
 	conclude_in(c, (c->step == HUNG_UP && c->process.fd < 0) || process_has_ended(c) ?

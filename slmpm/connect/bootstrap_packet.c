@@ -170,10 +170,8 @@ static void bootstrap_packet_read_ahead(struct endpoint *ep, struct received *r,
 	if (r->length < sizeof(r->packet.head) || LITTLE_32(r->packet.head.length) != r->length)
 		return;
 	if (is_grant(r)) {
-		if (take_granted(ep, r, lost) < 0) {
-			ep->link.broken = "granted region";
-			ep->direct = false;
-		}
+		if (take_granted(ep, r, lost) < 0)
+			endpoint_break(ep, "granted region");
 	} else if (r->length == sizeof(*area) && r->fd_count == 1 &&
 		   LITTLE_32(area->head.type) == WIRE_AREA) {
 		(void)area_offered(ep, LITTLE_32(area->area), LITTLE_64(area->size), r->fds[0]);

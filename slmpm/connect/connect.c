@@ -77,6 +77,7 @@ struct endpoint *connect_adopt(struct context *ctx, const struct connection *fro
 		return NULL;
 	}
 	ep->listener = l;
+	endpoint_block(ep, BLOCK_ACCEPT, l);
 	*rc = connect_begin(ep, from);
 	if (*rc < 0) {
 		*rc = error_system(*rc, "the control connection cannot be set up");

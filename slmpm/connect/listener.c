@@ -280,10 +280,10 @@ int slmpm_accept(slmpm_listener handle, slmpm_peer *peer, int timeout_ms)
 	rc = wait_until(ctx, has_accepted, &a, timeout_ms);
 	if (a.ep) {
 		a.ep->listener = NULL;
+		endpoint_block(a.ep, BLOCK_ACCEPT, false);
 		l->waiting--;
 		match_accepted(a.ep);
 		am_ack_clear_next(a.ep);
-		endpoint_refresh(a.ep);
 		ctx->accepted |= am_is_due(a.ep);
 		ctx->news |= am_is_due(a.ep);
 		context_changed(ctx);

@@ -71,8 +71,7 @@ bool secondary_address(const struct wire_round *packet, struct sockaddr_storage 
 
 bool secondary_violates(struct endpoint *ep)
 {
-	ep->link.broken = "round of a secondary link"; /* at the top of progress */
-	ep->direct = false;
+	endpoint_break(ep, "round of a secondary link");
 	return false;
 }
 

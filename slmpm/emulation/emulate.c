@@ -128,7 +128,7 @@ void emulate_start(struct request *r)
 	op->span = r->rma.stored ? r->rma.span_count : 0;
 	list_append(&e->going, &op->node);
 	e->operations++;
-	endpoint_refresh(ep);
+	emulate_block(ep);
 }
 
 static struct emulated *op_of(struct emulation *e, const struct request *r)
@@ -152,7 +152,7 @@ bool emulate_take_back(struct request *r)
 	op->r = NULL;
 	stop(op, -SLMPM_ECANCELED);
 	emulate_settle(r->ep, op);
-	endpoint_refresh(r->ep);
+	emulate_block(r->ep);
 	return true;
 }
 
@@ -267,7 +267,7 @@ int emulate_push(struct endpoint *ep)
 	if (ep->state == SLMPM_PEER_UP)
 		n += push_operations(ep, TURN);
 	ep->emulation->pushing = false;
-	endpoint_refresh(ep);
+	emulate_block(ep);
 	return n;
 }
 
@@ -293,6 +293,7 @@ void emulate_answered(struct endpoint *ep, struct slot *s, int status, uint64_t 
 		stop(op, status);
 	if (!has_more(op))
 		list_remove(&op->node);
+	emulate_block(ep);
 	emulate_settle(ep, op);
 	(void)emulate_push(ep);
 }

@@ -118,6 +118,10 @@ static inline bool emulate_has_work(const struct emulation *e)
 {
 	return e && (e->answering || !list_empty(&e->going));
 }
+static inline void emulate_block(struct endpoint *ep)
+{
+	endpoint_block(ep, BLOCK_EMULATION, emulate_has_work(ep->emulation));
+}
 /* Sends it as far as there is room: packets; in its turn, where there is any. */
 int emulate_push(struct endpoint *ep);
 int emulate_turn(struct endpoint *ep);

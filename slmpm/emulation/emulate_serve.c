@@ -170,6 +170,7 @@ static void emulate_serve_read(struct endpoint *ep, uint16_t id, const struct em
 	if (!entry)
 		return;
 	ep->emulation->answering++;
+	emulate_block(ep);
 	(void)emulate_push(ep);
 }
 
@@ -187,6 +188,7 @@ static void emulate_read_answered(struct endpoint *ep, struct entry *entry)
 {
 	emulate_entry_free(ep, entry);
 	ep->emulation->answering--;
+	emulate_block(ep);
 }
 
 /* The next packet of an answer with bytes; after the last its entry is free. */

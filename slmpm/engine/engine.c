@@ -123,8 +123,7 @@ int engine_start(struct request *r, const struct fabric_memory *memory,
 	w->span = w->span_count;
 	if (memory)
 		t->memory = *memory;
-	r->ep->moving++;
-	endpoint_refresh(r->ep);
+	endpoint_move(r->ep, 1);
 	if (!thread) {
 		list_append(&port->waiting, &t->node);
 		return 0;
@@ -150,9 +149,8 @@ static void transfer_free(struct transfer *t)
 
 	t->r->rma.transfer = NULL;
 	engine_count(t);
-	ep->moving--;
+	endpoint_move(ep, -1);
 	free(t);
-	endpoint_refresh(ep);
 }
 
 uint64_t engine_stop(struct request *r)

@@ -56,10 +56,9 @@ static void set_state(struct endpoint *ep, uint8_t state)
  */
 static bool must_wait(struct endpoint *ep)
 {
-	if (!ep->direct || ep->ctx->passing)
+	if (ep->blocked || ep->ctx->passing)
 		return false;
-	ep->link.landing->put_off = true;
-	ep->direct = false;
+	endpoint_block(ep, BLOCK_LANDING, true);
 	ep->ctx->news = true;
 	return true;
 }
@@ -75,9 +74,7 @@ static bool decide(struct endpoint *ep)
 	landing_say(ep, landing_place_of(ep, &ep->link.landing->arrival));
 	if (ep->link.landing->place && kind->placed)
 		kind->placed(ep, &ep->link.landing->arrival);
-	if (ep->link.landing->put_off)
-		endpoint_refresh(ep);
-	ep->link.landing->put_off = false;
+	endpoint_block(ep, BLOCK_LANDING, false);
 	return true;
 }
 

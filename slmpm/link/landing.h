@@ -16,9 +16,8 @@
 
 enum landing_state { LANDING_NONE, LANDING_ASKED, LANDING_KNOWN };
 
-struct landing {       /* a long payload that the fabric has not read yet */
-	uint8_t state; /* enum landing_state */
-	bool put_off;
+struct landing {                       /* a long payload that the fabric has not read yet */
+	uint8_t state;                 /* enum landing_state */
 	struct fabric_arrival arrival; /* but for its data */
 	void *place;                   /* where it goes; NULL: into the ring */
 	uint64_t asked; /* the message whose rest may come though this is not whole yet */

@@ -16,16 +16,12 @@
 #define UNPROTECTS      16 /* in vain */
 #define UNPROTECT_PIECE (UINT64_C(1) << 18)
 
-/* A violation found on the way down ends the endpoint only once progress is back at the top: the
- * messages in hand here are not to vanish under us. */
 static int link_failed(struct endpoint *ep, int rc)
 {
-	if (rc == -EPIPE) { /* poll says so, too, once all that came before has been taken */
-		ep->direct = false;
-	} else if (rc != -EAGAIN && rc != -ENOLINK) {
-		ep->link.broken = ep->link.port->violation;
-		ep->direct = false;
-	}
+	if (rc == -EPIPE) /* poll says so, too, once all that came before has been taken */
+		endpoint_block(ep, BLOCK_BROKEN, true);
+	else if (rc != -EAGAIN && rc != -ENOLINK)
+		endpoint_break(ep, ep->link.port->violation);
 	return rc;
 }
 
@@ -33,8 +29,7 @@ COLD int link_posted(struct endpoint *ep, int rc)
 {
 	if (rc)
 		return rc;
-	ep->link.lags = true;
-	ep->direct = false;
+	endpoint_block(ep, BLOCK_LAGS, true);
 	return 1;
 }
 
@@ -42,8 +37,7 @@ COLD bool link_lags_still(struct endpoint *ep)
 {
 	if (ep->link.port->lags && !ep->link.port->fails)
 		return true;
-	ep->link.lags = false;
-	endpoint_refresh(ep);
+	endpoint_block(ep, BLOCK_LAGS, false);
 	return false;
 }
 
@@ -67,12 +61,11 @@ bool link_passed(struct endpoint *ep, const struct link_mark *m)
 
 bool link_presses_on(struct endpoint *ep)
 {
-	if (!ep->link.lags)
+	if (!endpoint_is_blocked(ep, BLOCK_LAGS))
 		return false;
 	link_flush(ep);
-	ep->link.lags = false;
-	endpoint_refresh(ep);
-	return ep->direct;
+	endpoint_block(ep, BLOCK_LAGS, false);
+	return !ep->blocked;
 }
 
 void link_pressed_on(struct endpoint *ep)

@@ -15,7 +15,7 @@ COLD bool link_lags_still(struct endpoint *ep);
 /* Is a part of what the link has taken in this process still? No message follows until it has left. */
 static inline bool link_lags(struct endpoint *ep)
 {
-	return UNLIKELY(ep->link.lags) && link_lags_still(ep);
+	return UNLIKELY(endpoint_is_blocked(ep, BLOCK_LAGS)) && link_lags_still(ep);
 }
 
 /* What has been posted by now: it has left once this is passed, whatever is posted behind it. */

@@ -37,6 +37,13 @@ static int post_deferred(struct endpoint *ep, const struct deferred *o)
 	return link_post_request(ep, &p, NULL);
 }
 
+static void deferred_free(struct endpoint *ep, struct deferred *o)
+{
+	list_remove(&o->node);
+	free(o);
+	endpoint_block(ep, BLOCK_DEFERRED, !list_empty(&ep->link.deferred));
+}
+
 static void defer(struct endpoint *ep, const struct deferred *o)
 {
 	struct deferred *later;
@@ -49,14 +56,13 @@ static void defer(struct endpoint *ep, const struct deferred *o)
 		return;
 	later = malloc(sizeof(*later));
 	if (!later) {
-		ep->link.broken = "state: no memory for a control packet";
-		ep->direct = false;
+		endpoint_break(ep, "state: no memory for a control packet");
 		return;
 	}
 	*later = *o;
 	later->rides = false;
 	list_append(&ep->link.deferred, &later->node);
-	endpoint_refresh(ep);
+	endpoint_block(ep, BLOCK_DEFERRED, true);
 }
 
 void link_control_whole(struct endpoint *ep, uint8_t opcode, uint64_t seq, uint64_t route,
@@ -134,8 +140,7 @@ int link_push_deferred(struct endpoint *ep)
 
 		if (post_deferred(ep, o) != 1)
 			return n;
-		list_remove(at);
-		free(o);
+		deferred_free(ep, o);
 		n++;
 	}
 	return n;
@@ -157,9 +162,7 @@ bool link_disown(struct endpoint *ep, uint8_t opcode, uint64_t seq)
 
 		if (o->opcode != opcode || o->seq != seq)
 			continue;
-		list_remove(at);
-		free(o);
-		endpoint_refresh(ep);
+		deferred_free(ep, o);
 		return true;
 	}
 	return false;
@@ -167,8 +170,6 @@ bool link_disown(struct endpoint *ep, uint8_t opcode, uint64_t seq)
 
 void link_drop_deferred(struct endpoint *ep)
 {
-	LIST_EACH(at, &ep->link.deferred) {
-		list_remove(at);
-		free(LIST_ENTRY(at, struct deferred, node));
-	}
+	LIST_EACH(at, &ep->link.deferred)
+		deferred_free(ep, LIST_ENTRY(at, struct deferred, node));
 }

@@ -23,7 +23,7 @@ void link_enqueue(struct endpoint *ep, struct request *r)
 	ep->link.depth++;
 	r->early = is_early(r);
 	ep->link.early += r->early;
-	endpoint_refresh(ep);
+	endpoint_block(ep, BLOCK_QUEUE, true);
 }
 
 void link_dequeue(struct endpoint *ep, struct request *r)
@@ -34,7 +34,7 @@ void link_dequeue(struct endpoint *ep, struct request *r)
 	ep->link.streaming -= r->streaming;
 	ep->link.early -= r->early;
 	r->streaming = r->early = false;
-	endpoint_refresh(ep);
+	endpoint_block(ep, BLOCK_QUEUE, !list_empty(&ep->link.queue));
 }
 
 void link_streams(struct endpoint *ep, struct request *r)
@@ -124,13 +124,12 @@ int link_push(struct endpoint *ep)
 
 	if (ep->state != SLMPM_PEER_UP || ep->lent == LENT_PACKET)
 		return 0;
-	if (UNLIKELY(ep->link.lags) && !link_lags(ep))
+	if (UNLIKELY(endpoint_is_blocked(ep, BLOCK_LAGS)) && !link_lags(ep))
 		n++; /* who waits for that hears of it */
 	if (ep->bundle.count && !bundle_flush(ep))
 		return n;
 	if (!list_empty(&ep->link.deferred)) {
 		n += link_push_deferred(ep);
-		endpoint_refresh(ep);
 		if (!list_empty(&ep->link.deferred))
 			return n;
 	}

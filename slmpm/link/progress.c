@@ -38,12 +38,12 @@ COLD void progress_turn(struct endpoint *ep)
 	struct context *ctx = ep->ctx;
 	uint64_t now = clock_ticks();
 
-	if (!ep->direct || ctx->passing || now - ctx->turned < TURN_TICKS)
+	if (ep->blocked || ctx->passing || now - ctx->turned < TURN_TICKS)
 		return;
 	ctx->turned = now;
 	ctx->idle = PROGRESS_INSPECT_EVERY;
 	ctx->due = true;
-	ep->direct = false;
+	endpoint_block(ep, BLOCK_TURN, true);
 }
 
 /* They have had it. */
@@ -51,7 +51,7 @@ static COLD void turn_over(struct context *ctx)
 {
 	ctx->due = false;
 	for (uint32_t i = 0; i < ctx->live; i++)
-		endpoint_refresh(ctx->endpoints[i]);
+		endpoint_block(ctx->endpoints[i], BLOCK_TURN, false);
 }
 
 COLD void progress_failed(struct endpoint *ep, int rc)
@@ -131,7 +131,12 @@ static int take_steps(struct endpoint *ep)
 
 static int progress_endpoint(struct endpoint *ep)
 {
-	int n = UNLIKELY(!ep->direct) ? parts.run_kept(ep) : 0;
+	int n;
+
+#ifdef SLMPM_COMPARE
+	parts.compare(ep);
+#endif
+	n = UNLIKELY(ep->blocked) ? parts.run_kept(ep) : 0;
 
 	if (ep->state != SLMPM_PEER_UP) {
 		if (ep->closing && ep->process && ep->life->was_up)
@@ -141,7 +146,7 @@ static int progress_endpoint(struct endpoint *ep)
 	n += take_batch(ep, false);
 	if (ep->link.ended && ep->state == SLMPM_PEER_UP)
 		endpoint_end(ep, SLMPM_PEER_CLOSED, SLMPM_ECLOSED, "it closed the connection");
-	if (!ep->direct || ep->bundle.count) {
+	if (ep->blocked || ep->bundle.count) {
 		n += link_push(ep);
 		n += take_steps(ep);
 	}
@@ -154,7 +159,7 @@ static int progress_endpoint(struct endpoint *ep)
  * many most are so, and cost a pass no more than this. */
 static inline bool rests(const struct endpoint *ep)
 {
-	return ep->direct && ep->link.port->quiet && !ep->bundle.count && !ep->unpack.left &&
+	return !ep->blocked && ep->link.port->quiet && !ep->bundle.count && !ep->unpack.left &&
 	       !ep->link.port->domain->rescan;
 }
 
@@ -235,7 +240,7 @@ int progress_read_ahead(struct context *ctx)
 		struct endpoint *ep = ctx->endpoints[i];
 		int kept;
 
-		if (ep->state != SLMPM_PEER_UP || ep->direct)
+		if (ep->state != SLMPM_PEER_UP || !ep->blocked)
 			continue;
 		kept = parts.run_kept(ep);
 		n += kept ? kept : take_batch(ep, false);
@@ -261,10 +266,11 @@ bool progress_drain(struct endpoint *ep)
 	uint64_t i = 0;
 
 	(void)parts.run_kept(ep);
-	ep->direct = false; /* nobody is about to post a receive for what comes */
+	endpoint_block(ep, BLOCK_DRAIN,
+		       true); /* nobody is about to post a receive for what comes */
 	domain_rescan(ep->ctx);
 	while (i < most && ep->state == SLMPM_PEER_UP && take_batch(ep, true))
 		i++;
-	endpoint_refresh(ep);
+	endpoint_block(ep, BLOCK_DRAIN, false);
 	return i > 0;
 }

@@ -54,6 +54,12 @@ void area_done(struct endpoint *ep, struct area *area);
 void area_reclaim(struct endpoint *ep);
 void area_free_all(struct endpoint *ep);
 
+/* Where the loan that is open lies from now on, if there is one. */
+static inline void loan_place(struct endpoint *ep, enum loan_place place)
+{
+	ep->lent = (uint8_t)place;
+	endpoint_block(ep, BLOCK_LOAN, place == LENT_PACKET);
+}
 static inline void *area_at(const struct area *area, uint64_t offset)
 {
 	return (unsigned char *)area->map.base + offset;

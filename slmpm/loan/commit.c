@@ -53,7 +53,7 @@ static int commit_packet(struct endpoint *ep, uint64_t len, const struct slmpm_h
 		return -SLMPM_EAGAIN;
 	if (rc == -ENOLINK)
 		return rail_impossible(ep, "slmpm_commit", ep->loans->hint);
-	ep->lent = LENT_NONE;
+	loan_place(ep, LENT_NONE);
 	if (rc != 1)
 		return endpoint_error(ep);
 	ep->link.run = 0;
@@ -119,7 +119,7 @@ static int commit_area(struct endpoint *ep, uint64_t len, const struct slmpm_how
 	ep->loans->ready = len;
 	ep->loans->begun = true;
 	if (!part) {
-		ep->lent = LENT_NONE;
+		loan_place(ep, LENT_NONE);
 		ep->loans->area = NULL;
 	}
 	return 0;
@@ -158,12 +158,11 @@ static int commit(struct endpoint *ep, uint64_t len, const struct slmpm_how *how
 		rc = ep->loans->area ? commit_area(ep, len, how) : commit_packet(ep, len, how);
 	} else {
 		rc = endpoint_error(ep);
-		ep->lent = LENT_NONE;
+		loan_place(ep, LENT_NONE);
 		ep->loans->area = NULL;
 		ep->ctx->ended = true;
 	}
-	endpoint_refresh(ep);
-	if (rc == 0 && !ep->direct)
+	if (rc == 0 && ep->blocked)
 		(void)link_push(ep);
 	return rc;
 }
@@ -191,7 +190,8 @@ static int commit_notified(struct endpoint *ep, uint64_t len, const struct slmpm
 		done.flags = SLMPM_ON_LINK(bond_path(ep->link.port));
 	if (rc < 0)
 		completion_undo(&notified);
-	else if (queued || !ep->link.lags || !leaving_tell(ep, &notified, &done))
+	else if (queued || !endpoint_is_blocked(ep, BLOCK_LAGS) ||
+		 !leaving_tell(ep, &notified, &done))
 		completion_tell(ctx, &notified, &done);
 	return rc;
 }
@@ -295,7 +295,7 @@ int slmpm_commit(slmpm_peer peer, void *buf, size_t len, const struct slmpm_how 
 	ctx = ep->ctx;
 	rc = await_commit(&c);
 	if (rc == 0 && !completion_wanted(how) && endpoint_of(peer) == ep &&
-	    UNLIKELY(ep->link.lags))
+	    UNLIKELY(endpoint_is_blocked(ep, BLOCK_LAGS)))
 		leaving_await(ep, time_left(&c));
 	monitor_pass(ctx);
 	context_unlock(ctx);
@@ -314,7 +314,7 @@ int slmpm_abort(slmpm_peer peer, void *buf)
 		rc = error_set(SLMPM_ESTATE, "slmpm_abort: a part of the loan is at %s already",
 			       ep->life->name);
 	if (rc == 0) {
-		ep->lent = LENT_NONE;
+		loan_place(ep, LENT_NONE);
 		ep->charged -= ep->loans->charge;
 		if (ep->loans->area)
 			ep->loans->area->busy = false;
@@ -322,7 +322,6 @@ int slmpm_abort(slmpm_peer peer, void *buf)
 			link_unreserve(ep);
 		ep->loans->area = NULL;
 		ep->ctx->ended |= ep->state != SLMPM_PEER_UP;
-		endpoint_refresh(ep);
 		(void)link_push(ep);
 	}
 	context_unlock(ep->ctx);

@@ -99,7 +99,7 @@ int slmpm_loan(slmpm_peer peer, uint32_t stream, size_t len, void **buf, int tim
 			rc = late_from(ctx, ep, timeout_ms, "no room for a loan to");
 	}
 	if (rc == 0) {
-		ep->lent = w.area ? LENT_AREA : LENT_PACKET;
+		loan_place(ep, w.area ? LENT_AREA : LENT_PACKET);
 		ep->loans->data = w.data;
 		ep->loans->area = w.area;
 		ep->loans->length = len;
@@ -110,7 +110,6 @@ int slmpm_loan(slmpm_peer peer, uint32_t stream, size_t len, void **buf, int tim
 		ep->loans->charge = loan_charge(ep, len);
 		ep->charged += ep->loans->charge;
 		*buf = w.data;
-		endpoint_refresh(ep);
 	}
 	context_unlock(ctx);
 	return rc;

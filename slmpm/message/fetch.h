@@ -107,6 +107,10 @@ static inline bool fetch_busy(const struct endpoint *ep)
 {
 	return ep->fetch && (!list_empty(&ep->fetch->in) || !list_empty(&ep->fetch->out));
 }
+static inline void fetch_block(struct endpoint *ep)
+{
+	endpoint_block(ep, BLOCK_FETCH, fetch_busy(ep));
+}
 
 /* EP has fetched messages: has the peer some yet to fetch? */
 bool fetch_is_out(const struct endpoint *ep);

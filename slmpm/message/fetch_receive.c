@@ -90,7 +90,7 @@ static void rest(struct endpoint *ep, struct fetch_in *p)
 		f->in_hand = NULL;
 	(void)split_hold(ep, &f->room_in, &p->held, -(int)p->held);
 	list_remove(&p->node);
-	endpoint_refresh(ep);
+	fetch_block(ep);
 }
 
 void fetch_drop(struct inbound *m)
@@ -134,7 +134,7 @@ void fetch_begin(struct inbound *m)
 	p->notified = p->sure = p->begun = p->failed = false;
 	p->turn++;
 	list_append(&f->in, &p->node);
-	endpoint_refresh(m->ep);
+	fetch_block(m->ep);
 }
 
 bool fetch_undo(struct inbound *m)

@@ -63,6 +63,7 @@ int fetch_announce(struct endpoint *ep, struct request *r)
 	if (r->length <= ep->life->eager_max && r->mode.reason != SLMPM_REASON_STRICT) {
 		p->waiting = true;
 		list_append(&f->out, &p->node);
+		fetch_block(ep);
 	}
 	return 1;
 }
@@ -78,7 +79,7 @@ void fetch_forget(struct request *r)
 	list_remove(&r->fetch->node);
 	free(r->fetch);
 	r->fetch = NULL;
-	endpoint_refresh(ep);
+	fetch_block(ep);
 }
 
 /* ---- packets after all ---------------------------------------------------------------------- */
@@ -86,7 +87,7 @@ void fetch_forget(struct request *r)
 void fetch_leave(struct endpoint *ep, struct fetch_out *p)
 {
 	list_remove(&p->node);
-	endpoint_refresh(ep);
+	fetch_block(ep);
 }
 
 /* It goes in packets after all. */
@@ -234,7 +235,7 @@ void fetch_taken(struct endpoint *ep, const struct head *h)
 	p->upto = take.upto;
 	if (list_empty(&p->node) && fetch_share(ep, p)) {
 		list_append(&ep->fetch->out, &p->node);
-		endpoint_refresh(ep);
+		fetch_block(ep);
 	}
 }
 

@@ -113,10 +113,8 @@ bool message_withdraw(struct request *r)
 		list_remove(&r->node);
 	else
 		link_dequeue(r->ep, r);
-	if (r->ep->link.active == r) {
-		r->ep->link.active = NULL;
-		endpoint_refresh(r->ep);
-	}
+	if (r->ep->link.active == r)
+		message_set_active(r->ep, NULL);
 	return true;
 }
 

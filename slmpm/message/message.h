@@ -33,6 +33,12 @@ int message_push(struct endpoint *ep, struct request *r, bool *stop);
 bool message_is_out(const struct request *r);
 /* R is out: ends it. */
 void message_sent(struct endpoint *ep, struct request *r);
+/* The active message that has begun, before whose end nothing else begins; or NULL. */
+static inline void message_set_active(struct endpoint *ep, struct request *r)
+{
+	ep->link.active = r;
+	endpoint_block(ep, BLOCK_ACTIVE, r);
+}
 /* An announced message has its receive: the rest may go. */
 void message_cleared(struct endpoint *ep, const struct head *h);
 

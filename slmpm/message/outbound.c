@@ -91,7 +91,7 @@ static int begin_message(struct endpoint *ep, struct request *r)
 		choose_route(ep, r);
 	if (UNLIKELY(r->mode.way != MODE_PACKETS))
 		return r->mode.way == MODE_FETCHED ? fetch_announce(ep, r) : -ENOLINK;
-	timed = UNLIKELY(ep->sampling) && only && !announce && !r->wire;
+	timed = UNLIKELY(endpoint_is_blocked(ep, BLOCK_SAMPLE)) && only && !announce && !r->wire;
 	if (timed || r->length >= MONITOR_LONG)
 		began = clock_ticks();
 	if (timed)
@@ -101,7 +101,7 @@ static int begin_message(struct endpoint *ep, struct request *r)
 		return rc;
 	ep->link.run = 0;
 	ep->sent++;
-	ep->sampling = false;
+	endpoint_block(ep, BLOCK_SAMPLE, false);
 	r->began = timed ? 0 : began;
 	ep->charged += charge_of(ep, r);
 	ep->stats->sent_messages++;
@@ -115,7 +115,7 @@ static int begin_message(struct endpoint *ep, struct request *r)
 	if (timed)
 		sample_sent(ep, r, began);
 	if (r->wire & WIRE_FLAG_ACTIVE && !only)
-		ep->link.active = r;
+		message_set_active(ep, r);
 	return 1;
 }
 
@@ -157,10 +157,10 @@ static bool message_goes_on(struct endpoint *ep, struct request *r, bool *stop)
 {
 	if (r->offset == r->length) {
 		if (ep->link.active == r)
-			ep->link.active = NULL;
+			message_set_active(ep, NULL);
 		if (UNLIKELY(r->length >= ep->fetch_min))
 			fetch_sent(ep, r);
-		*stop = ep->link.lags;
+		*stop = endpoint_is_blocked(ep, BLOCK_LAGS);
 		if (!*stop)
 			message_sent(ep, r);
 		return false;
@@ -170,7 +170,7 @@ static bool message_goes_on(struct endpoint *ep, struct request *r, bool *stop)
 		list_append(&ep->link.announced, &r->node);
 		return false;
 	}
-	*stop = ep->link.lags;
+	*stop = endpoint_is_blocked(ep, BLOCK_LAGS);
 	return !*stop;
 }
 

@@ -161,12 +161,8 @@ static inline void attachment_pend(struct attachment *a, bool pending)
 	if (a->pending == pending)
 		return;
 	a->pending = pending;
-	if (pending) {
-		ep->mirrors->pending++;
-		ep->direct = false;
-	} else if (!--ep->mirrors->pending) {
-		endpoint_refresh(ep);
-	}
+	ep->mirrors->pending += pending ? 1 : UINT32_MAX;
+	endpoint_block(ep, BLOCK_MIRRORS, ep->mirrors->pending);
 }
 /* Bytes of a packet of changes, at most. */
 static inline uint32_t attachment_room(const struct attachment *a)

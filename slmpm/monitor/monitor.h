@@ -145,7 +145,7 @@ void monitor_timed(struct endpoint *ep, int protocol, uint64_t length, const voi
 /* R, one-sided, is to go by requests or the engine; and ends. */
 void monitor_requested(struct request *r);
 void monitor_finished(struct request *r);
-/* Is one due of a message that goes in a packet? Then ep->sampling, until the next message has gone,
+/* Is one due of a message that goes in a packet? Then BLOCK_SAMPLE, until the next message has gone,
  * the slow path. */
 void sample_inspect(struct endpoint *ep, uint64_t ns);
 /* In a handler nobody waits: true, the fast path is open again, and R is for that one. */

@@ -129,28 +129,27 @@ void sample_inspect(struct endpoint *ep, uint64_t ns)
 	bool sends = ep->sent != m->sample.sent;
 
 	m->sample.sent = ep->sent;
-	if (ep->sampling) { /* nothing was sent that could be timed: the fast paths again */
-		ep->sampling = false;
-		endpoint_refresh(ep);
+	if (endpoint_is_blocked(
+		    ep,
+		    BLOCK_SAMPLE)) { /* nothing was sent that could be timed: the fast paths again */
+		endpoint_block(ep, BLOCK_SAMPLE, false);
 		return;
 	}
 	if (!sends || !may_ask(ep) || !sample_is_due(m, ns))
 		return;
 	m->sample.asked = ns;
-	m->sample.shut = ep->direct;
-	ep->sampling = true;
-	ep->direct = false;
+	m->sample.shut = !ep->blocked;
+	endpoint_block(ep, BLOCK_SAMPLE, true);
 }
 
 bool sample_gives_way(const struct request *r)
 {
 	struct endpoint *ep = r->ep;
 
-	if (!ep->sampling)
+	if (!endpoint_is_blocked(ep, BLOCK_SAMPLE))
 		return false;
-	ep->sampling = false;
-	endpoint_refresh(ep);
-	return ep->direct && r->length <= ep->packet_max && r->length < ep->fetch_min && !r->hint;
+	endpoint_block(ep, BLOCK_SAMPLE, false);
+	return !ep->blocked && r->length <= ep->packet_max && r->length < ep->fetch_min && !r->hint;
 }
 
 void sample_sent(struct endpoint *ep, struct request *r, uint64_t began)

@@ -295,8 +295,7 @@ static void guessed(struct endpoint *ep)
 {
 	if (++ep->regions->guesses < GUESSES_MAX || ep->link.broken)
 		return;
-	ep->link.broken = "key to a region, again and again";
-	ep->direct = false;
+	endpoint_break(ep, "key to a region, again and again");
 }
 
 struct grant *region_check(struct endpoint *ep, uint32_t id, const unsigned char *secret,

@@ -252,4 +252,5 @@ void rma_end(struct endpoint *ep)
 	memset(m->writes, 0, sizeof(m->writes));
 	memset(m->jobs, 0, sizeof(m->jobs));
 	m->taken = m->open = m->job_count = 0;
+	endpoint_block(ep, BLOCK_ANSWERS, false);
 }

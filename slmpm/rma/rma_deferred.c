@@ -19,7 +19,7 @@ struct rma_job *rma_defer(struct endpoint *ep, uint8_t opcode, uint64_t seq, int
 			continue;
 		*j = (struct rma_job){.opcode = opcode, .seq = seq, .status = status};
 		m->job_count++;
-		endpoint_refresh(ep);
+		endpoint_block(ep, BLOCK_ANSWERS, true);
 		return j;
 	}
 	endpoint_poison(ep, "number of requests under way");
@@ -89,7 +89,7 @@ static int post_answer(struct endpoint *ep, struct rma_job *j, bool *stop)
 		n++;
 		if (j->opcode != WIRE_READ_ONLY || j->sent == j->target.length) {
 			j->opcode = 0;
-			ep->rma->job_count--;
+			endpoint_block(ep, BLOCK_ANSWERS, --ep->rma->job_count);
 			return n;
 		}
 	} while (n < READ_TURN);
@@ -120,7 +120,5 @@ int rma_serve(struct endpoint *ep)
 		if (!stop)
 			m->next_job = (m->next_job + 1) % RMA_WINDOW;
 	}
-	if (!m->job_count)
-		endpoint_refresh(ep);
 	return n;
 }

@@ -26,17 +26,13 @@ _Static_assert(FABRIC_OPS <= 64, "a bit each");
 static void posts_enter(struct remote *remote)
 {
 	remote->copying++;
-	remote->ep->moving++;
-	endpoint_refresh(remote->ep);
+	endpoint_move(remote->ep, 1);
 }
 
 static void posts_leave(struct remote *remote)
 {
-	struct endpoint *ep = remote->ep;
-
-	ep->moving--;
+	endpoint_move(remote->ep, -1);
 	memory_copied(remote);
-	endpoint_refresh(ep);
 }
 
 /* R is none of the fabric's any more. */

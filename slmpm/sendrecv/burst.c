@@ -35,7 +35,7 @@ static int send_at_once(struct endpoint *ep, uint32_t stream, const struct slmpm
 {
 	int sent = 0;
 
-	while (sent < n && ep->direct) {
+	while (sent < n && !(ep->blocked & BLOCK_SENDS)) {
 		int k = 0;
 
 		if (ep->bundle.count && !bundle_flush(ep)) /* of a burst that has no end yet */
@@ -76,7 +76,7 @@ static int send_all(struct endpoint *ep, slmpm_peer peer, uint32_t stream,
 			break;
 		sent += send_at_once(ep, stream, m + sent, n - sent);
 	}
-	if (UNLIKELY(sent == n && ep->link.lags) && endpoint_of(peer) == ep)
+	if (UNLIKELY(sent == n && endpoint_is_blocked(ep, BLOCK_LAGS)) && endpoint_of(peer) == ep)
 		leaving_await(ep, deadline ? clock_ms(clock_now(), deadline, -1) : timeout_ms);
 	return sent;
 }

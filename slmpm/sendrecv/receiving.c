@@ -58,7 +58,7 @@ static inline bool is_message(uint8_t kind)
 static inline int recv_direct(struct endpoint *ep, uint32_t stream, int polls,
 			      struct fabric_arrival **a)
 {
-	while (LIKELY(ep->direct && message_is_first(ep))) {
+	while (LIKELY(!ep->blocked && message_is_first(ep))) {
 		*a = progress_take(ep);
 		if (LIKELY(*a != NULL)) {
 			if (LIKELY(is_plain_message(ep, *a, stream)))

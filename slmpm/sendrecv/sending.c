@@ -22,7 +22,7 @@ static bool send_bundled(struct endpoint *ep, uint64_t route, const void *buf, s
 {
 	struct bundle *b = &ep->bundle;
 
-	if (UNLIKELY(!ep->direct))
+	if (UNLIKELY(ep->blocked & BLOCK_SENDS))
 		return false;
 	if (b->count && !bundle_fits(b, route, len) && !bundle_flush(ep))
 		return false;
@@ -63,13 +63,15 @@ static inline enum sent send_direct(struct endpoint *ep, uint32_t stream, const 
 	};
 	int rc;
 
-	if (UNLIKELY(!ep->direct || len > ep->only_max))
+	if (UNLIKELY(ep->blocked & BLOCK_SENDS || len > ep->only_max))
 		return NOT_SENT;
 	if (UNLIKELY(ep->bundle.count)) {
 		rc = send_last_of_burst(ep, p.route, buf, len);
 		if (rc >= 0)
-			return !rc ? NOT_SENT : ep->link.lags ? SENT_IN_PART : SENT;
-		if (ep->link.lags) /* by now */
+			return !rc                                 ? NOT_SENT :
+			       endpoint_is_blocked(ep, BLOCK_LAGS) ? SENT_IN_PART :
+								     SENT;
+		if (endpoint_is_blocked(ep, BLOCK_LAGS)) /* by now */
 			return NOT_SENT;
 		p.seq = ep->sent + 1;
 	}
@@ -305,8 +307,8 @@ int slmpm_sendv(slmpm_peer peer, uint32_t stream, const struct slmpm_iov *iov, i
 	 * kept out of here, so that no register has to be saved.
 	 */
 	if (ep && is_single(iov, n) && how && !req && how->size == sizeof(*how) &&
-	    !((how->flags ^ SLMPM_MORE) | how->ctr.id | how->cq.id) && ep->direct &&
-	    !ep->ctx->multiple &&
+	    !((how->flags ^ SLMPM_MORE) | how->ctr.id | how->cq.id) &&
+	    !(ep->blocked & BLOCK_SENDS) && !ep->ctx->multiple &&
 	    bundle_fits(&ep->bundle, wire_route(stream, how->imm), iov->len)) {
 		if (UNLIKELY(iov->len > COPY_SHORT))
 			return add_long(&ep->bundle, iov->base, iov->len);

@@ -107,7 +107,7 @@ static int ask_begin(struct endpoint *ep, struct request *r)
 	s->since = clock_now();
 	ep->ctx->asking = true;
 	context_changed(ep->ctx); /* a sleeper does not know of this deadline */
-	endpoint_refresh(ep);
+	ask_block(ep);
 	return 1;
 }
 
@@ -128,6 +128,7 @@ static bool ask_undo(struct endpoint *ep)
 	if (ep->ctx->handling || !share_take_back(ep) || s->asked != r || s->upto)
 		return false;
 	s->asked = NULL;
+	ask_block(ep);
 	return true;
 }
 
@@ -146,6 +147,7 @@ int ask_step(struct endpoint *ep)
 		if (!s->out || s->over)
 			return ask_begin(ep, r);
 		list_remove(&r->node);
+		ask_block(ep);
 	}
 	copy_here(r, 0, SLMPM_REASON_ABSENT);
 	return 1;
@@ -158,7 +160,7 @@ void ask_start(struct request *r)
 	w->parts = 1;
 	w->span = w->span_count;
 	list_append(&r->ep->share->asks, &r->node);
-	endpoint_refresh(r->ep);
+	ask_block(r->ep);
 	if (!r->ep->share
 		     ->asked) /* else its turn comes, and who is late is given up amid no packet */
 		(void)ask_step(r->ep);
@@ -191,10 +193,11 @@ void ask_answered(struct endpoint *ep)
 	struct request *r = s->asked;
 	uint64_t done = s->done;
 
-	endpoint_refresh(ep);
+	if (s->over)
+		s->asked = NULL;
+	ask_block(ep);
 	if (!s->over)
 		return;
-	s->asked = NULL;
 	if (done == r->length) {
 		ep->stats->asked++;
 		ep->stats->asked_bytes += done;
@@ -218,6 +221,7 @@ bool ask_take_back(struct request *r)
 
 	if (s->asked != r) {
 		list_remove(&r->node);
+		ask_block(ep);
 		return true;
 	}
 	return ask_undo(ep);
@@ -230,6 +234,7 @@ struct endpoint *ask_abandon(struct request *r)
 	if (!r->rma.asked || ep->share->asked != r)
 		return NULL;
 	ep->share->asked = NULL;
+	ask_block(ep);
 	ep->rma->holds |= RMA_BEHIND; /* nothing may be overtaken by what it still moves */
 	rma_finished(r);
 	return ep;
@@ -247,6 +252,7 @@ bool ask_release(struct endpoint *ep)
 		list_remove(&r->node);
 		request_finish(r, -SLMPM_ECLOSED);
 	}
+	ask_block(ep);
 	r = s->asked;
 	if (r && ask_undo(ep))
 		request_finish(r, -SLMPM_ECLOSED);
@@ -259,5 +265,5 @@ void ask_end(struct endpoint *ep)
 		return;
 	ask_stop(ep);
 	ep->share->asked = NULL; /* it is among those of rma_end, like what waits */
-	ep->share->in.waiting = false;
+	endpoint_block(ep, BLOCK_SHARE, false);
 }

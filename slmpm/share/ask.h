@@ -48,6 +48,10 @@ static inline bool ask_waits(const struct endpoint *ep)
 
 	return s && (!list_empty(&s->asks) || (s->asked && !s->upto));
 }
+static inline void ask_block(struct endpoint *ep)
+{
+	endpoint_block(ep, BLOCK_ASK, ask_waits(ep));
+}
 
 /* ---- the target ------------------------------------------------------------------------------ */
 

@@ -47,7 +47,6 @@ struct share { /* of an endpoint */
 	/* the peer's */
 	struct {
 		uint64_t id, claim, done;
-		bool waiting;
 		struct wire_share offer; /* in this machine's byte order */
 		struct request *mover;   /* has it in this side's engine; or NULL */
 		struct region *region;   /* ... and this region */
@@ -66,7 +65,7 @@ int share_step(struct endpoint *ep);
 
 static inline bool share_waits(const struct endpoint *ep)
 {
-	return ep->share && ep->share->in.waiting;
+	return endpoint_is_blocked(ep, BLOCK_SHARE);
 }
 
 /* ---- the origin (share.c) ---------------------------------------------------------------------- */

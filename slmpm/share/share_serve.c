@@ -31,7 +31,7 @@ void share_offered(struct endpoint *ep, const struct head *h)
 	struct share *s = ep->share;
 	struct wire_share w;
 
-	if (PEER_FAULT(!s || s->in.waiting || s->in.mover || h->length < sizeof(w) || h->flags ||
+	if (PEER_FAULT(!s || share_waits(ep) || s->in.mover || h->length < sizeof(w) || h->flags ||
 		       h->seq != s->in.id + 1)) {
 		endpoint_poison(ep, "offer of a share");
 		return;
@@ -50,8 +50,7 @@ void share_offered(struct endpoint *ep, const struct head *h)
 	s->in.offer = w;
 	s->in.claim = w.target.length;
 	s->in.done = 0;
-	s->in.waiting = true;
-	endpoint_refresh(ep);
+	endpoint_block(ep, BLOCK_SHARE, true);
 }
 
 void share_given(struct endpoint *ep, const struct head *h)
@@ -123,11 +122,10 @@ static void share_end(struct endpoint *ep, uint64_t done)
 {
 	struct share *s = ep->share;
 
-	s->in.waiting = false;
+	endpoint_block(ep, BLOCK_SHARE, false);
 	s->in.done = done;
 	if (ep->state == SLMPM_PEER_UP)
 		link_control(ep, WIRE_SHARE_OVER, s->in.id, done, NULL, 0);
-	endpoint_refresh(ep);
 }
 
 /* Takes it, if the origin still leaves it, and copies it. */
@@ -241,10 +239,9 @@ static int ask_serve(struct endpoint *ep)
 	able = able && split_catch_up(ep);
 	if (ep->state != SLMPM_PEER_UP)
 		return 1;
-	s->in.waiting = false;
+	endpoint_block(ep, BLOCK_SHARE, false);
 	if (!able || !ask_serve_begin(ep))
 		share_end(ep, 0);
-	endpoint_refresh(ep);
 	return 1;
 }
 

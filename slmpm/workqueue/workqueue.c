@@ -116,12 +116,6 @@ static void workqueue_own_fail(struct workqueue *wq, struct work *w, int status)
 	wq->ctx->news = true;
 }
 
-static void count_waiting(struct endpoint *ep, int more)
-{
-	ep->work_waiting += (uint32_t)more;
-	endpoint_refresh(ep);
-}
-
 static int workqueue_own_advance(struct workqueue *wq, struct endpoint *ep)
 {
 	int n = 0;
@@ -132,7 +126,7 @@ static int workqueue_own_advance(struct workqueue *wq, struct endpoint *ep)
 
 		if (!may_begin(wq, ep, &w->wr))
 			break;
-		count_waiting(ep, -1);
+		endpoint_block(ep, BLOCK_WORK, --ep->work_waiting);
 		rc = workqueue_start(wq, w);
 		if (rc < 0)
 			workqueue_own_fail(wq, w, rc);
@@ -178,7 +172,8 @@ static int wait_turn(struct workqueue *wq, struct endpoint *ep, struct work *w)
 	if (!work_keep(w))
 		return error_set(SLMPM_ENOMEM, "for a work request");
 	list_append(&wq->waiting, &w->node);
-	count_waiting(ep, 1);
+	ep->work_waiting++;
+	endpoint_block(ep, BLOCK_WORK, true);
 	return 0;
 }
 
