@@ -24,43 +24,38 @@ static uint32_t as_cost(uint64_t ns)
 }
 
 /* Once a fabric is overloaded it is so until no other link over it has much to do. */
-static void inspect_fabric(struct endpoint *ep, struct mode_view *v, uint32_t link,
-			   const char *fabric)
+static bool stays_overloaded(struct endpoint *ep, const struct mode_view *v, uint32_t link,
+			     bool busy)
 {
-	static const struct monitor_load none;
-	struct aggregate_known known = {.busy = 0};
-	uint8_t bit = (uint8_t)(1u << link);
+	uint8_t bit = (uint8_t)(1u << link), *overloaded = &ep->figures->modes.overloaded;
 
-	(void)aggregate_fabric_known(fabric, ep->monitor ? &ep->monitor->load[link] : &none,
-				     &known);
-	v->all.queue = known.queue;
-	v->all.permille = known.out_permille;
-	v->all.echo = known.echo;
 	if (mode_is_overloaded(v, mode_limits()))
-		ep->figures->modes.overloaded |= bit;
-	else if (!known.busy)
-		ep->figures->modes.overloaded &= (uint8_t)~bit;
-	v->all.overloaded = ep->figures->modes.overloaded & bit;
+		*overloaded |= bit;
+	else if (!busy)
+		*overloaded &= (uint8_t)~bit;
+	return *overloaded & bit;
 }
 
 /* What all instances of the application see of the fabric of EP's LINK, and have measured. */
 static void inspect_all(struct endpoint *ep, struct mode_view *v, const struct mode_ask *ask,
 			uint32_t link, const char *fabric)
 {
-	uint64_t packets, fetched;
+	static const struct monitor_load none;
+	struct aggregate_known known;
 
 	if (!config_get()->aggregate)
 		return;
 	monitor_pass_next(ep->ctx);
-	if (aggregate_instances() < 2)
+	if (!aggregate_inspect_fabric(fabric, ep->monitor ? &ep->monitor->load[link] : &none,
+				      ask->size, &known))
 		return;
 	v->all.known = true;
-	inspect_fabric(ep, v, link, fabric);
-	if (ask->op != MODE_SEND || !monitor_mean(SLMPM_BY_SMT, ask->size, &packets) ||
-	    !monitor_mean(SLMPM_BY_RGET, ask->size, &fetched))
-		return;
-	v->all.cost[0] = as_cost(packets);
-	v->all.cost[1] = as_cost(fetched);
+	v->all.queue = known.queue;
+	v->all.permille = known.out_permille;
+	v->all.echo = known.echo;
+	v->all.overloaded = stays_overloaded(ep, v, link, known.busy);
+	v->all.cost[0] = ask->op == MODE_SEND ? known.packets : 0;
+	v->all.cost[1] = ask->op == MODE_SEND ? known.fetched : 0;
 }
 
 static void pick_inspect(struct endpoint *ep, struct mode_view *v, const struct mode_ask *ask,

@@ -18,17 +18,10 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct list received_parts = {&received_parts, &received_parts};
-static const struct endpoint *parent; /* who knows the job's number */
-static _Atomic uint64_t job;          /* 0: not known yet */
-/* For who may not wait: the mean of each cell, 0 where there is none; and the instances. */
-static _Atomic uint32_t known[SLMPM_PROTOCOLS][SLMPM_SIZE_CLASSES], instances = 1;
-
-static _Atomic bool loaded; /* some fabric has much to do */
-static struct {             /* the same of fabrics */
-	_Atomic uint64_t name;
-	_Atomic uint64_t rings; /* in the upper half how many are busy, in the lower their load */
-	_Atomic uint32_t queue, echo;
-} fabrics[AGGREGATE_FABRICS];
+static const struct endpoint *parent;           /* who knows the job's number */
+static _Atomic uint64_t job;                    /* 0: not known yet */
+static struct aggregate all = {.instances = 1}; /* as of the last change */
+static uint32_t jobs;
 
 /* ---- of the job ------------------------------------------------------------------------------- */
 
@@ -56,11 +49,11 @@ void aggregate_of_job(const struct endpoint *ep, struct aggregate *sum)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Of all: how many jobs. With the lock. */
-static uint32_t sum_all(struct aggregate *all)
+/* With the lock. */
+static void sum_all(void)
 {
-	sum_without(all, NULL);
-	return 1 + contributors_add(all, clock_now());
+	sum_without(&all, NULL);
+	jobs = 1 + contributors_add(&all, clock_now());
 }
 
 static uint32_t aggregate_share(uint64_t sum, uint64_t links)
@@ -68,88 +61,71 @@ static uint32_t aggregate_share(uint64_t sum, uint64_t links)
 	return links ? aggregate_cut32(sum / links) : 0;
 }
 
-/* A reader may find figures of two moments: each of them was true. */
-static void make_fabric_known(int i, const struct aggregate_fabric *f)
-{
-	uint64_t name;
+/* ---- for the selector --------------------------------------------------------------------------- */
 
-	memcpy(&name, f->name, sizeof(name));
-	atomic_store_explicit(&fabrics[i].queue, aggregate_cut32(f->queue), memory_order_relaxed);
-	atomic_store_explicit(&fabrics[i].rings,
-			      (uint64_t)aggregate_cut32(f->busy) << 32 | aggregate_cut32(f->load),
-			      memory_order_relaxed);
-	atomic_store_explicit(&fabrics[i].echo, aggregate_cut32(aggregate_mean(&f->echo)),
-			      memory_order_relaxed);
-	atomic_store_explicit(&fabrics[i].name, name, memory_order_relaxed);
+static uint32_t mean_for(int protocol, uint64_t length)
+{
+	return aggregate_cut32(aggregate_mean(&all.cells[protocol][slmpm_size_class(length)]));
 }
 
-static uint32_t aggregate_without(uint32_t all, uint32_t own)
+static uint64_t aggregate_without(uint64_t sum, uint64_t own)
 {
-	return all > own ? all - own : 0;
+	return sum > own ? sum - own : 0;
 }
 
-static void take_known(int i, const struct monitor_load *own, struct aggregate_known *to)
+static void take_known(const struct aggregate_fabric *f, const struct monitor_load *own,
+		       struct aggregate_known *to)
 {
-	uint64_t rings = atomic_load_explicit(&fabrics[i].rings, memory_order_relaxed);
-	uint32_t queue = atomic_load_explicit(&fabrics[i].queue, memory_order_relaxed);
-
-	to->busy = aggregate_without((uint32_t)(rings >> 32), own->busy);
-	to->queue = aggregate_share(aggregate_without(queue, own->queue), to->busy);
-	to->out_permille = aggregate_share(aggregate_without((uint32_t)rings, own->out), to->busy);
-	to->echo = atomic_load_explicit(&fabrics[i].echo, memory_order_relaxed);
+	to->busy = aggregate_without(f->busy, own->busy);
+	to->queue = aggregate_share(aggregate_without(f->queue, own->queue), to->busy);
+	to->out_permille = aggregate_share(aggregate_without(f->load, own->out), to->busy);
+	to->echo = aggregate_cut32(aggregate_mean(&f->echo));
 }
 
-bool aggregate_fabric_known(const char *name, const struct monitor_load *own,
-			    struct aggregate_known *to)
+bool aggregate_inspect_fabric(const char *name, const struct monitor_load *own, uint64_t length,
+			      struct aggregate_known *known)
 {
-	char word[sizeof(uint64_t)] = "";
-	uint64_t wanted;
+	bool others;
 
-	snprintf(word, sizeof(word), "%.7s", name);
-	memcpy(&wanted, word, sizeof(wanted));
-	for (int i = 0; i < AGGREGATE_FABRICS; i++) {
-		if (atomic_load_explicit(&fabrics[i].name, memory_order_relaxed) != wanted)
-			continue;
-		take_known(i, own, to);
-		return true;
-	}
-	return false;
+	*known = (struct aggregate_known){.busy = 0};
+	pthread_mutex_lock(&lock);
+	others = all.instances > 1;
+	for (int i = 0; others && i < AGGREGATE_FABRICS; i++)
+		if (!strncmp(all.fabrics[i].name, name, sizeof(all.fabrics[i].name) - 1))
+			take_known(&all.fabrics[i], own, known);
+	known->packets = mean_for(SLMPM_BY_SMT, length);
+	known->fetched = mean_for(SLMPM_BY_RGET, length);
+	pthread_mutex_unlock(&lock);
+	return others;
+}
+
+uint64_t aggregate_busy(const struct aggregate *m)
+{
+	uint64_t busy = 0;
+
+	for (int i = 0; i < AGGREGATE_FABRICS; i++)
+		busy += m->fabrics[i].busy;
+	return busy;
 }
 
 bool aggregate_is_busy(void)
 {
-	return atomic_load_explicit(&loaded, memory_order_relaxed);
-}
+	bool busy;
 
-static void make_known(void)
-{
-	struct aggregate all;
-	uint64_t busy = 0;
-
-	(void)sum_all(&all);
-	atomic_store_explicit(&instances, aggregate_cut32(all.instances), memory_order_relaxed);
-	for (int i = 0; i < AGGREGATE_FABRICS; i++) {
-		make_fabric_known(i, &all.fabrics[i]);
-		busy += all.fabrics[i].busy;
-	}
-	atomic_store_explicit(&loaded, busy, memory_order_relaxed);
-	for (int p = 0; p < SLMPM_PROTOCOLS; p++)
-		for (int s = 0; s < SLMPM_SIZE_CLASSES; s++)
-			atomic_store_explicit(&known[p][s],
-					      aggregate_cut32(aggregate_mean(&all.cells[p][s])),
-					      memory_order_relaxed);
-}
-
-bool monitor_mean(int protocol, uint64_t length, uint64_t *ns)
-{
-	*ns = atomic_load_explicit(&known[protocol][slmpm_size_class(length)],
-				   memory_order_relaxed);
-	return *ns;
+	pthread_mutex_lock(&lock);
+	busy = aggregate_busy(&all);
+	pthread_mutex_unlock(&lock);
+	return busy;
 }
 
 uint32_t aggregate_instances(void)
 {
-	return atomic_load_explicit(&instances, memory_order_relaxed);
+	uint32_t instances;
+
+	pthread_mutex_lock(&lock);
+	instances = aggregate_cut32(all.instances);
+	pthread_mutex_unlock(&lock);
+	return instances;
 }
 
 /* ---- its number --------------------------------------------------------------------------------- */
@@ -205,7 +181,7 @@ void aggregate_inspect(struct context *ctx, uint64_t ns)
 	if (!ctx->monitor.own)
 		list_append(&received_parts, &own->node);
 	ctx->monitor.own = own;
-	make_known();
+	sum_all();
 	pthread_mutex_unlock(&lock);
 	monitor_publish_aggregate(ctx);
 }
@@ -217,7 +193,7 @@ static void aggregate_forget(struct aggregate_part *part)
 		return;
 	pthread_mutex_lock(&lock);
 	list_remove(&part->node);
-	make_known();
+	sum_all();
 	pthread_mutex_unlock(&lock);
 	free(part);
 }
@@ -248,7 +224,7 @@ void aggregate_forked(void)
 	contributors_forget(NULL);
 	parent = NULL;
 	aggregate_set_job(0);
-	make_known();
+	sum_all();
 }
 
 /* ---- what others tell ------------------------------------------------------------------------- */
@@ -265,7 +241,7 @@ void aggregate_change(struct endpoint *ep, uint64_t from, uint64_t born,
 	m = from ? contributors_place(ep, from, born) : *heard ? &(*heard)->sum : NULL;
 	if (m)
 		set(m, arg);
-	make_known();
+	sum_all();
 	pthread_mutex_unlock(&lock);
 }
 
@@ -298,14 +274,12 @@ static void give_fabric(const struct aggregate_fabric *f, struct slmpm_aggregate
 
 void aggregate_take(struct slmpm_aggregate *out)
 {
-	struct aggregate all;
-
 	memset(out, 0, sizeof(*out));
 	out->size = sizeof(*out);
 	pthread_mutex_lock(&lock);
-	out->jobs = sum_all(&all);
+	sum_all(); /* some have fallen silent */
+	out->jobs = jobs;
 	out->job = aggregate_job();
-	pthread_mutex_unlock(&lock);
 	out->instances = aggregate_cut32(all.instances);
 	out->links = all.links;
 	out->queue_depth = all.queue;
@@ -316,6 +290,7 @@ void aggregate_take(struct slmpm_aggregate *out)
 	for (int p = 0; p < SLMPM_PROTOCOLS; p++)
 		for (int s = 0; s < SLMPM_SIZE_CLASSES; s++)
 			out->latency_ns[p][s] = aggregate_cut32(aggregate_mean(&all.cells[p][s]));
+	pthread_mutex_unlock(&lock);
 }
 
 int slmpm_aggregate(struct slmpm_aggregate *aggregate, size_t size)

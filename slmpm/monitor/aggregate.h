@@ -62,6 +62,8 @@ struct contributor {   /* another job */
 
 void aggregate_add_cell(struct aggregate_cell *to, uint64_t ns, uint32_t count);
 void aggregate_add(struct aggregate *to, const struct aggregate *m);
+/* Links that have much to do. */
+uint64_t aggregate_busy(const struct aggregate *m);
 /* 0: nothing has been measured. */
 uint64_t aggregate_mean(const struct aggregate_cell *c);
 /* What the context's links show. */
@@ -89,21 +91,19 @@ void aggregate_of_job(const struct endpoint *ep, struct aggregate *sum);
 /* SET changes what has been heard, with ARG: of EP's side of the job, or of another job. */
 void aggregate_change(struct endpoint *ep, uint64_t job, uint64_t born,
 		      void (*set)(struct aggregate *m, const void *arg), const void *arg);
-/* What LENGTH bytes by PROTOCOL take on the mean, over all instances: false where none has measured.
- * One relaxed load. */
-bool monitor_mean(int protocol, uint64_t length, uint64_t *ns);
 uint32_t aggregate_instances(void);
 /* Has some fabric much to do, as far as known here? */
 bool aggregate_is_busy(void);
-/* Of a fabric, over all instances. */
 struct aggregate_known {
-	uint32_t busy;                /* links that have much to do; of these, on the mean: */
+	uint64_t busy;                /* links that have much to do; of these, on the mean: */
 	uint32_t queue, out_permille; /* requests; of the rings */
-	uint32_t echo;                /* ns, 0: not measured */
+	uint32_t echo;                /* ns, 0: not measured; and likewise, over all fabrics: */
+	uint32_t packets, fetched;    /* what a message takes */
 };
-/* Without the share of OWN, a link over that fabric. False: no link is over it. */
-bool aggregate_fabric_known(const char *name, const struct monitor_load *own,
-			    struct aggregate_known *known);
+/* Of a fabric, without the share of OWN, a link over it; and of messages of LENGTH. False: there is no instance
+ * but this one. */
+bool aggregate_inspect_fabric(const char *name, const struct monitor_load *own, uint64_t length,
+			      struct aggregate_known *known);
 /* For others than the program itself. */
 void aggregate_take(struct slmpm_aggregate *out);
 

@@ -136,15 +136,6 @@ static void aggregate_wire_tell(struct endpoint *ep, const struct aggregate *m, 
 					   &w, aggregate_wire_length_of((uint64_t)part));
 }
 
-static bool aggregate_wire_is_busy(const struct aggregate *m)
-{
-	uint64_t busy = 0;
-
-	for (int i = 0; i < AGGREGATE_FABRICS; i++)
-		busy += m->fabrics[i].busy;
-	return busy;
-}
-
 void aggregate_send(struct endpoint *ep)
 {
 	uint32_t *turn = &ep->monitor->aggregate.turn, begun = *turn;
@@ -155,11 +146,11 @@ void aggregate_send(struct endpoint *ep)
 		return;
 	if (aggregate_is_kin(ep)) {
 		aggregate_of_job(ep, &m);
-		ep->monitor->aggregate.busy = aggregate_wire_is_busy(&m);
+		ep->monitor->aggregate.busy = aggregate_busy(&m);
 		aggregate_wire_tell(ep, &m, 0, ep->life->is_parent ? 0 : job);
 	} else if (job) {
 		aggregate_of_job(NULL, &m);
-		ep->monitor->aggregate.busy = aggregate_wire_is_busy(&m);
+		ep->monitor->aggregate.busy = aggregate_busy(&m);
 		aggregate_wire_tell(ep, &m, job, 0);
 	}
 	for (int i = 0; i < AGGREGATE_SENT; i++) {
