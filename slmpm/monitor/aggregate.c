@@ -4,7 +4,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -85,13 +84,14 @@ static void take_known(const struct aggregate_fabric *f, const struct monitor_lo
 bool aggregate_inspect_fabric(const char *name, const struct monitor_load *own, uint64_t length,
 			      struct aggregate_known *known)
 {
+	uint64_t wanted = aggregate_name(name);
 	bool others;
 
 	*known = (struct aggregate_known){.busy = 0};
 	pthread_mutex_lock(&lock);
 	others = all.instances > 1;
 	for (int i = 0; others && i < AGGREGATE_FABRICS; i++)
-		if (!strncmp(all.fabrics[i].name, name, sizeof(all.fabrics[i].name) - 1))
+		if (all.fabrics[i].name == wanted)
 			take_known(&all.fabrics[i], own, known);
 	known->packets = mean_for(SLMPM_BY_SMT, length);
 	known->fetched = mean_for(SLMPM_BY_RGET, length);
@@ -229,8 +229,8 @@ void aggregate_forked(void)
 
 /* ---- what others tell ------------------------------------------------------------------------- */
 
-void aggregate_change(struct endpoint *ep, uint64_t from, uint64_t born,
-		      void (*set)(struct aggregate *m, const void *arg), const void *arg)
+/* Keeps the lock until aggregate_changed, unless it is NULL. */
+struct aggregate *aggregate_change(struct endpoint *ep, uint64_t from, uint64_t born)
 {
 	struct aggregate_part **heard = &ep->monitor->aggregate.heard;
 	struct aggregate *m;
@@ -239,8 +239,13 @@ void aggregate_change(struct endpoint *ep, uint64_t from, uint64_t born,
 	if (!from && !*heard && (*heard = calloc(1, sizeof(**heard))))
 		list_append(&received_parts, &(*heard)->node);
 	m = from ? contributors_place(ep, from, born) : *heard ? &(*heard)->sum : NULL;
-	if (m)
-		set(m, arg);
+	if (!m)
+		pthread_mutex_unlock(&lock);
+	return m;
+}
+
+void aggregate_changed(void)
+{
 	sum_all();
 	pthread_mutex_unlock(&lock);
 }
@@ -260,7 +265,9 @@ bool aggregate_next_contributor(const struct endpoint *ep, uint32_t *at, uint64_
 
 static void give_fabric(const struct aggregate_fabric *f, struct slmpm_aggregate_fabric *out)
 {
-	snprintf(out->name, sizeof(out->name), "%s", f->name);
+	uint64_t name = LITTLE_64(f->name);
+
+	memcpy(out->name, &name, sizeof(name));
 	out->requests = f->requests;
 	out->links = f->links;
 	out->queue_depth = f->queue;

@@ -25,13 +25,13 @@
 struct head;
 struct monitor_load;
 
+/* Words throughout, as they travel (aggregate_wire.c). */
 struct aggregate_cell { /* sum over so many instances */
-	uint64_t ns;
-	uint32_t count;
+	uint64_t ns, count;
 };
 
 struct aggregate_fabric {
-	char name[8];
+	uint64_t name; /* its first 7 characters, the first in the lowest byte; 0: a free place */
 	uint64_t requests, links;
 	uint64_t queue, busy; /* requests queued; links that have much to do, ... */
 	uint64_t load;        /* ... and the sum of these rings' thousandths */
@@ -42,8 +42,9 @@ struct aggregate_fabric {
 struct aggregate {
 	uint64_t instances, links, queue;
 	uint64_t out, in;
-	struct aggregate_fabric fabrics[AGGREGATE_FABRICS];
+	uint64_t zero[7];
 	struct aggregate_cell cells[SLMPM_PROTOCOLS][SLMPM_SIZE_CLASSES];
+	struct aggregate_fabric fabrics[AGGREGATE_FABRICS];
 };
 
 struct aggregate_part { /* what a context sees itself, or hears over a link of the job */
@@ -60,7 +61,7 @@ struct contributor {   /* another job */
 
 /* ---- sums (aggregate_sum.c) ----------------------------------------------------------------------- */
 
-void aggregate_add_cell(struct aggregate_cell *to, uint64_t ns, uint32_t count);
+uint64_t aggregate_name(const char *fabric);
 void aggregate_add(struct aggregate *to, const struct aggregate *m);
 /* Links that have much to do. */
 uint64_t aggregate_busy(const struct aggregate *m);
@@ -88,9 +89,9 @@ uint64_t aggregate_job(void);
 void aggregate_set_job(uint64_t job);
 /* Of the job: but for what was heard over EP; NULL: all of it. */
 void aggregate_of_job(const struct endpoint *ep, struct aggregate *sum);
-/* SET changes what has been heard, with ARG: of EP's side of the job, or of another job. */
-void aggregate_change(struct endpoint *ep, uint64_t job, uint64_t born,
-		      void (*set)(struct aggregate *m, const void *arg), const void *arg);
+/* What has been heard of EP's side of the job, or of another job, and is to be changed; NULL: of nobody. */
+struct aggregate *aggregate_change(struct endpoint *ep, uint64_t job, uint64_t born);
+void aggregate_changed(void);
 uint32_t aggregate_instances(void);
 /* Has some fabric much to do, as far as known here? */
 bool aggregate_is_busy(void);

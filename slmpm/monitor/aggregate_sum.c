@@ -1,28 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sums of what is measured (aggregate.h): of sums, and of a context's links. */
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "slmpm/monitor/aggregate.h"
 #include "slmpm/monitor/monitor.h"
+#include "slmpm/base/wire.h"
 
 static uint64_t plus(uint64_t a, uint64_t b)
 {
 	return a + b < a ? UINT64_MAX : a + b;
 }
 
-void aggregate_add_cell(struct aggregate_cell *to, uint64_t ns, uint32_t count)
+static void add_words(void *to, const void *from, size_t bytes)
 {
-	if (!ns || ns > AGGREGATE_LATENCY)
-		return;
-	to->ns += ns * count;
-	to->count += count;
-}
+	uint64_t *sum = to;
+	const uint64_t *words = from;
 
-static void add_sum(struct aggregate_cell *to, const struct aggregate_cell *c)
-{
-	to->ns += c->ns;
-	to->count += c->count;
+	for (size_t i = 0; i < bytes / sizeof(*sum); i++)
+		sum[i] = plus(sum[i], words[i]);
 }
 
 uint64_t aggregate_mean(const struct aggregate_cell *c)
@@ -30,47 +27,37 @@ uint64_t aggregate_mean(const struct aggregate_cell *c)
 	return c->count ? c->ns / c->count : 0;
 }
 
+uint64_t aggregate_name(const char *fabric)
+{
+	char text[sizeof(uint64_t)] = "";
+	uint64_t name;
+
+	snprintf(text, sizeof(text), "%.7s", fabric);
+	memcpy(&name, text, sizeof(name));
+	return LITTLE_64(name);
+}
+
 /* The last place is for all that find none. */
-static struct aggregate_fabric *aggregate_sum_fabric_of(struct aggregate *m, const char *name)
+static struct aggregate_fabric *aggregate_sum_fabric_of(struct aggregate *m, uint64_t name)
 {
 	int i = 0;
 
-	while (i < AGGREGATE_FABRICS - 1 && m->fabrics[i].name[0] &&
-	       strncmp(m->fabrics[i].name, name, sizeof(m->fabrics[i].name) - 1) != 0)
+	while (i < AGGREGATE_FABRICS - 1 && m->fabrics[i].name && m->fabrics[i].name != name)
 		i++;
-	snprintf(m->fabrics[i].name, sizeof(m->fabrics[i].name), "%.7s", name);
+	m->fabrics[i].name = name;
 	return &m->fabrics[i];
-}
-
-static void add_fabric(struct aggregate *to, const struct aggregate_fabric *f)
-{
-	struct aggregate_fabric *at = aggregate_sum_fabric_of(to, f->name);
-
-	at->requests = plus(at->requests, f->requests);
-	at->links += f->links;
-	at->queue = plus(at->queue, f->queue);
-	at->busy += f->busy;
-	at->load += f->load;
-	at->out += f->out;
-	at->in += f->in;
-	add_sum(&at->echo, &f->echo);
-	for (int p = 0; p < SLMPM_PROTOCOLS; p++)
-		add_sum(&at->latency[p], &f->latency[p]);
 }
 
 void aggregate_add(struct aggregate *to, const struct aggregate *m)
 {
-	to->instances += m->instances;
-	to->links += m->links;
-	to->queue += m->queue;
-	to->out += m->out;
-	to->in += m->in;
-	for (int i = 0; i < AGGREGATE_FABRICS; i++)
-		if (m->fabrics[i].name[0])
-			add_fabric(to, &m->fabrics[i]);
-	for (int p = 0; p < SLMPM_PROTOCOLS; p++)
-		for (int s = 0; s < SLMPM_SIZE_CLASSES; s++)
-			add_sum(&to->cells[p][s], &m->cells[p][s]);
+	add_words(to, m, offsetof(struct aggregate, fabrics));
+	for (int i = 0; i < AGGREGATE_FABRICS; i++) {
+		const struct aggregate_fabric *f = &m->fabrics[i];
+
+		if (f->name)
+			add_words(&aggregate_sum_fabric_of(to, f->name)->requests, &f->requests,
+				  sizeof(*f) - offsetof(struct aggregate_fabric, requests));
+	}
 }
 
 /* ---- of a context's links -------------------------------------------------------------------- */
@@ -92,7 +79,10 @@ static uint64_t mean_of(const struct slmpm_timing *t, int n)
 
 static void add_one(struct aggregate_cell *to, uint64_t ns)
 {
-	aggregate_add_cell(to, ns, 1);
+	if (!ns || ns > AGGREGATE_LATENCY)
+		return;
+	to->ns += ns;
+	to->count++;
 }
 
 /* Of several links of a peer, the one that is in use. */
@@ -119,7 +109,7 @@ static struct monitor_load add_load(struct aggregate *sum, const char *fabric, u
 {
 	struct monitor_load load = {.queue = (uint32_t)queue,
 				    .busy = aggregate_sum_is_busy(queue, out)};
-	struct aggregate_fabric *f = aggregate_sum_fabric_of(sum, fabric);
+	struct aggregate_fabric *f = aggregate_sum_fabric_of(sum, aggregate_name(fabric));
 
 	load.out = load.busy ? out : 0;
 	f->links++;
@@ -154,7 +144,7 @@ static void add_link(struct aggregate *sum, const struct slmpm_monitor *m,
 	struct aggregate_fabric *f;
 
 	add_paths(sum, m, loads);
-	f = aggregate_sum_fabric_of(sum, fabric_in_use(m));
+	f = aggregate_sum_fabric_of(sum, aggregate_name(fabric_in_use(m)));
 	sum->links++;
 	sum->queue += m->queue_depth;
 	sum->out += m->out_permille;

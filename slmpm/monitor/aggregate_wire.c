@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What travels of aggregates (aggregate.h): parts, each a packet, of which the first says which others follow.
- * Nothing that comes is believed further than sums can bear.
+ * What travels of aggregates (aggregate.h): their words, little-endian, in parts of a packet each, of which the
+ * first says which others follow. Nothing that comes is believed further than sums can bear.
  */
 #include <string.h>
 
@@ -11,129 +11,48 @@
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/base/clock.h"
 
-/* ---- parts ------------------------------------------------------------------------------------ */
+/* Of a packet: word 0 is the part's number and, of part 0, a bit for each that follows, from PART_BITS on; word 1
+ * the job's (0: the sender's side of the receiver's own), word 2 the age in ms; of the own job's part 0 its
+ * number, as far as known. */
+#define PART_WORDS 8
+#define PART_BITS  8
+#define PARTS      (sizeof(struct aggregate) / sizeof(struct wire_part))
 
-enum {
-	COUNTS,
-	NAMES,
-	TIMES,
-	FABRICS = TIMES + SLMPM_PROTOCOLS,
-	PARTS = FABRICS + AGGREGATE_FABRICS
+struct wire_part {
+	uint64_t words[PART_WORDS];
 };
-
-/* Little-endian throughout; word 0 is the part's number, word 1 the job's (0: the sender's side of the
- * receiver's own), word 2 the age in ms; of the own job's COUNTS its number, as far as known. */
-struct wire_counts {
-	uint32_t instances, links, queue, out, in;
-	uint32_t has; /* parts that follow, a bit each; the others are empty */
-};
-struct wire_names {
-	struct {
-		char name[8];
-		uint64_t requests;
-	} fabrics[AGGREGATE_FABRICS];
-};
-struct wire_times { /* of one protocol, by class: mean, and over how many instances */
-	uint32_t ns[SLMPM_SIZE_CLASSES];
-	uint16_t count[SLMPM_SIZE_CLASSES];
-};
-struct wire_fabric { /* of one; likewise by protocol, and then of echoes */
-	uint32_t links, out, in, queue, busy, load;
-	uint32_t ns[SLMPM_PROTOCOLS + 1];
-	uint16_t count[SLMPM_PROTOCOLS + 1];
-};
-_Static_assert(sizeof(struct wire_counts) == 24 && sizeof(struct wire_names) == 64 &&
-		       sizeof(struct wire_times) == 60 && sizeof(struct wire_fabric) == 60,
+_Static_assert(sizeof(struct aggregate) % sizeof(struct wire_part) == 0 && PARTS == 24,
 	       "wire layout");
-
-union wire_aggregate {
-	struct wire_counts counts;
-	struct wire_names names;
-	struct wire_times times;
-	struct wire_fabric fabric;
-};
-
-static uint32_t aggregate_wire_length_of(uint64_t part)
-{
-	return part == COUNTS  ? sizeof(struct wire_counts) :
-	       part == NAMES   ? sizeof(struct wire_names) :
-	       part >= FABRICS ? sizeof(struct wire_fabric) :
-				 sizeof(struct wire_times);
-}
 
 /* ---- telling ---------------------------------------------------------------------------------- */
 
-static uint32_t aggregate_wire_cut32(uint64_t value)
+/* False: it is empty. */
+static bool part_of(const struct aggregate *m, size_t part, struct wire_part *w)
 {
-	return LITTLE_32(value < UINT32_MAX ? (uint32_t)value : UINT32_MAX);
-}
-
-static bool put_cell(const struct aggregate_cell *c, uint32_t *ns, uint16_t *count)
-{
-	*ns = aggregate_wire_cut32(c->count ? c->ns / c->count : 0);
-	*count = LITTLE_16((uint16_t)(c->count < UINT16_MAX ? c->count : UINT16_MAX));
-	return c->count;
-}
-
-static bool put_names(const struct aggregate *m, struct wire_names *w)
-{
-	for (int i = 0; i < AGGREGATE_FABRICS; i++) {
-		memcpy(w->fabrics[i].name, m->fabrics[i].name, sizeof(w->fabrics[i].name));
-		w->fabrics[i].requests = LITTLE_64(m->fabrics[i].requests);
-	}
-	return m->fabrics[0].name[0];
-}
-
-static bool put_fabric(const struct aggregate_fabric *f, struct wire_fabric *w)
-{
-	w->links = aggregate_wire_cut32(f->links);
-	w->out = aggregate_wire_cut32(f->out);
-	w->in = aggregate_wire_cut32(f->in);
-	w->queue = aggregate_wire_cut32(f->queue);
-	w->busy = aggregate_wire_cut32(f->busy);
-	w->load = aggregate_wire_cut32(f->load);
-	for (int p = 0; p < SLMPM_PROTOCOLS; p++)
-		(void)put_cell(&f->latency[p], &w->ns[p], &w->count[p]);
-	(void)put_cell(&f->echo, &w->ns[SLMPM_PROTOCOLS], &w->count[SLMPM_PROTOCOLS]);
-	return f->name[0];
-}
-
-/* One of those behind COUNTS; false: it is empty. */
-static bool put_part(const struct aggregate *m, int part, union wire_aggregate *w)
-{
+	const uint64_t *words = (const uint64_t *)(const void *)m + part * PART_WORDS;
 	bool any = false;
 
-	memset(w, 0, sizeof(*w));
-	if (part == NAMES)
-		return put_names(m, &w->names);
-	if (part >= FABRICS)
-		return put_fabric(&m->fabrics[part - FABRICS], &w->fabric);
-	for (int s = 0; s < SLMPM_SIZE_CLASSES; s++)
-		any |= put_cell(&m->cells[part - TIMES][s], &w->times.ns[s], &w->times.count[s]);
+	for (int i = 0; i < PART_WORDS; i++) {
+		w->words[i] = LITTLE_64(words[i]);
+		any |= words[i];
+	}
 	return any;
 }
 
 static void aggregate_wire_tell(struct endpoint *ep, const struct aggregate *m, uint64_t job,
 				uint64_t last)
 {
-	struct wire_counts c = {
-		.instances = aggregate_wire_cut32(m->instances),
-		.links = aggregate_wire_cut32(m->links),
-		.queue = aggregate_wire_cut32(m->queue),
-		.out = aggregate_wire_cut32(m->out),
-		.in = aggregate_wire_cut32(m->in),
-	};
-	union wire_aggregate w;
-	uint32_t has = 0;
+	struct wire_part w;
+	uint64_t has = 0;
 
-	for (int part = NAMES; part < PARTS; part++)
-		has |= (uint32_t)put_part(m, part, &w) << part;
-	c.has = LITTLE_32(has);
-	link_control_whole(ep, WIRE_AGGREGATE, COUNTS, job, last, &c, sizeof(c));
-	for (int part = NAMES; part < PARTS; part++)
-		if (put_part(m, part, &w))
-			link_control_whole(ep, WIRE_AGGREGATE, (uint64_t)part, job, job ? last : 0,
-					   &w, aggregate_wire_length_of((uint64_t)part));
+	for (size_t part = 1; part < PARTS; part++)
+		has |= (uint64_t)part_of(m, part, &w) << (PART_BITS + part);
+	(void)part_of(m, 0, &w);
+	link_control_whole(ep, WIRE_AGGREGATE, has, job, last, &w, sizeof(w));
+	for (size_t part = 1; part < PARTS; part++)
+		if (part_of(m, part, &w))
+			link_control_whole(ep, WIRE_AGGREGATE, part, job, job ? last : 0, &w,
+					   sizeof(w));
 }
 
 void aggregate_send(struct endpoint *ep)
@@ -163,102 +82,98 @@ void aggregate_send(struct endpoint *ep)
 
 /* ---- hearing ---------------------------------------------------------------------------------- */
 
-static uint64_t bounded(uint32_t value, uint64_t most)
+static void bound(uint64_t *value, uint64_t most)
 {
-	value = LITTLE_32(value);
-	return value < most ? value : most;
+	*value = *value < most ? *value : most;
 }
 
-/* No more instances than there are. */
-static void take_cell(struct aggregate_cell *to, const struct aggregate *m, uint32_t ns,
-		      uint16_t count)
+/* No more instances than there are, and no time that nothing takes. */
+static void bound_cell(struct aggregate_cell *c, uint64_t instances)
 {
-	uint32_t n = LITTLE_16(count);
+	uint64_t mean = aggregate_mean(c);
 
-	*to = (struct aggregate_cell){.ns = 0};
-	aggregate_add_cell(to, LITTLE_32(ns), n < m->instances ? n : (uint32_t)m->instances);
+	bound(&c->count, mean && mean <= AGGREGATE_LATENCY ? instances : 0);
+	c->ns = mean * c->count;
 }
 
-static void take_name(char *to, const char *from, size_t size)
+/* A word of visible ASCII, whatever it was. */
+static uint64_t tame(uint64_t name)
 {
-	memcpy(to, from, size);
-	to[size - 1] = 0;
-	for (; *to; to++)
-		if (*to <= ' ' || *to > '~')
-			*to = '?';
-}
+	uint64_t tamed = 0;
 
-static void take_fabric(struct aggregate *m, int i, const struct wire_fabric *w)
-{
-	struct aggregate_fabric *f = &m->fabrics[i];
+	for (int shift = 0; shift < 56 && name >> shift & 255; shift += 8) {
+		uint64_t letter = name >> shift & 255;
 
-	f->links = bounded(w->links, SLMPM_MONITOR_PATHS * m->links);
-	f->busy = bounded(w->busy, f->links);
-	f->load = bounded(w->load, 1000 * f->busy);
-	f->queue = bounded(w->queue, UINT32_MAX);
-	f->out = bounded(w->out, 1000 * f->links);
-	f->in = bounded(w->in, 1000 * f->links);
-	for (int p = 0; p < SLMPM_PROTOCOLS; p++)
-		take_cell(&f->latency[p], m, w->ns[p], w->count[p]);
-	take_cell(&f->echo, m, w->ns[SLMPM_PROTOCOLS], w->count[SLMPM_PROTOCOLS]);
-}
-
-static void take_part(struct aggregate *m, int part, const union wire_aggregate *w)
-{
-	const struct wire_names *names = &w->names;
-
-	for (int i = 0; part == NAMES && i < AGGREGATE_FABRICS; i++) {
-		take_name(m->fabrics[i].name, names->fabrics[i].name, sizeof(m->fabrics[i].name));
-		m->fabrics[i].requests = LITTLE_64(names->fabrics[i].requests);
+		tamed |= (letter > ' ' && letter <= '~' ? letter : '?') << shift;
 	}
-	for (int s = 0; part >= TIMES && part < FABRICS && s < SLMPM_SIZE_CLASSES; s++)
-		take_cell(&m->cells[part - TIMES][s], m, w->times.ns[s], w->times.count[s]);
-	if (part >= FABRICS)
-		take_fabric(m, part - FABRICS, &w->fabric);
+	return tamed;
 }
 
-/* Counts, and nothing of the parts that do not follow. */
-static void take_counts(struct aggregate *m, const struct wire_counts *c)
+static void bound_fabric(struct aggregate_fabric *f, const struct aggregate *m)
 {
-	static const union wire_aggregate nothing;
-
-	m->instances = bounded(c->instances, AGGREGATE_INSTANCES);
-	m->links = bounded(c->links, AGGREGATE_INSTANCES * UINT64_C(64));
-	m->queue = bounded(c->queue, UINT32_MAX);
-	m->out = bounded(c->out, 1000 * m->links);
-	m->in = bounded(c->in, 1000 * m->links);
-	for (int part = NAMES; part < PARTS; part++)
-		if (!(LITTLE_32(c->has) >> part & 1))
-			take_part(m, part, &nothing);
+	f->name = tame(f->name);
+	bound(&f->links, SLMPM_MONITOR_PATHS * m->links);
+	bound(&f->busy, f->links);
+	bound(&f->load, 1000 * f->busy);
+	bound(&f->queue, UINT32_MAX);
+	bound(&f->out, 1000 * f->links);
+	bound(&f->in, 1000 * f->links);
+	bound_cell(&f->echo, m->instances);
+	for (int p = 0; p < SLMPM_PROTOCOLS; p++)
+		bound_cell(&f->latency[p], m->instances);
 }
 
-static void aggregate_wire_take(struct aggregate *m, const void *arg)
+static void bound_all(struct aggregate *m)
 {
-	const struct head *h = arg;
-	union wire_aggregate w;
+	bound(&m->instances, AGGREGATE_INSTANCES);
+	bound(&m->links, AGGREGATE_INSTANCES * UINT64_C(64));
+	bound(&m->queue, UINT32_MAX);
+	bound(&m->out, 1000 * m->links);
+	bound(&m->in, 1000 * m->links);
+	memset(m->zero, 0, sizeof(m->zero));
+	for (int p = 0; p < SLMPM_PROTOCOLS; p++)
+		for (int s = 0; s < SLMPM_SIZE_CLASSES; s++)
+			bound_cell(&m->cells[p][s], m->instances);
+	for (int i = 0; i < AGGREGATE_FABRICS; i++)
+		bound_fabric(&m->fabrics[i], m);
+}
 
-	memcpy(&w, h->data, h->length);
-	if (h->seq == COUNTS)
-		take_counts(m, &w.counts);
-	else
-		take_part(m, (int)h->seq, &w);
+/* A part; and, with the first, nothing of those that do not follow. */
+static void take_part(struct aggregate *m, size_t part, uint64_t has, const void *data)
+{
+	uint64_t *words = (uint64_t *)(void *)m + part * PART_WORDS;
+	struct wire_part w;
+
+	memcpy(&w, data, sizeof(w));
+	for (int i = 0; i < PART_WORDS; i++)
+		words[i] = LITTLE_64(w.words[i]);
+	for (size_t other = 1; !part && other < PARTS; other++)
+		if (!(has >> other & 1))
+			memset((struct wire_part *)(void *)m + other, 0, sizeof(w));
+	bound_all(m);
 }
 
 void aggregate_received(struct endpoint *ep, const struct head *h)
 {
 	uint64_t job = h->stream | (uint64_t)h->imm << 32, last = h->extent & WIRE_LENGTH_MASK;
+	uint64_t part = h->seq & ((1 << PART_BITS) - 1), has = h->seq >> PART_BITS;
+	struct aggregate *m = NULL;
 
 	if (h->damaged || !ep->monitor)
 		return;
-	if (PEER_FAULT(h->seq >= PARTS || h->flags & ~WIRE_FLAG_CHECK ||
-		       h->length != aggregate_wire_length_of(h->seq) || job > WIRE_LENGTH_MASK)) {
+	if (PEER_FAULT(part >= PARTS || has >> (part ? 0 : PARTS) || h->flags & ~WIRE_FLAG_CHECK ||
+		       h->length != sizeof(struct wire_part) || job > WIRE_LENGTH_MASK)) {
 		endpoint_poison(ep, "aggregate");
 		return;
 	}
 	if (!job && !aggregate_is_kin(ep)) /* it is none of ours */
 		return;
-	if (!job && ep->life->is_parent && h->seq == COUNTS && last)
+	if (!job && ep->life->is_parent && !part && last)
 		aggregate_set_job(last);
 	if (job != aggregate_job() || !job)
-		aggregate_change(ep, job, clock_now() - last * 1000000, aggregate_wire_take, h);
+		m = aggregate_change(ep, job, clock_now() - last * 1000000);
+	if (!m)
+		return;
+	take_part(m, part, has, h->data);
+	aggregate_changed();
 }

@@ -10,7 +10,9 @@
 #include "tests/lib/actor.h"
 #include "tests/lib/offence.h"
 
-static unsigned char noise[64];
+#define PARTS 24 /* of an aggregate */
+
+static unsigned char noise[72];
 
 static void echo_with_bytes(struct raw_peer *p)
 {
@@ -63,32 +65,40 @@ static void timed_without_end(struct raw_peer *p)
 
 static void means_of_no_part(struct raw_peer *p)
 {
-	raw_post(p, WIRE_AGGREGATE, 2 + SLMPM_PROTOCOLS + SLMPM_AGGREGATE_FABRICS, 0, 0, noise, 60);
+	raw_post(p, WIRE_AGGREGATE, PARTS, 0, 0, noise, 64);
 }
 
 static void means_far_off(struct raw_peer *p)
 {
-	raw_post(p, WIRE_AGGREGATE, UINT64_MAX, 0, 0, noise, 60);
+	raw_post(p, WIRE_AGGREGATE, UINT64_MAX, 0, 0, noise, 64);
 }
 
 static void means_cut(struct raw_peer *p)
 {
-	raw_post(p, WIRE_AGGREGATE, 0, 0, 0, noise, 23);
+	raw_post(p, WIRE_AGGREGATE, 0, 0, 0, noise, 63);
 }
 
 static void means_too_long(struct raw_peer *p)
 {
-	raw_post(p, WIRE_AGGREGATE, 2, 0, 0, noise, 64);
+	raw_post(p, WIRE_AGGREGATE, 2, 0, 0, noise, 72);
+}
+
+static void means_of_more_parts(struct raw_peer *p)
+{
+	raw_post(p, WIRE_AGGREGATE, UINT64_C(1) << (8 + PARTS), 0, 0, noise, 64);
+}
+
+static void means_with_parts_behind(struct raw_peer *p)
+{
+	raw_post(p, WIRE_AGGREGATE, 2 << 8 | 1, 0, 0, noise, 64);
 }
 
 /* All parts, and then something that ends it: none of them did. */
 static void means_of_a_stranger(struct raw_peer *p)
 {
 	memset(noise, 0xff, sizeof(noise));
-	raw_post(p, WIRE_AGGREGATE, 0, 0, 0, noise, 24);
-	raw_post(p, WIRE_AGGREGATE, 1, 0, 0, noise, 64);
-	for (uint64_t part = 2; part < 2 + SLMPM_PROTOCOLS; part++)
-		raw_post(p, WIRE_AGGREGATE, part, 0, 0, noise, 60);
+	for (uint64_t part = 0; part < PARTS; part++)
+		raw_post(p, WIRE_AGGREGATE, part, 0, 0, noise, 64);
 	answer_to_nothing(p);
 }
 
@@ -106,6 +116,8 @@ static const struct offence offences[] = {
 	{"R5", "means far from any", means_far_off, "aggregate", 0},
 	{"R5", "means cut short", means_cut, "aggregate", 0},
 	{"R5", "means too long", means_too_long, "aggregate", 0},
+	{"R5", "means of more parts than there are", means_of_more_parts, "aggregate", 0},
+	{"R5", "means with others behind a later part", means_with_parts_behind, "aggregate", 0},
 	{"R9", "means of a stranger", means_of_a_stranger, "echo", 0},
 };
 

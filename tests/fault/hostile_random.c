@@ -111,7 +111,7 @@ static void lie_about_mirror(struct raw_peer *p, struct rng *g)
 	const void *data = bytes;
 
 	if (opcode <= WIRE_AGGREGATE)
-		length = opcode == WIRE_AGGREGATE ? 24 : 0;
+		length = opcode == WIRE_AGGREGATE ? 64 : 0;
 	if (opcode <= WIRE_MIRROR_END)
 		number = place = rng_below(g, 2);
 	if (opcode == WIRE_MIRROR_END || opcode == WIRE_MIRROR_STORED)

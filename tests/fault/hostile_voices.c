@@ -17,7 +17,7 @@
 /* For job NUMBER, of so many instances. */
 static void tell(struct raw_peer *p, uint64_t number, uint32_t instances)
 {
-	const uint32_t words[6] = {LITTLE_32(instances), LITTLE_32(1)};
+	const uint64_t words[8] = {LITTLE_64(instances), LITTLE_64(1)};
 
 	raw_post(p, WIRE_AGGREGATE, 0, number, 0, words, sizeof(words));
 }
