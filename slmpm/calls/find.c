@@ -18,22 +18,19 @@
 
 /* ---- the addresses of a peer ---------------------------------------------------------------- */
 
-struct walk { /* over them: the AT-th is wanted */
-	slmpm_peer peer;
+struct addresses {
 	struct slmpm_peer_info info;
-	struct slmpm_address *out;
-	int at;
+	int links, n;
+	struct slmpm_address list[2 * BOND_PATHS + 1];
 };
 
-/* True: this is the one. */
-static bool find_tell(struct walk *w, const char *text, uint32_t link, const char *fabric)
+static void find_add(struct addresses *all, const char *text, uint32_t link, const char *fabric)
 {
-	if (w->at--)
-		return false;
-	w->out->link = link;
-	snprintf(w->out->fabric, sizeof(w->out->fabric), "%s", fabric);
-	snprintf(w->out->text, sizeof(w->out->text), "%s", text);
-	return true;
+	struct slmpm_address *to = &all->list[all->n++];
+
+	*to = (struct slmpm_address){.size = sizeof(*to), .link = link};
+	snprintf(to->fabric, sizeof(to->fabric), "%s", fabric);
+	snprintf(to->text, sizeof(to->text), "%s", text);
 }
 
 /* What this process was told of its elements: a list in their order. */
@@ -64,76 +61,72 @@ static bool find_ip(const struct slmpm_link_info *l, bool here, struct address *
 	return (other || here) && address_parse(ip, text);
 }
 
-static bool tell_link(struct walk *w, uint32_t i, const struct slmpm_link_info *l)
+static void add_link(struct addresses *all, uint32_t i, const struct slmpm_link_info *l)
 {
 	char text[ADDRESS_TEXT];
 	struct address ip;
 
 	if (l->state != SLMPM_LINK_UP)
-		return false;
-	if (!strcmp(l->fabric, "shm"))
-		return find_pci(w->info.element, text) && find_tell(w, text, i, l->fabric);
-	if (!find_ip(l, w->info.pid > 0, &ip))
-		return false;
-	if (find_tell(w, ip.text, i, l->fabric))
-		return true;
-	return address_mac_of(ip.text + 3, text) && find_tell(w, text, i, l->fabric);
+		return;
+	if (!strcmp(l->fabric, "shm")) {
+		if (find_pci(all->info.element, text))
+			find_add(all, text, i, l->fabric);
+	} else if (find_ip(l, all->info.pid > 0, &ip)) {
+		find_add(all, ip.text, i, l->fabric);
+		if (address_mac_of(ip.text + 3, text))
+			find_add(all, text, i, l->fabric);
+	}
 }
 
-static bool tell_id(struct walk *w)
+static void add_id(struct addresses *all)
 {
 	struct slmpm_element_info e = {.size = sizeof(e)};
 	char host[65] = "", text[ADDRESS_TEXT];
 
-	if (w->info.element)
-		(void)slmpm_element_query(w->info.element, &e);
+	if (all->info.element)
+		(void)slmpm_element_query(all->info.element, &e);
 	if (!*e.host && gethostname(host, sizeof(host) - 1) < 0)
-		return false;
-	if (!w->info.element && w->info.pid <= 0) /* on another machine, and nobody's element */
-		return false;
-	if (w->info.element)
+		return;
+	if (all->info.element)
 		snprintf(text, sizeof(text), "id:%.64s/%u", *e.host ? e.host : host,
-			 w->info.element);
-	else
-		snprintf(text, sizeof(text), "id:%.64s:%d", host, w->info.pid);
-	return find_tell(w, text, SLMPM_LINK_ANY, "");
+			 all->info.element);
+	else if (all->info.pid > 0)
+		snprintf(text, sizeof(text), "id:%.64s:%d", host, all->info.pid);
+	else /* on another machine, and nobody's element */
+		return;
+	find_add(all, text, SLMPM_LINK_ANY, "");
 }
 
-/* 1, 0: there are no more, or negative. */
-static int address_at(slmpm_peer peer, int at, struct slmpm_address *out,
-		      struct slmpm_peer_info *info)
+static int addresses_of(slmpm_peer peer, struct addresses *all)
 {
-	struct walk w = {.peer = peer, .info = {.size = sizeof(w.info)}, .out = out, .at = at};
-	int rc = slmpm_peer_query(peer, &w.info);
+	struct slmpm_link_info l = {.size = sizeof(l)};
+	int rc;
 
-	*info = w.info;
-	for (uint32_t i = 0; rc >= 0 && i < BOND_PATHS; i++) {
-		struct slmpm_link_info l = {.size = sizeof(l)};
-
-		if (slmpm_link_query(peer, i, &l) < 0)
-			break;
-		if (tell_link(&w, i, &l))
-			return 1;
-	}
-	return rc < 0 ? rc : tell_id(&w);
+	*all = (struct addresses){.info = {.size = sizeof(all->info)}};
+	rc = slmpm_peer_query(peer, &all->info);
+	if (rc < 0)
+		return rc;
+	while (all->links < BOND_PATHS && slmpm_link_query(peer, (uint32_t)all->links, &l) >= 0)
+		add_link(all, (uint32_t)all->links++, &l);
+	add_id(all);
+	return 0;
 }
 
 int slmpm_peer_address(slmpm_peer peer, int i, struct slmpm_address *address)
 {
-	struct slmpm_address found = {.size = sizeof(found)};
-	struct slmpm_peer_info info;
-	int rc = sized_check_own("slmpm_peer_address", address, sizeof(found));
+	struct addresses all;
+	int rc = sized_check_own("slmpm_peer_address", address, sizeof(*address));
 
 	if (rc < 0)
 		return rc;
 	if (i < 0)
 		return error_set(SLMPM_EINVAL, "slmpm_peer_address: address %d", i);
-	rc = address_at(peer, i, &found, &info);
-	if (rc == 0)
-		return error_set(SLMPM_ENOENT, "%s has no more addresses", info.name);
+	rc = addresses_of(peer, &all);
 	if (rc < 0)
 		return rc;
-	sized_give_own(address, &found, sizeof(found));
+	if (i >= all.n)
+		return error_set(SLMPM_ENOENT, "%s has no more addresses", all.info.name);
+	sized_give_own(address, &all.list[i], sizeof(*address));
 	return 0;
 }
 
@@ -154,38 +147,22 @@ static slmpm_peer *list_peers(struct context *ctx, int *n)
 	return peers;
 }
 
-/* A bit for each that the peer has or is to have. */
-static uint32_t links_of(slmpm_peer peer)
-{
-	struct slmpm_link_info l = {.size = sizeof(l)};
-	uint32_t n = 0;
-
-	while (n < BOND_PATHS && slmpm_link_query(peer, n, &l) >= 0)
-		n++;
-	return (1u << n) - 1;
-}
-
 /* Has PEER the address? *LINK: by which link; by any, if all have it, else by the first that has. */
 static bool has_address(slmpm_peer peer, const struct address *a, uint32_t *link)
 {
-	struct slmpm_address one = {.size = sizeof(one)};
-	struct slmpm_peer_info info;
-	uint32_t by = 0;
-	bool has = false;
+	struct addresses all;
+	int by = 0;
 
-	for (int i = 0; address_at(peer, i, &one, &info) > 0; i++) {
-		if (strcmp(one.text, a->text) != 0)
-			continue;
-		if (a->element && a->element != info.element)
-			return false;
-		if (!has)
-			*link = one.link;
-		has = true;
-		by |= one.link < BOND_PATHS ? 1u << one.link : 0;
-	}
-	if (has && by == links_of(peer))
+	if (addresses_of(peer, &all) < 0 || (a->element && a->element != all.info.element))
+		return false;
+	for (int i = all.n - 1; i >= 0; i--)
+		if (!strcmp(all.list[i].text, a->text)) {
+			*link = all.list[i].link;
+			by++;
+		}
+	if (by == all.links)
 		*link = SLMPM_LINK_ANY;
-	return has;
+	return by;
 }
 
 static slmpm_peer with_link(slmpm_peer peer, uint32_t link)
