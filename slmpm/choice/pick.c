@@ -75,15 +75,6 @@ static void pick_inspect(struct endpoint *ep, struct mode_view *v, const struct 
 		inspect_all(ep, v, ask, 0, ep->link.port->domain->fabric->name);
 }
 
-struct mode pick_route(struct endpoint *ep, const struct mode_ask *ask, uint32_t ways, bool behind,
-		       const struct choice *c)
-{
-	struct mode_link link = {.up = true, .ways = ways, .view.behind = behind};
-
-	pick_inspect(ep, &link.view, ask, c);
-	return mode_select(ask, &link, 1, 0, mode_limits());
-}
-
 /* ---- several links -------------------------------------------------------------------------- */
 
 static bool is_light(const struct fabric_link *port)

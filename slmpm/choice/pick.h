@@ -8,14 +8,12 @@
 struct choice;
 struct endpoint;
 
-/* The way for ASK on EP, where WAYS are possible, but direct ones not yet if it is BEHIND others; C:
+/* The way and the link for a message as ASK says on EP, where WAYS are possible; LINK: that is asked for, or -1; C:
  * what two of them have cost of late, or NULL. */
-struct mode pick_route(struct endpoint *ep, const struct mode_ask *ask, uint32_t ways, bool behind,
-		       const struct choice *c);
-/* The way and the link for a message; LINK: that is asked for, or -1. */
 struct mode pick_link(struct endpoint *ep, const struct mode_ask *ask, uint32_t ways, int link,
 		      const struct choice *c);
-/* The same of a one-sided operation: memory is within reach by one link alone. */
+/* The same of a one-sided operation, but direct ones not yet if it is BEHIND others: memory is within reach by one
+ * link alone. */
 struct mode pick_reach(struct endpoint *ep, const struct mode_ask *ask, uint32_t ways, bool behind,
 		       int link);
 /* The form of one-sided operations by request with EP. */
