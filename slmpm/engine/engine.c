@@ -105,13 +105,12 @@ int engine_start(struct request *r, const struct fabric_memory *memory,
 		 const _Atomic unsigned char *access)
 {
 	struct rma_work *w = &r->rma;
-	bool thread = config_get()->engine == ENGINE_THREAD;
-	struct engine_port *port = r->ctx->port;
-	struct transfer *t = !thread || engine_thread_runs() ? calloc(1, sizeof(*t)) : NULL;
+	bool runs = config_get()->engine != ENGINE_THREAD || engine_thread_runs();
+	struct transfer *t = runs ? calloc(1, sizeof(*t)) : NULL;
 
 	if (!t)
 		return -SLMPM_ENOMEM;
-	t->port = port;
+	t->port = r->ctx->port;
 	t->ep = r->ep;
 	t->access = access;
 	t->to = w->to;
@@ -124,10 +123,6 @@ int engine_start(struct request *r, const struct fabric_memory *memory,
 	if (memory)
 		t->memory = *memory;
 	endpoint_move(r->ep, 1);
-	if (!thread) {
-		list_append(&port->waiting, &t->node);
-		return 0;
-	}
 	engine_inject(t);
 	return 0;
 }
@@ -194,22 +189,6 @@ int engine_copy(struct request *r, const struct fabric_memory *memory,
 	return rc;
 }
 
-static int step_inline(struct engine_port *port)
-{
-	struct transfer *t = LIST_ENTRY(port->waiting.next, struct transfer, node);
-	int rc = transfer_move(t);
-
-	t->helped = t->at;
-	list_remove(&t->node);
-	if (rc == 1) {
-		list_append(&port->waiting, &t->node);
-	} else {
-		t->status = rc;
-		engine_land(t);
-	}
-	return 1;
-}
-
 int engine_step(struct endpoint *ep)
 {
 	struct context *ctx = ep->ctx;
@@ -218,12 +197,12 @@ int engine_step(struct endpoint *ep)
 
 	if (!ep->moving || !port)
 		return 0;
-	if (!list_empty(&port->waiting))
-		n += step_inline(port);
+	/* Who waits moves a piece itself: of its own transfers, which nobody forgets meanwhile. What a peer asked for
+	 * is left to the thread where there are others, whose messages would wait for each piece. */
+	if (config_get()->engine == ENGINE_INLINE)
+		n += engine_move_one(port, true);
 	else if (ctx->polling && !ctx->multiple)
-		/* Who waits moves a piece itself: of its own transfers, which nobody forgets meanwhile. What a peer
-		 * asked for is left to the thread where there are others, whose messages would wait for each piece. */
-		n += engine_move_one(port);
+		n += engine_move_one(port, ctx->count == 1);
 	/* Seen late, it is seen at the next pass, or by the eventfd. */
 	while (atomic_load_explicit(&port->any, memory_order_relaxed)) {
 		struct transfer *t = engine_take_landed(port);

@@ -30,7 +30,6 @@ static struct engine_port *port_new(struct context *ctx)
 		return NULL;
 	port->ctx = ctx;
 	list_init(&port->landed);
-	list_init(&port->waiting);
 	port->front = port->news = -1;
 	port->watch = (struct watch){
 		.ready = engine_rung, .fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), .owner = ctx};

@@ -63,11 +63,16 @@ static void inject(struct transfer *t)
 	pthread_cond_signal(&engine.work);
 }
 
-static struct transfer *first_injected(void)
+/* Of PORT; or NULL: of any. */
+static struct transfer *first_injected(const struct engine_port *port)
 {
-	return list_empty(&engine.injected) ?
-		       NULL :
-		       LIST_ENTRY(engine.injected.next, struct transfer, node);
+	LIST_EACH(at, &engine.injected) {
+		struct transfer *t = LIST_ENTRY(at, struct transfer, node);
+
+		if (!port || t->port == port)
+			return t;
+	}
+	return NULL;
 }
 
 /* Without the lock. *MOVED: the mover's bytes, of by_thread and helped. */
@@ -116,7 +121,7 @@ static void *run(void *arg)
 	unbind();
 	pthread_mutex_lock(&engine.lock);
 	while (!engine.stop) {
-		struct transfer *t = engine.hand = first_injected();
+		struct transfer *t = engine.hand = first_injected(NULL);
 
 		if (!t) {
 			await_work();
@@ -201,14 +206,14 @@ void engine_inject(struct transfer *t)
 	pthread_mutex_unlock(&engine.lock);
 }
 
-bool engine_move_one(const struct engine_port *port)
+bool engine_move_one(const struct engine_port *port, bool any)
 {
 	struct transfer *t;
 	bool may;
 
 	pthread_mutex_lock(&engine.lock);
-	t = first_injected();
-	may = t && t->port == port && (t->own || port->ctx->count == 1);
+	t = first_injected(port);
+	may = t && (t->own || any);
 	if (may)
 		move_piece(t, &t->helped);
 	if (may && lands(t)) /* the caller inspects what has landed */

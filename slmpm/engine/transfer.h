@@ -35,10 +35,9 @@ struct transfer {
 
 struct engine_port { /* a context's side of the engine */
 	struct context *ctx;
-	struct list landed;  /* the reception FIFO; engine.lock */
-	struct list waiting; /* inline: the injection FIFO; the context's */
-	atomic_bool any;     /* something has landed */
-	struct watch watch;  /* an eventfd that says so */
+	struct list landed; /* the reception FIFO; engine.lock */
+	atomic_bool any;    /* something has landed */
+	struct watch watch; /* an eventfd that says so */
 	pthread_t server;
 	/* The context's lock. The server: there is one; it is to end; it begins to wait; it waits, or polls;
 	 * the application has made progress itself since the server last looked. */
@@ -67,8 +66,8 @@ void engine_leave(void);
 bool engine_thread_runs(void);
 /* Into the injection FIFO. */
 void engine_inject(struct transfer *t);
-/* A piece of the first that is in it, by this thread, if it is of PORT: was there one? */
-bool engine_move_one(const struct engine_port *port);
+/* A piece of the first of PORT that is in it, by this thread, if it is this side's own or may be ANY: was there one? */
+bool engine_move_one(const struct engine_port *port, bool any);
 /* Out of the reception FIFO, or NULL. */
 struct transfer *engine_take_landed(struct engine_port *port);
 /* Out of wherever it is; waits for the piece in hand. */
