@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "shm/compiler.h"
+
 #if defined(__aarch64__) && !defined(__AARCH64EB__)
 #include <arm_acle.h>
 #include <sys/auxv.h>
@@ -121,32 +123,23 @@ uint32_t checksum_by_table(uint32_t sum, const void *data, size_t n)
 	return ~by_table(~sum, data, n);
 }
 
-static void put64(unsigned char *at, uint64_t x)
-{
-	for (int i = 0; i < 8; i++)
-		at[i] = (unsigned char)(x >> 8 * i);
-}
-
 uint32_t checksum_head(uint64_t seq, uint64_t route, uint64_t extent)
 {
-	unsigned char head[24];
+	const uint64_t head[] = {LITTLE_64(seq), LITTLE_64(route), LITTLE_64(extent)};
 
-	put64(head, seq);
-	put64(head + 8, route);
-	put64(head + 16, extent);
 	return checksum(0, head, sizeof(head));
 }
 
 void checksum_put(void *at, uint32_t sum)
 {
-	for (int i = 0; i < CHECKSUM_SIZE; i++)
-		((unsigned char *)at)[i] = (unsigned char)(sum >> 8 * i);
+	sum = LITTLE_32(sum);
+	memcpy(at, &sum, CHECKSUM_SIZE);
 }
 
 uint32_t checksum_take(const void *at)
 {
-	const unsigned char *bytes = at;
+	uint32_t sum;
 
-	return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |
-	       (uint32_t)bytes[3] << 24;
+	memcpy(&sum, at, CHECKSUM_SIZE);
+	return LITTLE_32(sum);
 }

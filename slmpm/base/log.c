@@ -7,8 +7,9 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "slmpm/base/clock.h"
 
 #define LINE      384
 #define SECOND_NS UINT64_C(1000000000)
@@ -67,17 +68,9 @@ void log_line(int level, const char *format, ...)
 	write_line(level, text);
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
-}
-
 void log_limited(struct log_limit *limit, int level, const char *format, ...)
 {
-	uint64_t now = now_ns(), next = atomic_load(&limit->next_ns);
+	uint64_t now = clock_now(), next = atomic_load(&limit->next_ns);
 	char text[LINE];
 	uint32_t left_out;
 	va_list args;
