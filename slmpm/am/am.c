@@ -14,7 +14,6 @@
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/mode/mode_hint.h"
 #include "slmpm/completion/completion.h"
-#include "slmpm/completion/how.h"
 #include "slmpm/completion/leaving.h"
 
 /* ---- one packet ----------------------------------------------------------------------------- */

@@ -25,6 +25,17 @@ static inline void completion_copy(struct slmpm_done *to, const struct slmpm_don
 	memcpy(to, from, offsetof(struct slmpm_done, reserved));
 }
 
+/* No how, or one of this library's size without anything rare: the fast paths look no further. */
+static inline bool how_is_plain(const struct slmpm_how *how)
+{
+	return !how || (how->size == sizeof(*how) &&
+			!((how->flags & ~SLMPM_MORE) | how->ctr.id | how->cq.id));
+}
+
+/* HOW in full, zero where an older one ends or there is none; -SLMPM_EINVAL, with the detail set,
+ * where it is too short or has flags beyond FLAGS. */
+int how_take(const char *call, struct slmpm_how *full, const struct slmpm_how *how, uint32_t flags);
+
 /* Does HOW name a counter or a queue? */
 static inline bool completion_wanted(const struct slmpm_how *how)
 {

@@ -10,7 +10,6 @@
 #include "slmpm/part.h"
 #include "slmpm/rma/rma.h"
 #include "slmpm/completion/completion.h"
-#include "slmpm/completion/how.h"
 
 /* Locks its context; NULL: nothing is locked, the detail is set in *RC. */
 static struct fifo_entry *entry_lock(const char *call, const struct slmpm_fifo *entry, int *rc)

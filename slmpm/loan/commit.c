@@ -12,7 +12,6 @@
 #include "slmpm/choice/rail.h"
 #include "slmpm/bond/bond.h"
 #include "slmpm/completion/completion.h"
-#include "slmpm/completion/how.h"
 #include "slmpm/completion/leaving.h"
 #include "slmpm/stats.h"
 

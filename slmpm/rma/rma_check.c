@@ -4,7 +4,7 @@
 #include "slmpm/rma/rma_operate.h"
 #include "slmpm/message/message.h"
 #include "slmpm/mode/mode_hint.h"
-#include "slmpm/completion/how.h"
+#include "slmpm/completion/completion.h"
 
 #define FLAGS                                                                                      \
 	(SLMPM_MORE | SLMPM_FENCE | SLMPM_BARRIER | SLMPM_REMOTE | SLMPM_NOTIFY | SLMPM_FIFO |     \

@@ -18,7 +18,6 @@
 #include "slmpm/request.h"
 #include "slmpm/link/wait.h"
 #include "slmpm/completion/completion.h"
-#include "slmpm/completion/how.h"
 
 /* ---- the fast paths ------------------------------------------------------------------------- */
 

@@ -12,7 +12,6 @@
 #include "slmpm/request.h"
 #include "slmpm/mode/mode_hint.h"
 #include "slmpm/completion/completion.h"
-#include "slmpm/completion/how.h"
 #include "slmpm/completion/leaving.h"
 
 /* ---- the fast paths ------------------------------------------------------------------------- */
