@@ -46,32 +46,20 @@ static bool is_measured_here(const struct slmpm_how *how, const slmpm_req *req)
 	return !req && direct_is_plain(how);
 }
 
-static COLD int put_measured(struct remote *remote, slmpm_rmem to, uint64_t offset,
-			     const void *from, size_t len, const struct slmpm_how *how,
-			     slmpm_req *req)
+static COLD int put_measured(struct remote *remote, int kind, slmpm_rmem rmem, uint64_t offset,
+			     void *local, size_t len, const struct slmpm_how *how, slmpm_req *req)
 {
 	uint64_t took = clock_ticks();
+	bool puts = kind == REQUEST_PUT;
 	int rc;
 
 	direct_measured(remote);
-	rc = slmpm_put(to, offset, from, len, how, req);
+	rc = puts ? slmpm_put(rmem, offset, local, len, how, req) :
+		    slmpm_get(rmem, offset, local, len, how, req);
 	took = clock_ticks() - took;
-	if (rc == 0 && is_measured_here(how, req) && remote_get(to) == remote)
-		monitor_timed(remote->ep, SLMPM_BY_PUT, len, from, took, took);
-	return rc;
-}
-
-static COLD int get_measured(struct remote *remote, slmpm_rmem from, uint64_t offset, void *to,
-			     size_t len, const struct slmpm_how *how, slmpm_req *req)
-{
-	uint64_t took = clock_ticks();
-	int rc;
-
-	direct_measured(remote);
-	rc = slmpm_get(from, offset, to, len, how, req);
-	took = clock_ticks() - took;
-	if (rc == 0 && is_measured_here(how, req) && remote_get(from) == remote)
-		monitor_timed(remote->ep, SLMPM_BY_GET, len, to, took, took);
+	if (rc == 0 && is_measured_here(how, req) && remote_get(rmem) == remote)
+		monitor_timed(remote->ep, puts ? SLMPM_BY_PUT : SLMPM_BY_GET, len, local, took,
+			      took);
 	return rc;
 }
 
@@ -79,11 +67,11 @@ static NOINLINE int put_slow_path(slmpm_rmem to, uint64_t offset, const void *fr
 				  const struct slmpm_how *how, slmpm_req *req)
 {
 	struct remote *remote = remote_get(to);
+	void *local = (void *)(uintptr_t)from;
 
 	if (UNLIKELY(remote && remote->measured))
-		return put_measured(remote, to, offset, from, len, how, req);
-	return operate_one("slmpm_put", REQUEST_PUT, to, offset, (void *)(uintptr_t)from, len, how,
-			   req);
+		return put_measured(remote, REQUEST_PUT, to, offset, local, len, how, req);
+	return operate_one("slmpm_put", REQUEST_PUT, to, offset, local, len, how, req);
 }
 
 static inline int get_shortly(struct remote *remote, uint64_t offset, void *to, size_t len)
@@ -105,7 +93,7 @@ static NOINLINE int get_slow_path(slmpm_rmem from, uint64_t offset, void *to, si
 	struct remote *remote = remote_get(from);
 
 	if (UNLIKELY(remote && remote->measured))
-		return get_measured(remote, from, offset, to, len, how, req);
+		return put_measured(remote, REQUEST_GET, from, offset, to, len, how, req);
 	if (!req && direct_misses_mirrors(remote, FABRIC_READ, to, len) &&
 	    len < remote->ep->ask_min && direct_is_within(remote, offset, len) && (to || !len) &&
 	    direct_is_plain(how))
