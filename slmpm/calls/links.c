@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The links of a peer as applications see them: what there are, and which one is used. */
+/* The links of a peer as applications see them: what there are, which one is used, and what has gone over them. */
 #include <stdio.h>
 
 #include "slmpm/bond/secondary_state.h"
@@ -111,4 +111,22 @@ int slmpm_link_use(slmpm_peer peer, uint32_t link)
 		secondary_use(ep, link);
 	context_unlock(ep->ctx);
 	return rc;
+}
+
+int slmpm_peer_stats(slmpm_peer peer, struct slmpm_stats *stats, size_t size)
+{
+	struct endpoint *ep = endpoint_of(peer);
+
+	if (!ep)
+		return endpoint_bad_handle(peer);
+	if (sized_check("slmpm_peer_stats", stats, size, sizeof(*stats)) < 0)
+		return -SLMPM_EINVAL;
+	if (!endpoint_lock(ep, peer))
+		return endpoint_bad_handle(peer);
+	if (ep->state == SLMPM_PEER_UP && !ep->lent)
+		link_flush(ep);
+	endpoint_stats(ep);
+	sized_give(stats, size, ep->stats, sizeof(*stats));
+	context_unlock(ep->ctx);
+	return 0;
 }

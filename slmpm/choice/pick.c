@@ -8,7 +8,6 @@
 #include "slmpm/bond/bond.h"
 #include "slmpm/choice/choice.h"
 #include "slmpm/choice/rail.h"
-#include "slmpm/mode/mode_rule.h"
 #include "slmpm/base/error.h"
 #include "slmpm/link/link.h"
 #include "slmpm/monitor/aggregate.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The selector's table (mode.h): conditions, and rules in the order in which they count. */
-#include "slmpm/mode/mode_rule.h"
+#include "slmpm/mode/mode.h"
 
 #include <stddef.h>
 #include <string.h>

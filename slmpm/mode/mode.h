@@ -165,4 +165,17 @@ bool mode_comes_near(const char *setting);
 /* The protocol of an operation that takes WAY; -1 for MODE_NONE. */
 int mode_protocol(enum mode_op op, enum mode_route way);
 
+/* ---- of the rules on one link (mode.c), for the choice among them (mode_links.c) ---------------- */
+
+#define MODE_BIT(way) (1u << (way))
+#define MODE_IN_RING  (MODE_BIT(MODE_PACKETS) | MODE_BIT(MODE_REQUEST))
+
+/* On LINK, the I-th, whatever the others are. */
+struct mode mode_select_on(const struct mode_ask *asked, const struct mode_link *link, int i,
+			   const struct mode_limits *l);
+/* Is the ring as full as a threshold says? */
+bool mode_is_full(const struct mode_view *v, const struct mode_limits *l);
+/* The shortest put or get that is the engine's. */
+uint64_t mode_shortest_engine(const struct mode_ask *a, const struct mode_limits *l);
+
 #endif

@@ -2,7 +2,7 @@
 /* The selector's choice among links (mode.h): which of them is left for which, by what is seen here and by all. */
 #include <stddef.h>
 
-#include "slmpm/mode/mode_rule.h"
+#include "slmpm/mode/mode.h"
 
 /* ---- links ---------------------------------------------------------------------------------- */
 
