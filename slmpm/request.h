@@ -26,14 +26,12 @@ struct queue;
 struct remote;
 struct rma_slot;
 struct transfer;
-struct work;
 
-struct notified { /* whom an operation's end is told: one of three, or nobody */
+struct notified { /* whom an operation's end is told: one of both, or nobody */
 	struct counter *counter;
 	struct queue *queue;
-	struct work *work; /* a work queue's entry, which tells its queue in turn */
-	struct list node;  /* counter: of those under way */
-	uint64_t ticket;   /* counter: which of those posted */
+	struct list node; /* counter: of those under way */
+	uint64_t ticket;  /* counter: which of those posted */
 	uint64_t cookie;
 };
 

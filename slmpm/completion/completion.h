@@ -50,7 +50,7 @@ static inline bool completion_blocks(const struct slmpm_how *how, const slmpm_re
 
 static inline bool completion_notified(const struct notified *t)
 {
-	return t->counter || t->queue || t->work;
+	return t->counter || t->queue;
 }
 
 /* Before the operation starts: takes what its end will need. Negative with the detail set when the
