@@ -192,6 +192,14 @@ size_t stats_fixed_size(int fd)
 	return seals >= 0 && seals & F_SEAL_SHRINK && fstat(fd, &st) == 0 ? (size_t)st.st_size : 0;
 }
 
+void stats_tame(char *text, size_t size)
+{
+	text[size - 1] = 0;
+	for (; *text; text++)
+		if (*text < ' ' || *text > '~')
+			*text = '?';
+}
+
 /* What slmpm_stats_attach hands out: the header as it was then, which its owner cannot change. */
 struct view {
 	struct slmpm_stats_page page;

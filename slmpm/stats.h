@@ -26,6 +26,8 @@ void stats_assign(struct endpoint *ep);
 int stats_find(int pid, const char *label, int index);
 /* Its size, which its owner can make no less; 0: he can, or it has none. Asked before anything is read there. */
 size_t stats_fixed_size(int fd);
+/* Of a text from there one line of visible ASCII, whatever it was. */
+void stats_tame(char *text, size_t size);
 void stats_violation(const char *rule);
 
 #endif

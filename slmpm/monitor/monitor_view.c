@@ -11,12 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "slmpm/base/error.h"
 #include "slmpm/monitor/monitor_layout.h"
 #include "slmpm/base/sized.h"
+#include "slmpm/stats.h"
 
 #define TRIES 64
 
@@ -71,14 +71,11 @@ static bool monitor_view_is_sound(const struct view *v, uint32_t inside)
 /* 1 mapped; 0: no page of PID's own; -SLMPM_EVERSION: but one. */
 static int map_page(struct view *v, int fd, uint32_t inside)
 {
-	struct stat st;
-	int seals = fcntl(fd, F_GET_SEALS);
 	void *base;
 
-	if (seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(fd, &st) != 0 ||
-	    (size_t)st.st_size < sizeof(v->head))
+	v->size = stats_fixed_size(fd);
+	if (v->size < sizeof(v->head))
 		return 0;
-	v->size = (size_t)st.st_size;
 	base = mmap(NULL, v->size, PROT_READ, MAP_SHARED, fd, 0);
 	if (base == MAP_FAILED)
 		return 0;
@@ -230,15 +227,6 @@ static struct monitor_entry *aggregate_in(const struct view *v)
 	return (struct monitor_entry *)(void *)(v->base + at);
 }
 
-/* One line of visible ASCII, whatever it was. */
-static void monitor_view_tame(char *text, size_t size)
-{
-	text[size - 1] = 0;
-	for (; *text; text++)
-		if (*text < ' ' || *text > '~')
-			*text = '?';
-}
-
 int slmpm_monitors_read(struct slmpm_monitors *m, int i, struct slmpm_monitor *out, size_t size)
 {
 	struct slmpm_monitor all = {.size = 0};
@@ -261,12 +249,12 @@ int slmpm_monitors_read(struct slmpm_monitors *m, int i, struct slmpm_monitor *o
 				 i);
 	if (rc == 0)
 		return 0;
-	monitor_view_tame(all.link, sizeof(all.link));
-	monitor_view_tame(all.name, sizeof(all.name));
+	stats_tame(all.link, sizeof(all.link));
+	stats_tame(all.name, sizeof(all.name));
 	all.path_count =
 		all.path_count < SLMPM_MONITOR_PATHS ? all.path_count : SLMPM_MONITOR_PATHS;
 	for (uint32_t k = 0; k < SLMPM_MONITOR_PATHS; k++)
-		monitor_view_tame(all.paths[k].link, sizeof(all.paths[k].link));
+		stats_tame(all.paths[k].link, sizeof(all.paths[k].link));
 	sized_give(out, size, &all, sizeof(all));
 	return 1;
 }
@@ -311,7 +299,7 @@ int slmpm_monitors_aggregate(struct slmpm_monitors *m, struct slmpm_aggregate *o
 	if (rc == 0)
 		return 0;
 	for (int i = 0; i < SLMPM_AGGREGATE_FABRICS; i++)
-		monitor_view_tame(all.fabrics[i].name, sizeof(all.fabrics[i].name));
+		stats_tame(all.fabrics[i].name, sizeof(all.fabrics[i].name));
 	sized_give(out, size, &all, sizeof(all));
 	return 1;
 }

@@ -345,17 +345,29 @@ int slmpm_peer_id(slmpm_peer peer, const char *id)
 
 /* ---- asked for ------------------------------------------------------------------------------ */
 
-static int totals_give(struct slmpm_totals *all, size_t size, int n)
+int totals_check(const char *call, const struct slmpm_totals *all, size_t size, int n)
 {
-	static const struct slmpm_totals none = {.size = sizeof(none), .id = SLMPM_TOTALS_OTHERS};
+	if (n < 0)
+		return error_set(SLMPM_EINVAL, "%s: %d of them", call, n);
+	return n ? sized_check(call, all, size, sizeof(*all)) : 0;
+}
+
+int totals_give(struct slmpm_totals *all, size_t size, int n, const struct slmpm_totals *table,
+		uint32_t entries)
+{
+	struct slmpm_totals others = {.size = sizeof(others)};
 	int have = 0;
 
-	for (uint32_t i = 0; i < TOTALS_ENTRIES; i++) {
-		const struct slmpm_totals *t = page.base ? totals_entry(i) : &none;
+	for (uint32_t i = 0; i < entries; i++) {
+		const struct slmpm_totals *t = &table[i];
 
-		t = !i && !t->size ? &none : t;
-		if (i && (!page.base || !t->connections))
+		if (i && !t->connections)
 			continue;
+		if (!i) {
+			others = *t;
+			memcpy(others.id, SLMPM_TOTALS_OTHERS, sizeof(SLMPM_TOTALS_OTHERS));
+			t = &others;
+		}
 		if (have < n)
 			sized_give((unsigned char *)all + (size_t)have * size, size, t, sizeof(*t));
 		have++;
@@ -365,20 +377,18 @@ static int totals_give(struct slmpm_totals *all, size_t size, int n)
 
 int slmpm_totals(slmpm_ctx handle, struct slmpm_totals *all, size_t size, int n)
 {
-	struct context *ctx;
-	int rc = 0;
+	static const struct slmpm_totals none;
+	int rc = totals_check("slmpm_totals", all, size, n);
+	struct context *ctx = rc == 0 ? context_get(handle, &rc) : NULL;
 
-	if (n < 0 || (n && sized_check("slmpm_totals", all, size, sizeof(*all)) < 0))
-		return n < 0 ? error_set(SLMPM_EINVAL, "slmpm_totals: %d of them", n) :
-			       -SLMPM_EINVAL;
-	ctx = context_get(handle, &rc);
 	if (!ctx)
 		return rc;
 	context_lock(ctx);
 	totals_refresh(ctx);
 	context_unlock(ctx);
 	pthread_mutex_lock(&lock);
-	rc = totals_give(all, size, n);
+	rc = page.base ? totals_give(all, size, n, totals_entry(0), TOTALS_ENTRIES) :
+			 totals_give(all, size, n, &none, 1);
 	pthread_mutex_unlock(&lock);
 	return rc;
 }

@@ -39,7 +39,6 @@ struct totals_peer {                    /* of a connection */
 	uint64_t added[TOTALS_FIGURES]; /* of its figures: are there already */
 };
 
-/* EP's part of them: 0, or -ENOMEM. */
 /* EP's handshake is through; it has ended, or never came so far; and goes. */
 void totals_begin(struct endpoint *ep);
 void totals_end(struct endpoint *ep);
@@ -47,6 +46,10 @@ void totals_end(struct endpoint *ep);
 void totals_add(struct endpoint *ep);
 /* Of all peers of CTX, for others to see. */
 void totals_refresh(struct context *ctx);
+/* Of a call for N of them: -SLMPM_EINVAL with the detail set, where it is wrong; up to N of a TABLE, how many it has. */
+int totals_check(const char *call, const struct slmpm_totals *all, size_t size, int n);
+int totals_give(struct slmpm_totals *all, size_t size, int n, const struct slmpm_totals *table,
+		uint32_t entries);
 /* In the child after fork: the table is the parent's. */
 void totals_forked(void);
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Lifetime totals of another process, which is not believed: copied, cut and made printable. */
-#include <ctype.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -10,7 +9,6 @@
 
 #include "slmpm/base/error.h"
 #include "slmpm/monitor/totals.h"
-#include "slmpm/base/sized.h"
 #include "slmpm/stats.h"
 #include "slmpm/base/clock.h"
 
@@ -90,24 +88,14 @@ static bool copy_table(struct slmpm_totals *to, const struct view *v)
 	return false;
 }
 
-static void totals_view_tame(char id[SLMPM_ID_SIZE])
-{
-	id[SLMPM_ID_SIZE - 1] = 0;
-	for (; *id; id++)
-		if (!isprint((unsigned char)*id))
-			*id = '?';
-}
-
 int slmpm_totals_read(int pid, struct slmpm_totals *all, size_t size, int n)
 {
 	struct slmpm_totals *copy;
 	struct view v = {.size = 0};
-	int have = 0, rc;
+	int rc = totals_check("slmpm_totals_read", all, size, n);
 
-	if (n < 0 || (n && sized_check("slmpm_totals_read", all, size, sizeof(*all)) < 0))
-		return n < 0 ? error_set(SLMPM_EINVAL, "slmpm_totals_read: %d of them", n) :
-			       -SLMPM_EINVAL;
-	rc = open_view(&v, pid);
+	if (rc == 0)
+		rc = open_view(&v, pid);
 	if (rc < 0)
 		return rc;
 	copy = calloc(TOTALS_ENTRIES, sizeof(*copy));
@@ -116,18 +104,12 @@ int slmpm_totals_read(int pid, struct slmpm_totals *all, size_t size, int n)
 	else if (!copy_table(copy, &v))
 		rc = error_set(SLMPM_EAGAIN, "process %d: its totals change all the time", pid);
 	for (uint32_t i = 0; rc == 0 && i < v.entries; i++) {
-		if (i && !copy[i].connections)
-			continue;
-		totals_view_tame(copy[i].id);
-		if (!i)
-			memcpy(copy[i].id, SLMPM_TOTALS_OTHERS, sizeof(SLMPM_TOTALS_OTHERS));
+		stats_tame(copy[i].id, sizeof(copy[i].id));
 		copy[i].place = i;
-		if (have < n)
-			sized_give((unsigned char *)all + (size_t)have * size, size, &copy[i],
-				   sizeof(*copy));
-		have++;
 	}
+	if (rc == 0)
+		rc = totals_give(all, size, n, copy, v.entries);
 	free(copy);
 	munmap((void *)(uintptr_t)v.page, v.size);
-	return rc < 0 ? rc : have;
+	return rc;
 }
