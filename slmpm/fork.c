@@ -38,11 +38,9 @@ static void close_inherited(void)
 static void fork_forked(void)
 {
 	close_inherited();
-	handle_fork(&context_table);
-	handle_fork(&endpoint_table);
-	handle_fork(&request_table);
 	PART_EACH(part, parts.fork)
 		(*part)();
+	handle_fork();
 	context_forked();
 }
 

@@ -228,8 +228,8 @@ static void (*const fork_context[])(struct context *) = {
 };
 
 static void (*const fork_process[])(void) = {
-	listener_fork, completion_fork, workqueue_fork,   trace_fork,    memory_forked,  fifo_fork,
-	mirror_fork,   engine_fork,     aggregate_forked, totals_forked, foreign_forked, NULL,
+	trace_fork,    memory_forked,  engine_fork, aggregate_forked,
+	totals_forked, foreign_forked, NULL,
 };
 
 /* clang-format on */

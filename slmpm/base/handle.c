@@ -9,6 +9,9 @@
 
 #define ALIGNMENT 64
 
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct handle_table *tables; /* of which objects have been wanted */
+
 void *handle_slot(struct handle_table *t, uint32_t index)
 {
 	unsigned char *chunk;
@@ -52,10 +55,27 @@ static struct handle *handle_free_slot(struct handle_table *t)
 	return h;
 }
 
+/* Before its lock is taken for the first time, which a child of fork makes anew for each of them. */
+static void remember(struct handle_table *t)
+{
+	struct handle_table *at;
+
+	pthread_mutex_lock(&lock);
+	for (at = tables; at && at != t; at = at->next)
+		;
+	if (!at) {
+		t->next = tables;
+		tables = t;
+	}
+	pthread_mutex_unlock(&lock);
+}
+
 void *handle_new(struct handle_table *t)
 {
 	struct handle *h;
 
+	if (!atomic_load_explicit(&t->chunks[0], memory_order_relaxed))
+		remember(t);
 	pthread_mutex_lock(&t->lock);
 	h = handle_free_slot(t);
 	if (h) {
@@ -77,7 +97,7 @@ void handle_free(struct handle_table *t, void *object)
 	pthread_mutex_unlock(&t->lock);
 }
 
-void handle_fork(struct handle_table *t)
+static void fork_table(struct handle_table *t)
 {
 	pthread_mutex_init(&t->lock, NULL);
 	for (uint32_t i = 0; i < t->count; i++) {
@@ -90,6 +110,13 @@ void handle_fork(struct handle_table *t)
 		h->forked = generation;
 		atomic_store_explicit(&h->generation, generation + 1, memory_order_relaxed);
 	}
+}
+
+void handle_fork(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	for (struct handle_table *t = tables; t; t = t->next)
+		fork_table(t);
 }
 
 int handle_error(struct handle_table *t, uint64_t id)

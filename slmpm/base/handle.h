@@ -26,11 +26,12 @@ struct handle {                      /* first member of each object */
 struct handle_table {
 	const char *noun;
 	size_t object_size;
-	size_t kept;          /* bytes in front that a new object takes over from the last */
-	size_t context;       /* where its context stands, among those; 0: it has none */
-	pthread_mutex_t lock; /* for allocation only */
-	uint32_t count;       /* slots ever used */
-	uint32_t first_free;  /* index + 1 */
+	size_t kept;               /* bytes in front that a new object takes over from the last */
+	size_t context;            /* where its context stands, among those; 0: it has none */
+	pthread_mutex_t lock;      /* for allocation only */
+	uint32_t count;            /* slots ever used */
+	uint32_t first_free;       /* index + 1 */
+	struct handle_table *next; /* of those of which objects have been wanted */
 	_Atomic(unsigned char *) chunks[HANDLE_CHUNKS];
 };
 
@@ -53,8 +54,8 @@ void *handle_new(struct handle_table *t);
 void handle_free(struct handle_table *t, void *object);
 /* The slot of INDEX whether live or not; NULL if there is none. For walking a table. */
 void *handle_slot(struct handle_table *t, uint32_t index);
-/* In the child after fork: all handles answer EFORKED from here on. */
-void handle_fork(struct handle_table *t);
+/* In the child after fork: all handles, of each table, answer EFORKED from here on. */
+void handle_fork(void);
 /* Why handle_get failed: -SLMPM_EHANDLE or -SLMPM_EFORKED, with the detail set. */
 int handle_error(struct handle_table *t, uint64_t id);
 

@@ -200,9 +200,3 @@ void completion_end(struct context *ctx)
 	LIST_EACH(at, &ctx->queues)
 		queue_free(LIST_ENTRY(at, struct queue, node));
 }
-
-void completion_fork(void)
-{
-	handle_fork(&counter_table);
-	handle_fork(&queue_table);
-}

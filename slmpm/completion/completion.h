@@ -84,7 +84,5 @@ void completion_notify(struct counter *counter, struct queue *queue, struct endp
 
 /* The context ends: its counters and queues, and requests that have been told. */
 void completion_end(struct context *ctx);
-/* In the child after fork. */
-void completion_fork(void);
 
 #endif

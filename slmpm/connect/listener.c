@@ -297,11 +297,6 @@ int slmpm_accept(slmpm_listener handle, slmpm_peer *peer, int timeout_ms)
 	return rc;
 }
 
-void listener_fork(void)
-{
-	handle_fork(&listener_table);
-}
-
 void listener_forked_all(struct context *ctx)
 {
 	LIST_EACH(at, &ctx->listeners)

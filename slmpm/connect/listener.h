@@ -46,7 +46,4 @@ void listener_left(struct endpoint *ep);
 /* In the child after fork: closes its copies of the descriptors, nothing else. */
 void listener_forked_all(struct context *ctx);
 
-/* In a child of fork: handles of the parent's are stale. */
-void listener_fork(void);
-
 #endif

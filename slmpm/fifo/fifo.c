@@ -200,8 +200,3 @@ void fifo_forget(struct endpoint *ep)
 	while (!list_empty(&ep->am->entries))
 		fifo_dispose(LIST_ENTRY(ep->am->entries.next, struct fifo_entry, of_peer), 0);
 }
-
-void fifo_fork(void)
-{
-	handle_fork(&fifo_table);
-}

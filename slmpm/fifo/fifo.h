@@ -65,7 +65,4 @@ void fifo_dispose(struct fifo_entry *e, int status);
 void fifo_end(struct endpoint *ep);
 void fifo_forget(struct endpoint *ep);
 
-/* In a child of fork: handles of the parent's are stale. */
-void fifo_fork(void);
-
 #endif

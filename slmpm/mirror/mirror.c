@@ -325,8 +325,3 @@ int64_t slmpm_mirror_scan(slmpm_mirror handle)
 	context_unlock(m->ctx);
 	return found;
 }
-
-void mirror_fork(void)
-{
-	handle_fork(&mirror_table);
-}

@@ -288,9 +288,6 @@ void mirror_close(struct attachment *a);
 /* The leader has stored so many. False: that cannot be. */
 bool mirror_echoed(struct attachment *a, uint32_t stored);
 
-/* In a child of fork: handles of the parent's are stale. */
-void mirror_fork(void);
-
 /* ---- who waits for a publication, or for a snapshot (read.c) ----------------------------------- */
 
 /* Takes the snapshots that can be taken just now: a publication is here as a whole. */

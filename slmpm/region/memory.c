@@ -304,6 +304,4 @@ void memory_forked(void)
 		region->memory.base = NULL;
 		region->domain->fabric->dereg(region->domain, &region->memory);
 	}
-	handle_fork(&region_table);
-	handle_fork(&remote_table);
 }

@@ -351,8 +351,3 @@ void workqueue_shut(struct context *ctx)
 	LIST_EACH(at, &ctx->work_queues)
 		drop_queue(LIST_ENTRY(at, struct workqueue, node));
 }
-
-void workqueue_fork(void)
-{
-	handle_fork(&workqueue_table);
-}

@@ -32,8 +32,7 @@ extern struct handle_table workqueue_table;
 int workqueue_advance(struct endpoint *ep);
 /* EP has ended: what waits ends with its error. */
 void workqueue_fail(struct endpoint *ep);
-/* The context's, when it ends; in a child of fork handles of the parent's are stale. */
+/* The context's, when it ends. */
 void workqueue_shut(struct context *ctx);
-void workqueue_fork(void);
 
 #endif

@@ -148,7 +148,7 @@ static int in_the_child(void *arg)
 	struct thing *t;
 
 	(void)arg;
-	handle_fork(&things);
+	handle_fork();
 	if (handle_get(&things, parents_id))
 		return 1;
 	if (handle_error(&things, parents_id) != -SLMPM_EFORKED)
