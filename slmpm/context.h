@@ -19,6 +19,7 @@ struct domain;
 struct aggregate_part;
 struct watch;
 struct monitor_pages;
+struct queue;
 
 struct context {
 	struct handle handle;
@@ -64,6 +65,8 @@ struct context {
 	struct list remote_peers;  /* struct silence: peers on other machines */
 	uint64_t silence_deadline; /* when the next of them is inspected for silence */
 	struct list counters, queues, work_queues;
+	struct queue
+		*begins; /* the own one of a work queue that begins an operation now; or NULL */
 	struct list secondary;    /* struct secondary: links of peers with several */
 	struct engine_port *port; /* where the engine brings back what it has moved; or NULL */
 	struct list spent;        /* requests that have been told to one of these: to be dropped */

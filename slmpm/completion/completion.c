@@ -34,10 +34,12 @@ int completion_find(struct context *ctx, slmpm_ctr ctr, slmpm_cq cq, struct coun
 		    struct queue **queue)
 {
 	*counter = ctr.id ? handle_get(&counter_table, ctr.id) : NULL;
-	*queue = cq.id ? handle_get(&queue_table, cq.id) : NULL;
+	*queue = cq.id == QUEUE_THAT_BEGINS ? ctx->begins :
+		 cq.id                      ? handle_get(&queue_table, cq.id) :
+					      NULL;
 	if (ctr.id && !*counter)
 		return handle_error(&counter_table, ctr.id);
-	if (cq.id && (!*queue || ((*queue)->pass_on && !(*queue)->is_open)))
+	if (cq.id && !*queue)
 		return handle_error(&queue_table, cq.id);
 	if ((*counter && (*counter)->ctx != ctx) || (*queue && (*queue)->ctx != ctx))
 		return error_set(SLMPM_EINVAL, "the %s belongs to another context",

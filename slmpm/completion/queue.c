@@ -16,18 +16,6 @@
 
 struct handle_table queue_table = HANDLE_TABLE_FROM("completion queue", struct queue, node);
 
-struct queue *queue_new(struct context *ctx)
-{
-	struct queue *q = handle_new(&queue_table);
-
-	if (!q)
-		return NULL;
-	q->ctx = ctx;
-	q->head = q->tail = ctx->shape.start;
-	list_append(&ctx->queues, &q->node);
-	return q;
-}
-
 int slmpm_cq_create(slmpm_ctx handle, slmpm_cq *out)
 {
 	int rc = 0;
@@ -39,11 +27,15 @@ int slmpm_cq_create(slmpm_ctx handle, slmpm_cq *out)
 	if (!out)
 		return error_set(SLMPM_EINVAL, "slmpm_cq_create: no place for the handle");
 	context_lock(ctx);
-	q = queue_new(ctx);
-	if (q)
+	q = handle_new(&queue_table);
+	if (q) {
+		q->ctx = ctx;
+		q->head = q->tail = ctx->shape.start;
+		list_append(&ctx->queues, &q->node);
 		out->id = handle_id(q);
-	else
+	} else {
 		rc = error_set(SLMPM_ENOMEM, "for a completion queue");
+	}
 	context_unlock(ctx);
 	return rc;
 }
@@ -83,7 +75,7 @@ void queue_put(struct queue *q, const struct slmpm_done *done)
 {
 	q->in_flight--;
 	if (q->pass_on) {
-		q->pass_on(q->owner, done);
+		q->pass_on(q, done);
 		return;
 	}
 	completion_copy(&q->ring[q->tail++ & (q->size - 1)], done);
@@ -109,25 +101,6 @@ static int queue_take_one(struct queue *q, struct slmpm_done *done, int n)
 	return taken;
 }
 
-static struct queue *queue_get(slmpm_cq cq)
-{
-	struct queue *q = handle_get(&queue_table, cq.id);
-
-	return q && !q->pass_on ? q : NULL;
-}
-
-/* Its context is locked; NULL: nothing is, the detail is set and *RC. */
-static struct queue *lock_queue(slmpm_cq cq, int *rc)
-{
-	struct queue *q = context_lock_object(&queue_table, cq.id, rc);
-
-	if (!q || !q->pass_on)
-		return q;
-	context_unlock(q->ctx);
-	*rc = handle_error(&queue_table, cq.id);
-	return NULL;
-}
-
 static int bad_place(const char *call, const struct slmpm_done *done, int n)
 {
 	return error_set(SLMPM_EINVAL, "%s: room for %d completions at %p", call, n,
@@ -137,7 +110,7 @@ static int bad_place(const char *call, const struct slmpm_done *done, int n)
 int slmpm_cq_poll(slmpm_cq cq, struct slmpm_done *done, int n)
 {
 	int rc = 0;
-	struct queue *q = lock_queue(cq, &rc);
+	struct queue *q = context_lock_object(&queue_table, cq.id, &rc);
 	struct context *ctx;
 
 	if (!q)
@@ -170,7 +143,7 @@ static bool has_completion(void *arg)
 {
 	struct polling *w = arg;
 
-	if (queue_get(w->cq) != w->queue)
+	if (handle_get(&queue_table, w->cq.id) != w->queue)
 		w->queue = NULL;
 	if (!w->queue || w->queue->head != w->queue->tail)
 		return true;
@@ -184,7 +157,7 @@ int slmpm_cq_wait(slmpm_cq cq, struct slmpm_done *done, int n, int timeout_ms)
 	struct polling w = {.cq = cq};
 	int rc = 0;
 
-	w.queue = lock_queue(cq, &rc);
+	w.queue = context_lock_object(&queue_table, cq.id, &rc);
 	if (!w.queue)
 		return rc;
 	w.ctx = w.queue->ctx;
@@ -208,7 +181,7 @@ int slmpm_cq_wait(slmpm_cq cq, struct slmpm_done *done, int n, int timeout_ms)
 int slmpm_cq_destroy(slmpm_cq cq)
 {
 	int rc = 0;
-	struct queue *q = lock_queue(cq, &rc);
+	struct queue *q = context_lock_object(&queue_table, cq.id, &rc);
 	struct context *ctx;
 
 	if (!q)

@@ -16,16 +16,15 @@ struct queue {
 	uint64_t size, head, tail;
 	uint64_t in_flight; /* operations that have taken room */
 	uint32_t users;     /* regions that notify it, work queues that end here */
-	/* An owner in place of pollers takes each completion at once; or NULL. */
-	void (*pass_on)(void *owner, const struct slmpm_done *done);
-	void *owner;
-	bool is_open; /* the owner begins an operation: only then may a call name this queue */
+	/* A work queue's own, which has no handle: takes each completion at once, in place of pollers; or NULL. */
+	void (*pass_on)(struct queue *q, const struct slmpm_done *done);
 };
 
 extern struct handle_table queue_table;
 
-/* NULL: no memory, without detail. */
-struct queue *queue_new(struct context *ctx);
+/* In how.cq of an operation: ctx->begins. */
+#define QUEUE_THAT_BEGINS UINT64_MAX
+
 /* Takes room for one more completion; false: no memory. */
 bool queue_take_room(struct queue *q);
 /* Into the room taken. */

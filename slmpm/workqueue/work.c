@@ -7,6 +7,7 @@
 
 #include "slmpm/am/am.h"
 #include "slmpm/base/error.h"
+#include "slmpm/completion/queue.h"
 #include "slmpm/choice/pick.h"
 #include "slmpm/region/memory.h"
 #include "slmpm/sendrecv/sendrecv.h"
@@ -86,13 +87,13 @@ static uint64_t work_bytes_of(const struct slmpm_wr *wr)
 	return n;
 }
 
-int work_begin(const struct slmpm_wr *wr, slmpm_peer peer, uint64_t queue, uint64_t cookie)
+int work_begin(const struct slmpm_wr *wr, slmpm_peer peer, uint64_t cookie)
 {
 	const struct slmpm_how how = {
 		.size = sizeof(how),
 		.flags = wr->flags & ~SLMPM_SILENT,
 		.imm = wr->imm,
-		.cq = {queue},
+		.cq = {QUEUE_THAT_BEGINS},
 		.cookie = cookie,
 	};
 	struct slmpm_how plain = how;

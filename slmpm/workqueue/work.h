@@ -19,8 +19,8 @@ struct work {             /* a work request that was taken */
 
 /* -SLMPM_E*, the detail set, when it cannot be posted to PEER's queue. */
 int work_check(const struct slmpm_wr *wr, slmpm_peer peer);
-/* Begins it, its end told to QUEUE with COOKIE, perhaps before this returns. */
-int work_begin(const struct slmpm_wr *wr, slmpm_peer peer, uint64_t queue, uint64_t cookie);
+/* Begins it, its end told to ctx->begins with COOKIE, perhaps before this returns. */
+int work_begin(const struct slmpm_wr *wr, slmpm_peer peer, uint64_t cookie);
 enum work_kind work_kind_of(const struct slmpm_wr *wr);
 /* It waits: what the caller's array and head say is kept. False: no memory. */
 bool work_keep(struct work *w);

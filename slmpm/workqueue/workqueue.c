@@ -31,7 +31,7 @@ static bool may_begin(const struct workqueue *wq, struct endpoint *ep, const str
 {
 	enum work_kind kind = work_kind_of(wr);
 
-	if (wq->inner->is_open /* one begins just now */ || workqueue_staged(ep, wr->op))
+	if (wq->ctx->begins /* one begins just now */ || workqueue_staged(ep, wr->op))
 		return false;
 	return list_empty(&wq->begun) || (kind == wq->kind && kind != WORK_ALONE);
 }
@@ -48,6 +48,7 @@ static void retire(struct workqueue *wq, struct work *w)
 /* 0, or why not: then it is where it was before. */
 static int workqueue_start(struct workqueue *wq, struct work *w)
 {
+	struct queue *before = wq->ctx->begins; /* a handler may post a receive meanwhile */
 	int rc;
 
 	if (!w->receive) {
@@ -55,9 +56,9 @@ static int workqueue_start(struct workqueue *wq, struct work *w)
 		list_append(&wq->begun, &w->node);
 		wq->kind = work_kind_of(&w->wr);
 	}
-	wq->inner->is_open = true;
-	rc = work_begin(&w->wr, wq->peer, handle_id(wq->inner), (uint64_t)(w - wq->work));
-	wq->inner->is_open = false;
+	wq->ctx->begins = &wq->inner;
+	rc = work_begin(&w->wr, wq->peer, (uint64_t)(w - wq->work));
+	wq->ctx->begins = before;
 	return rc;
 }
 
@@ -86,9 +87,9 @@ static void deliver_ended(struct workqueue *wq)
 }
 
 /* An operation of the queue is done; its cookie is the number of its work. */
-static void work_ended(void *owner, const struct slmpm_done *done)
+static void work_ended(struct queue *inner, const struct slmpm_done *done)
 {
-	struct workqueue *wq = owner;
+	struct workqueue *wq = LIST_ENTRY(inner, struct workqueue, inner);
 	struct work *w = &wq->work[done->cookie];
 
 	completion_copy(&w->done, done);
@@ -112,7 +113,7 @@ static void workqueue_own_fail(struct workqueue *wq, struct work *w, int status)
 
 	list_remove(&w->node);
 	list_append(&wq->begun, &w->node);
-	work_ended(wq, &done);
+	work_ended(&wq->inner, &done);
 	wq->ctx->news = true;
 }
 
@@ -261,8 +262,6 @@ static void drop_queue(struct workqueue *wq)
 {
 	if (wq->queue)
 		wq->queue->users--;
-	if (wq->inner)
-		queue_free(wq->inner);
 	for (uint32_t i = 0; wq->work && i < wq->depth; i++)
 		free(wq->work[i].owned);
 	free(wq->work);
@@ -284,13 +283,12 @@ static struct workqueue *workqueue_new(struct context *ctx, uint32_t depth)
 	list_init(&wq->idle);
 	list_append(&ctx->work_queues, &wq->node);
 	wq->work = calloc(depth, sizeof(*wq->work));
-	wq->inner = queue_new(ctx);
-	if (!wq->work || !wq->inner) {
+	if (!wq->work) {
 		drop_queue(wq);
 		return NULL;
 	}
-	wq->inner->owner = wq;
-	wq->inner->pass_on = work_ended;
+	wq->inner.ctx = ctx;
+	wq->inner.pass_on = work_ended;
 	for (uint32_t i = 0; i < depth; i++)
 		list_append(&wq->idle, &wq->work[i].node);
 	return wq;

@@ -19,7 +19,7 @@ struct workqueue {
 	slmpm_peer peer;     /* as all know it; ... */
 	uint32_t hint;       /* ... the link of the handle that it was made with: flags, or 0 */
 	struct queue *queue; /* the application's */
-	struct queue *inner; /* its pass_on is `work_ended` */
+	struct queue inner;  /* its pass_on is `work_ended` */
 	uint32_t flags, depth, used;
 	enum work_kind kind; /* of those that have begun */
 	struct list waiting, begun, idle;
