@@ -101,7 +101,6 @@ struct context {
 		bool after_silence;  /* the look under way: the one before was long ago */
 		uint32_t silences;   /* that a look came behind */
 		bool opportunistic; /* the one under way waits for nothing: it reads no answer soon */
-		uint32_t page_count;
 		struct monitor_pages *pages;
 		uint64_t summed;            /* ns: for the job's aggregate */
 		struct aggregate_part *own; /* or NULL */

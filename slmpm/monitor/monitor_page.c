@@ -17,9 +17,8 @@
 struct monitor_pages { /* of a context */
 	struct mapping page;
 	bool taken[MONITOR_ENTRIES];
-	bool stays;    /* also while nobody needs it */
-	uint32_t turn; /* which place of an ended link is given away next */
-	struct monitor_pages *next;
+	uint32_t turn;              /* which place of an ended link is given away next */
+	struct monitor_pages *next; /* NULL: the first, which stays also while nobody needs it */
 };
 
 static struct monitor_entry *monitor_page_entry_of(const struct monitor_pages *p, uint32_t i)
@@ -54,7 +53,6 @@ static struct monitor_pages *new_page(struct context *ctx)
 	__atomic_store_n(&page->magic, MONITOR_MAGIC, __ATOMIC_RELEASE);
 	p->next = ctx->monitor.pages;
 	ctx->monitor.pages = p;
-	ctx->monitor.page_count++;
 	return p;
 }
 
@@ -65,10 +63,7 @@ uint64_t monitor_memory(void)
 
 int monitor_open(struct context *ctx)
 {
-	struct monitor_pages *p = new_page(ctx);
-
-	if (p)
-		p->stays = true;
+	(void)new_page(ctx);
 	return 0;
 }
 
@@ -78,12 +73,11 @@ static void drop_empty(struct context *ctx)
 	for (struct monitor_pages **at = &ctx->monitor.pages; *at;) {
 		struct monitor_pages *p = *at;
 
-		if (p->stays || memchr(p->taken, true, sizeof(p->taken))) {
+		if (!p->next || memchr(p->taken, true, sizeof(p->taken))) {
 			at = &p->next;
 			continue;
 		}
 		*at = p->next;
-		ctx->monitor.page_count--;
 		mapping_destroy(&p->page);
 		free(p);
 	}
@@ -116,11 +110,14 @@ void monitor_page_assign(struct endpoint *ep)
 	struct context *ctx = ep->ctx;
 	struct monitor_entry *e = NULL;
 	struct monitor_pages *p;
+	uint32_t count = 0;
 
 	for (int ended = 0; ended < 2 && !e; ended++)
 		for (p = ctx->monitor.pages; p && !e; p = p->next)
 			e = take_free(p, ended);
-	if (!e && ctx->monitor.page_count < MONITOR_PAGES && (p = new_page(ctx)))
+	for (p = ctx->monitor.pages; p; p = p->next)
+		count++;
+	if (!e && count < MONITOR_PAGES && (p = new_page(ctx)))
 		e = monitor_page_take(p, 0);
 	ep->monitor->entry = e;
 	if (e)
