@@ -3,9 +3,6 @@
  * Connecting two ends over shared memory, in three rounds: each offers its ring's object, maps the
  * other's, and closes the seals of its own once the other has said that it is mapped.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

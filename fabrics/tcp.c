@@ -4,9 +4,6 @@
  * calls that never block, or io_uring, and one epoll set a domain to sleep on. Commit discipline: the
  * stream.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include <errno.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>

@@ -4,9 +4,6 @@
  * one calls and says both tokens, the passive one answers with the active one's, and the streams begin.
  * Whoever else calls is closed: at once where it says something else, otherwise with the listener.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

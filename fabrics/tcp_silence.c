@@ -3,9 +3,6 @@
  * Signs of life from another machine: its kernel confirms what it gets, and answers keep-alive questions, whatever
  * the process there does. When to ask, and how long silence may last, the core knows (slmpm/connect/silence.c).
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include <errno.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the TCP fabric does with sockets: listening and calling, options, the epoll set, lingering. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>

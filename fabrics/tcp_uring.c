@@ -9,9 +9,6 @@
  *
  * Such a ring is one thread's. When another comes with the context, it is given up and made again, a few times.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include <errno.h>
 #include <liburing.h>
 #include <pthread.h>

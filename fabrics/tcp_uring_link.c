@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* io_uring as the engine of a domain's links: which links it receives for, and where their bytes go. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One piece of memory at two addresses, side by side. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include "shm/double_mapping.h"
 
 #include <errno.h>

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sealed memfd objects: creating, sealing, checking, mapping. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include "shm/mapping.h"
 
 #include <errno.h>
