@@ -29,70 +29,73 @@ static bool is_grant(const struct received *r)
 	return r->length >= sizeof(r->packet.head) && LITTLE_32(r->packet.head.type) == WIRE_GRANT;
 }
 
-/* LOST: its descriptor, at the limit of them. */
-static int take_granted(struct endpoint *ep, struct received *r, bool lost)
+/* Breaks the rules; AHEAD of its turn, amid a packet, that ends the endpoint later, at the top of progress. */
+static int packet_broken(struct control *c, bool ahead, const char *rule)
 {
-	int fd = r->fd_count ? r->fds[0] : -1;
-	int rc = r->fd_count > 1 ? -SLMPM_EPROTO :
-				   memory_granted(ep, &r->packet.grant, r->length, &fd, lost);
-
-	if (r->fd_count)
-		r->fds[0] = fd;
-	return rc;
+	if (ahead)
+		endpoint_break(c->ep, rule);
+	else
+		endpoint_poison(c->ep, rule);
+	return -EPROTO;
 }
 
-static int take_grant(struct control *c, struct received *r, bool lost)
+/* LOST: its descriptor, at the limit of them. */
+static int take_grant(struct control *c, struct received *r, bool lost, bool ahead)
 {
-	int rc = c->step == CONNECTED ? take_granted(c->ep, r, lost) : -SLMPM_EPROTO;
+	int fd = r->fd_count ? r->fds[0] : -1, rc = -SLMPM_EPROTO;
 
-	if (rc == -SLMPM_ENOMEM)
+	if (c->step == CONNECTED && r->fd_count <= 1)
+		rc = memory_granted(c->ep, &r->packet.grant, r->length, &fd, lost);
+	if (r->fd_count)
+		r->fds[0] = fd;
+	if (rc == -SLMPM_ENOMEM && !ahead)
 		endpoint_end(c->ep, SLMPM_PEER_DEAD, SLMPM_ENOMEM, "no memory for its regions");
 	else if (rc < 0)
-		endpoint_poison(c->ep, "granted region");
+		return packet_broken(c, ahead, "granted region");
 	return rc < 0 ? -EPROTO : 0;
 }
 
-static int take_area(struct control *c, struct received *r)
+static int take_area(struct control *c, struct received *r, bool ahead)
 {
 	const struct wire_area *area = &r->packet.area;
 
-	if (c->step != CONNECTED || r->length != sizeof(*area) || r->fd_count != 1) {
-		endpoint_poison(c->ep, "offer of an area");
-		return -EPROTO;
-	}
-	if (area_offered(c->ep, LITTLE_32(area->area), LITTLE_64(area->size), r->fds[0]) < 0) {
-		endpoint_poison(c->ep, "offered area");
-		return -EPROTO;
-	}
+	if (c->step != CONNECTED || r->length != sizeof(*area) || r->fd_count != 1)
+		return packet_broken(c, ahead, "offer of an area");
+	if (area_offered(c->ep, LITTLE_32(area->area), LITTLE_64(area->size), r->fds[0]) < 0)
+		return packet_broken(c, ahead, "offered area");
 	return 0;
 }
 
-static int take_bye(struct control *c, const struct received *r)
+static int take_bye(struct control *c, const struct received *r, bool ahead)
 {
-	if (r->length != sizeof(r->packet.bye) || r->fd_count) {
-		endpoint_poison(c->ep, "control packet");
-		return -EPROTO;
+	if (r->length != sizeof(r->packet.bye) || r->fd_count)
+		return packet_broken(c, ahead, "control packet");
+	if (ahead) { /* the end follows, and is where it is looked at */
+		c->sent_bye = true;
+		c->bye = r->packet.bye;
+		return 0;
 	}
 	bootstrap_bye(c->ep, &r->packet.bye);
 	return -EPROTO;
 }
 
-static int bootstrap_packet_handle(struct control *c, struct received *r)
+static int bootstrap_packet_handle(struct control *c, struct received *r, bool lost, bool ahead)
 {
-	if (r->length < sizeof(r->packet.head) || LITTLE_32(r->packet.head.length) != r->length) {
-		endpoint_poison(c->ep, "control packet");
-		return -EPROTO;
-	}
-	if (c->rounds.pending && LITTLE_32(r->packet.head.type) != WIRE_BYE)
+	uint32_t type = LITTLE_32(r->packet.head.type);
+
+	if (r->length < sizeof(r->packet.head) || LITTLE_32(r->packet.head.length) != r->length)
+		return packet_broken(c, ahead, "control packet");
+	if (c->rounds.pending && type != WIRE_BYE)
 		return 0; /* it has left before the link stood */
-	switch (LITTLE_32(r->packet.head.type)) {
-	case WIRE_AREA: return take_area(c, r);
-	case WIRE_GRANT: return take_grant(c, r, false);
-	case WIRE_BYE: return take_bye(c, r);
-	case WIRE_ROUND:
-		return c->step == CONNECTED ? secondary_packet(c->ep, r) : handshake_packet(c, r);
-	default: return handshake_packet(c, r);
+	switch (type) {
+	case WIRE_AREA: return take_area(c, r, ahead);
+	case WIRE_GRANT: return take_grant(c, r, lost, ahead);
+	case WIRE_BYE: return take_bye(c, r, ahead);
 	}
+	if (type == WIRE_ROUND && c->step == CONNECTED)
+		return secondary_packet(c->ep, r);
+	return ahead ? packet_broken(c, ahead, "control packet out of turn") :
+		       handshake_packet(c, r);
 }
 
 static bool bootstrap_packet_is_bell(const struct received *r)
@@ -110,7 +113,7 @@ static bool bootstrap_packet_take_packet(struct endpoint *ep, struct received *r
 		ep->stats->wakeups++;
 		return true; /* a doorbell: that we are awake is all it wanted */
 	}
-	rc = bootstrap_packet_handle(c, r);
+	rc = bootstrap_packet_handle(c, r, false, false);
 	control_drop(r);
 	if ((rc == -EPIPE || rc == -ECONNRESET) && ep->state == SLMPM_PEER_CONNECTING)
 		return true; /* it has left, which is what we read next */
@@ -127,7 +130,7 @@ static bool bootstrap_packet_take_packet(struct endpoint *ep, struct received *r
 static bool take_without_descriptors(struct endpoint *ep, struct received *r)
 {
 	if (ep->control->step == CONNECTED && is_grant(r))
-		return take_grant(ep->control, r, true) >= 0;
+		return bootstrap_packet_handle(ep->control, r, true, false) >= 0;
 	endpoint_refused(ep, SLMPM_ENOFILE,
 			 "its memory could not be received: out of file descriptors");
 	return false;
@@ -162,28 +165,6 @@ void bootstrap_socket_ready(struct endpoint *ep)
 	}
 }
 
-/* What breaks the rules ends the endpoint later, at the top of progress. */
-static void bootstrap_packet_read_ahead(struct endpoint *ep, struct received *r, bool lost)
-{
-	const struct wire_area *area = &r->packet.area;
-
-	if (r->length < sizeof(r->packet.head) || LITTLE_32(r->packet.head.length) != r->length)
-		return;
-	if (is_grant(r)) {
-		if (take_granted(ep, r, lost) < 0)
-			endpoint_break(ep, "granted region");
-	} else if (r->length == sizeof(*area) && r->fd_count == 1 &&
-		   LITTLE_32(area->head.type) == WIRE_AREA) {
-		(void)area_offered(ep, LITTLE_32(area->area), LITTLE_64(area->size), r->fds[0]);
-	} else if (LITTLE_32(r->packet.head.type) == WIRE_ROUND) {
-		(void)secondary_packet(ep, r);
-	} else if (r->length == sizeof(r->packet.bye) && !r->fd_count &&
-		   LITTLE_32(r->packet.head.type) == WIRE_BYE) {
-		ep->control->sent_bye = true; /* the end follows, and is where it is looked at */
-		ep->control->bye = r->packet.bye;
-	}
-}
-
 /*
  * In the middle of a packet: only what it needs, the areas and regions offered before it. An end
  * that shows up meanwhile is seen again at the next look.
@@ -200,9 +181,10 @@ void bootstrap_read_ahead(struct endpoint *ep)
 			continue;
 		if (rc != 1 && rc != -EMFILE)
 			return;
-		bootstrap_packet_read_ahead(ep, &r, rc == -EMFILE);
-		control_drop(&r);
-		if (r.length == 1) /* a bell that another thread sleeps for */
+		if (bootstrap_packet_is_bell(&r)) /* that another thread sleeps for */
 			context_changed(ep->ctx);
+		else if (rc == 1 || is_grant(&r)) /* else what it offers could not be received */
+			(void)bootstrap_packet_handle(c, &r, rc == -EMFILE, true);
+		control_drop(&r);
 	}
 }
