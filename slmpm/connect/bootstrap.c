@@ -188,7 +188,7 @@ void bootstrap_stop(struct endpoint *ep, const char *reason)
 		control_leave(c->socket.fd);
 	forget_left(c);
 	if (ep->link.port)
-		secondary_bell(ep, -1);
+		secondary_left(ep, ep->link.port->process);
 	watch_close(ep->ctx, &c->socket);
 }
 
@@ -201,7 +201,7 @@ void bootstrap_free(struct endpoint *ep)
 	bootstrap_stop(ep, NULL);
 	list_remove(&c->silence.node);
 	if (ep->link.port)
-		secondary_process(ep, bootstrap_all_is_here(c) ? FABRIC_ENDED : -1);
+		secondary_left(ep, bootstrap_all_is_here(c) ? FABRIC_ENDED : -1);
 	watch_close(ep->ctx, &c->process);
 	free(c->stream);
 	free(c);

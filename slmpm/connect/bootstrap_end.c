@@ -171,7 +171,7 @@ void bootstrap_hang_up(struct endpoint *ep)
 {
 	struct control *c = ep->control;
 
-	secondary_bell(ep, -1); /* before its number may be another's */
+	secondary_left(ep, ep->link.port->process); /* before its number may be another's */
 	watch_close(ep->ctx, &c->socket);
 	if (c->sent_bye) {
 		bootstrap_bye(ep, &c->bye);

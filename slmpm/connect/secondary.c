@@ -183,26 +183,16 @@ static struct fabric_link *each(const struct endpoint *ep, uint32_t i)
 	return i == BOND_PATHS ? ep->link.port : i == BOND_PATHS + 1 ? f->try.port : NULL;
 }
 
-#define PORTS (BOND_PATHS + 2)
-
-void secondary_bell(struct endpoint *ep, int fd)
+void secondary_left(struct endpoint *ep, int process)
 {
-	for (uint32_t i = 0; i < PORTS; i++) {
+	for (uint32_t i = 0; i < BOND_PATHS + 2; i++) {
 		struct fabric_link *port = each(ep, i);
 
-		if (port)
-			port->bell = fd;
+		if (port) {
+			port->bell = -1;
+			port->process = process;
+		}
 	}
-	if (ep->secondary && fd < 0)
+	if (ep->secondary)
 		secondary_give_up(ep->secondary);
-}
-
-void secondary_process(struct endpoint *ep, int fd)
-{
-	for (uint32_t i = 0; i < PORTS; i++) {
-		struct fabric_link *port = each(ep, i);
-
-		if (port)
-			port->process = fd;
-	}
 }

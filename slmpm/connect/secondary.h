@@ -32,9 +32,7 @@ void secondary_free(struct endpoint *ep);
 /* Disconnects all links of an ended peer, unless a message that is held or being built lies in a ring; counts and reasons stay
  * readable. */
 void secondary_reclaim(struct endpoint *ep);
-
-/* The control connection's descriptors, for all links; -1 none any more. */
-void secondary_bell(struct endpoint *ep, int fd);
-void secondary_process(struct endpoint *ep, int fd);
+/* The control connection has ended: no link has a bell any more, and PROCESS is what its process is now. */
+void secondary_left(struct endpoint *ep, int process);
 
 #endif
