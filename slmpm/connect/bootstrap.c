@@ -21,8 +21,11 @@
 
 /* ---- the start ------------------------------------------------------------------------------ */
 
-static int take_pidfd(struct control *c, int pidfd)
+/* A peer of this machine, by the kernel's word: what its hello says later is its own. */
+static void know_process(struct control *c, int pidfd)
 {
+	struct endpoint *ep = c->ep;
+	struct fabric_link *port = ep->link.port;
 	socklen_t size = sizeof(pidfd);
 
 	if (pidfd < 0 && getsockopt(c->socket.fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size) != 0) {
@@ -37,7 +40,9 @@ static int take_pidfd(struct control *c, int pidfd)
 			pidfd = (int)syscall(SYS_pidfd_open, peer.pid, 0);
 	}
 	c->process.fd = pidfd;
-	return pidfd;
+	port->process = pidfd;
+	port->pid = ep->life->pid;
+	port->active = !ep->process && !ep->listener;
 }
 
 static void control_socket_ready(struct context *ctx, struct watch *w)
@@ -100,11 +105,7 @@ int bootstrap_start(struct endpoint *ep, int fd, int pidfd)
 			close(pidfd);
 		return -ENOMEM;
 	}
-	(void)take_pidfd(c, pidfd);
-	ep->link.port->process = c->process.fd;
-	ep->link.port->pid =
-		ep->life->pid; /* the kernel's word: what its hello says later is its own */
-	ep->link.port->active = !ep->process && !ep->listener;
+	know_process(c, pidfd);
 	return bootstrap_own_start(ep);
 }
 
@@ -161,10 +162,7 @@ int bootstrap_move(struct endpoint *ep, int fd)
 	ep->life->remote[0] = 0;
 	ep->life->pid = connect_pid(fd);
 	endpoint_name(ep);
-	(void)take_pidfd(c, -1);
-	ep->link.port->process = c->process.fd;
-	ep->link.port->pid = ep->life->pid;
-	ep->link.port->active = !ep->listener;
+	know_process(c, -1);
 	return bootstrap_own_start(ep);
 }
 

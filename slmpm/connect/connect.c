@@ -89,11 +89,6 @@ struct endpoint *connect_adopt(struct context *ctx, const struct connection *fro
 
 /* ---- connecting ----------------------------------------------------------------------------- */
 
-static bool connect_has_connected(void *arg)
-{
-	return ((struct endpoint *)arg)->state != SLMPM_PEER_CONNECTING;
-}
-
 /* What the address says, or else SLMPM_SECRET. */
 static int connect_find_secret(const struct url *url, struct secret *secret)
 {
@@ -131,10 +126,7 @@ static int open_unlocked(struct context *ctx, const struct url *url, uint64_t de
 
 static int connect_await_connected(struct endpoint *ep, const struct url *url, uint64_t deadline)
 {
-	int rc =
-		wait_until(ep->ctx, connect_has_connected, ep, clock_ms(clock_now(), deadline, -1));
-
-	if (rc < 0)
+	if (wait_connected(ep, clock_ms(clock_now(), deadline, -1)) < 0)
 		return error_set(SLMPM_ETIMEOUT, "%s: handshake not finished in time", url->text);
 	return ep->life->was_up ? 0 : endpoint_error(ep);
 }

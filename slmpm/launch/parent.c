@@ -55,11 +55,6 @@ static int inherited_socket(void)
 static pthread_mutex_t parent_lock = PTHREAD_MUTEX_INITIALIZER;
 static slmpm_peer parent;
 
-static bool parent_has_connected(void *arg)
-{
-	return ((struct endpoint *)arg)->state != SLMPM_PEER_CONNECTING;
-}
-
 /* Over the inherited socket: the kernel says who is there. */
 static int begin_here(struct endpoint *ep, int fd)
 {
@@ -87,8 +82,7 @@ static int await_handshake(struct endpoint *ep, int rc)
 {
 	if (rc < 0)
 		return error_system(rc, "the control connection cannot be set up");
-	(void)wait_until(ep->ctx, parent_has_connected, ep,
-			 -1); /* ends by the handshake's own deadline */
+	(void)wait_connected(ep, -1); /* ends by the handshake's own deadline */
 	return ep->life->was_up ? 0 : endpoint_error(ep);
 }
 
