@@ -3,7 +3,7 @@
 #include "slmpm/alarm.h"
 #include "slmpm/base/sized.h"
 #include "slmpm/engine/engine.h"
-#include "slmpm/link/wait_sleep.h"
+#include "slmpm/link/wait.h"
 
 int slmpm_fd(slmpm_ctx handle)
 {

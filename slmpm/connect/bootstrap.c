@@ -10,7 +10,7 @@
 
 #include "slmpm/connect/connect.h"
 #include "slmpm/connect/secondary.h"
-#include "slmpm/connect/handshake.h"
+#include "slmpm/connect/control.h"
 #include "slmpm/net/net.h"
 #include "slmpm/link/wait.h"
 #include "slmpm/part.h"

@@ -10,7 +10,7 @@
 #include "slmpm/loan/area.h"
 #include "slmpm/base/error.h"
 #include "slmpm/connect/secondary.h"
-#include "slmpm/connect/handshake.h"
+#include "slmpm/connect/control.h"
 #include "slmpm/region/memory.h"
 #include "slmpm/link/wait.h"
 

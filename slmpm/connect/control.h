@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * An endpoint's control connection, one packet at a time: a packet socket, which carries descriptors,
- * or a stream (TCP), which does not and has the packets one behind the other.
+ * or a stream (TCP), which does not and has the packets one behind the other. And what goes by it first:
+ * the handshake.
  */
 #ifndef SLMPM_CONTROL_H
 #define SLMPM_CONTROL_H
@@ -116,5 +117,36 @@ bool rounds_is_sound(const struct received *r);
 int rounds_take(struct endpoint *ep, struct rounds *t, struct received *r);
 /* The same of one that was not known yet; 2 where that is none. */
 int rounds_ask(struct endpoint *ep, struct rounds *t);
+
+/* ---- handshake.c: from a connected socket to an endpoint that is UP ---- */
+
+/* The first step. A spawned process has no deadline until it speaks; all others do. */
+int handshake_begin(struct control *c);
+/* A packet of the handshake; what is out of turn poisons the endpoint. */
+int handshake_packet(struct control *c, struct received *r);
+/* Ends what does not become a connection; -EPROTO, for whoever goes back with it. */
+int handshake_refuse(struct endpoint *ep, int error, const char *why);
+/* Fabrics that could not say yet whether they are connected may know now. */
+void handshake_ask(struct control *c);
+void handshake_ask_again(struct context *ctx);
+
+/* ---- hello.c: what each side says of itself, and the terms that come of both ---- */
+
+#define HELLO_PACKET_LEAST                                                                         \
+	256 /* the head of an active message, a key, an announcement go into one */
+
+/* As control_send. */
+int hello_send(struct control *c);
+/* Does it speak our language? 0, or refused. */
+int hello_inspect(struct endpoint *ep, const struct wire_hello *hello);
+/* What a peer, now known as one, wants: the smaller of each pair. 0, or refused. */
+int hello_agree(struct control *c, const struct wire_hello *hello);
+
+/* ---- silence.c: a peer's machine is found to have fallen silent in bounded time, and never for a short outage ---- */
+
+/* C's endpoint is UP: from now on it is watched, where its connection leaves this machine. */
+void silence_watch(struct control *c);
+/* Ends peers whose machine has been silent for too long: when to call again, 0 where one has ended. */
+uint64_t silence_deadlines(struct context *ctx, uint64_t now_ns);
 
 #endif

@@ -11,7 +11,7 @@
  *
  * Each step has an exact length, a legal state and a deadline.
  */
-#include "slmpm/connect/handshake.h"
+#include "slmpm/connect/control.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -25,13 +25,11 @@
 #include "slmpm/base/error.h"
 #include "slmpm/message/fetch.h"
 #include "slmpm/connect/secondary.h"
-#include "slmpm/connect/hello.h"
 #include "slmpm/connect/listener.h"
 #include "slmpm/link/addressee.h"
 #include "slmpm/base/log.h"
 #include "slmpm/region/memory.h"
 #include "slmpm/connect/near.h"
-#include "slmpm/connect/silence.h"
 #include "slmpm/share/ask.h"
 #include "slmpm/stats.h"
 #include "slmpm/monitor/monitor.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Hellos: what each side says of itself, and the terms that come of both. */
-#include "slmpm/connect/hello.h"
+#include "slmpm/connect/control.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,7 +9,6 @@
 
 #include "slmpm/domain.h"
 #include "slmpm/connect/secondary.h"
-#include "slmpm/connect/handshake.h"
 #include "slmpm/link/addressee.h"
 #include "slmpm/mode/mode.h"
 

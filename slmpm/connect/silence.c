@@ -14,7 +14,7 @@
  * secondary link is asked alone, once a second: it has PERIOD more while the control connection lives, and is
  * lost with it else.
  */
-#include "slmpm/connect/silence.h"
+#include "slmpm/connect/control.h"
 
 #include <errno.h>
 #include <sys/socket.h>

@@ -3,7 +3,7 @@
  * How a call waits. Spinning comes first, for the peer usually answers at once; then yielding,
  * which is all that helps when processes outnumber processors; then sleep, which needs a bell.
  */
-#include "slmpm/link/wait_sleep.h"
+#include "slmpm/link/wait.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -4,9 +4,7 @@
 #define SLMPM_WAIT_H
 
 #include "slmpm/base/clock.h"
-#include "slmpm/context.h"
-
-struct endpoint;
+#include "slmpm/endpoint.h"
 
 typedef bool wait_test(void *arg);
 /* Progress until TEST holds: 0, or -SLMPM_ETIMEOUT (no detail set). With several threads in the
@@ -18,5 +16,15 @@ int wait_connected(struct endpoint *ep, int timeout_ms);
 void wait_disarm(struct context *ctx);
 /* Looks at the descriptors without sleeping. */
 int wait_inspect(struct context *ctx);
+
+/* ---- wait_sleep.c: sleep on a context's descriptors, and what its peers may say that none of these shows ---- */
+
+/* Until something happens, TEST holds, or DEADLINE; NOW is the time. The context's lock is given back
+ * meanwhile. True: something has come, for whichever call. */
+bool wait_sleep(struct context *ctx, uint64_t now, uint64_t deadline, wait_test *test, void *arg);
+/* The application is to sleep on the descriptor: peers ring it. False: there is something to do before. */
+bool wait_announce(struct context *ctx);
+/* What the peer has told of room for what is sent: another figure whenever it has. */
+uint64_t wait_room(const struct endpoint *ep);
 
 #endif

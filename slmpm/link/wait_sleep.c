@@ -5,7 +5,7 @@
  * The order around the sleep: announce it to the peers (and pay for the barrier), look at the rings
  * once more, sleep. A peer that commits after the look sees the announcement and rings.
  */
-#include "slmpm/link/wait_sleep.h"
+#include "slmpm/link/wait.h"
 
 #include <sys/epoll.h>
 #include <unistd.h>

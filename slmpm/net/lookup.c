@@ -4,8 +4,9 @@
  * no plain addresses are looked up by a thread that ends with the answer; whoever comes last, it or
  * the caller, cleans up.
  */
-#include "slmpm/net/lookup.h"
+#include "slmpm/net/url.h"
 
+#include <netdb.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>

@@ -4,12 +4,13 @@
 #define SLMPM_NET_SECRET_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
-#include "slmpm/net/siphash.h"
 #include "slmpm/base/wire.h"
 
-#define SECRET_SIZE SIPHASH_SIZE
-#define SECRET_TEXT (2 * SECRET_SIZE + 1) /* hex digits and the end */
+#define SIPHASH_SIZE 16 /* bytes, of the key and of the result */
+#define SECRET_SIZE  SIPHASH_SIZE
+#define SECRET_TEXT  (2 * SECRET_SIZE + 1) /* hex digits and the end */
 
 struct secret {
 	unsigned char bytes[SECRET_SIZE];
@@ -27,5 +28,9 @@ int secret_configured(struct secret *secret);
  * hellos alone. */
 void secret_prove(const struct secret *secret, bool active, const struct wire_hello *connector,
 		  const struct wire_hello *acceptor, unsigned char proof[SIPHASH_SIZE]);
+
+/* SipHash-2-4 with 128 bits of result: a keyed hash that only who knows the key can make. */
+void siphash(const unsigned char key[SIPHASH_SIZE], const void *data, size_t n,
+	     unsigned char out[SIPHASH_SIZE]);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* SipHash-2-4-128, as its authors describe it: four words, two rounds a word, four at each end. */
-#include "slmpm/net/siphash.h"
+#include "slmpm/net/secret.h"
 
 #include <stdint.h>
 #include <string.h>

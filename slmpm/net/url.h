@@ -9,6 +9,8 @@
 
 #include "slmpm/net/secret.h"
 
+struct addrinfo;
+
 enum url_kind { URL_LOCAL, URL_TCP };
 
 struct url {
@@ -37,5 +39,9 @@ int url_connect_tcp(const struct url *url, uint64_t deadline);
 /* What their callers are told of a negative errno. */
 int url_not_listening(const struct url *url, int rc);
 int url_not_connected(const struct url *url, int rc);
+/* In lookup.c: addresses of TCP for HOST, empty: every one of this machine to LISTEN at, else this machine's own;
+ * to be freed with freeaddrinfo. 0, or an EAI_* code: EAI_AGAIN with *LATE when the deadline came. */
+int lookup(const char *host, const char *port, bool listening, uint64_t deadline,
+	   struct addrinfo **out, bool *late);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* tcp://host:port: a name's addresses in turn, each with its share of the time that is left. */
 #include <errno.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <string.h>
@@ -8,7 +9,6 @@
 
 #include "slmpm/base/config.h"
 #include "slmpm/base/error.h"
-#include "slmpm/net/lookup.h"
 #include "slmpm/net/net.h"
 #include "slmpm/net/url.h"
 #include "slmpm/base/clock.h"

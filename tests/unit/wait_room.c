@@ -3,7 +3,7 @@
  * Room that a peer tells of behind the last try to send, when no descriptor shows it any more: who is
  * about to sleep tries again.
  */
-#include "slmpm/link/wait_sleep.h"
+#include "slmpm/link/wait.h"
 #include "tests/lib/actor.h"
 #include "tests/lib/test.h"
 
