@@ -2,6 +2,7 @@
 /* What control connections of both kinds have in common. */
 #include "slmpm/connect/control.h"
 #include "slmpm/connect/foreign.h"
+#include "slmpm/net/net.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -19,7 +20,7 @@ int control_send(struct control *c, void *packet, size_t length, uint32_t type, 
 	if (c->socket.fd < 0)
 		return -EPIPE;
 	if (!c->stream)
-		return control_packet_send(c, packet, length, fd);
+		return net_send(c->socket.fd, packet, length, &fd, fd >= 0);
 	return fd < 0 ? control_stream_send(c, packet, length) : -ENOTSUP;
 }
 

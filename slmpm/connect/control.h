@@ -99,7 +99,6 @@ void control_text(char *to, size_t size, const char *from, size_t length);
 void control_drop(struct received *r);
 
 /* Of a packet socket, and of a stream. */
-int control_packet_send(struct control *c, const void *packet, size_t length, int fd);
 int control_packet_receive(struct control *c, struct received *r);
 int control_stream_send(struct control *c, const void *packet, size_t length);
 int control_stream_receive(struct control *c, struct received *r);

@@ -9,26 +9,6 @@
 #include "slmpm/connect/control.h"
 #include "slmpm/connect/foreign.h"
 
-int control_packet_send(struct control *c, const void *packet, size_t length, int fd)
-{
-	char space[CMSG_SPACE(sizeof(int))] = {0};
-	struct iovec iov = {.iov_base = (void *)(uintptr_t)packet, .iov_len = length};
-	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
-
-	if (fd >= 0) {
-		struct cmsghdr *cmsg;
-
-		msg.msg_control = space;
-		msg.msg_controllen = sizeof(space);
-		cmsg = CMSG_FIRSTHDR(&msg);
-		cmsg->cmsg_level = SOL_SOCKET;
-		cmsg->cmsg_type = SCM_RIGHTS;
-		cmsg->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(cmsg), &fd, sizeof(int));
-	}
-	return sendmsg(c->socket.fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
-}
-
 static void take_descriptors(struct msghdr *msg, struct received *r, pid_t sender)
 {
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {

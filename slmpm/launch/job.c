@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "slmpm/base/log.h"
+#include "slmpm/net/net.h"
 
 static int connect_job(bool *wants_output)
 {
@@ -36,25 +37,7 @@ static int connect_job(bool *wants_output)
 
 static void job_say(int job, const char *text, const int *fds, size_t count)
 {
-	union {
-		struct cmsghdr align;
-		char room[CMSG_SPACE(2 * sizeof(int))];
-	} space = {.room = {0}};
-	struct iovec iov = {.iov_base = (void *)(uintptr_t)text, .iov_len = strlen(text)};
-	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
-
-	if (count) {
-		struct cmsghdr *c;
-
-		msg.msg_control = space.room;
-		msg.msg_controllen = CMSG_SPACE(count * sizeof(int));
-		c = CMSG_FIRSTHDR(&msg);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(count * sizeof(int));
-		memcpy(CMSG_DATA(c), fds, count * sizeof(int));
-	}
-	if (sendmsg(job, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+	if (net_send(job, text, strlen(text), fds, count) < 0)
 		log_line(SLMPM_LOG_WARN, "slmpm_run cannot be told of a process");
 }
 

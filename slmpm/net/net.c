@@ -143,3 +143,26 @@ int net_prepare(int fd)
 		rc = net_set(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, dead_ms + PATIENCE_MS);
 	return rc;
 }
+
+int net_send(int socket, const void *packet, size_t length, const int *fds, size_t count)
+{
+	union {
+		struct cmsghdr align;
+		char room[CMSG_SPACE(NET_FDS * sizeof(int))];
+	} space = {.room = {0}};
+	struct iovec iov = {.iov_base = (void *)(uintptr_t)packet, .iov_len = length};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+
+	if (count) {
+		struct cmsghdr *c;
+
+		msg.msg_control = space.room;
+		msg.msg_controllen = CMSG_SPACE(count * sizeof(int));
+		c = CMSG_FIRSTHDR(&msg);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(count * sizeof(int));
+		memcpy(CMSG_DATA(c), fds, count * sizeof(int));
+	}
+	return sendmsg(socket, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+}

@@ -25,4 +25,8 @@ uint16_t net_port(int fd);
  * also where nobody looks (connect/silence.c finds it sooner). Negative errno. */
 int net_prepare(int fd);
 
+#define NET_FDS 2
+/* A packet through a socket of this machine, with COUNT descriptors, up to NET_FDS. Never blocks. Negative errno. */
+int net_send(int socket, const void *packet, size_t length, const int *fds, size_t count);
+
 #endif
