@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -19,6 +18,7 @@
 #include "slmpm/launch/process.h"
 #include "slmpm/net/net.h"
 #include "slmpm/net/url.h"
+#include "slmpm/region/memory.h"
 #include "slmpm/base/clock.h"
 
 #define URL_MAX 1024
@@ -53,8 +53,7 @@ int arrive_listen(struct arrive *a, const char *address)
 		 address ? address : "*");
 	rc = url_parse(&url, text);
 	if (rc == 0)
-		rc = secret_make(&a->secret) < 0 ||
-				     getrandom(a->ticket, TICKET_SIZE, 0) != TICKET_SIZE ?
+		rc = secret_make(&a->secret) < 0 || secret_make(&a->ticket) < 0 ?
 			     error_set(SLMPM_ESYSTEM, "no random numbers") :
 			     url_listen(&url, UNAUTHENTICATED);
 	if (rc < 0)
@@ -96,7 +95,7 @@ static bool add_addresses(char *url, uint16_t port)
 			       turn ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in));
 			six.sin6_port = htons(port); /* in the same place in both */
 			net_name((struct sockaddr *)&six, name);
-			if (n + strlen(name) + TICKET_TEXT + 3 > URL_MAX)
+			if (n + strlen(name) + SECRET_TEXT + 3 > URL_MAX)
 				continue;
 			snprintf(url + n, URL_MAX - n, "%s%s", any ? "," : "", name);
 			any = true;
@@ -125,25 +124,18 @@ char *arrive_url(const struct arrive *a, const char *address)
 		return NULL;
 	}
 	strcat(url, "/");
-	for (int i = 0; i < TICKET_SIZE; i++)
-		sprintf(url + strlen(url), "%02x", a->ticket[i]);
+	secret_text(&a->ticket, url + strlen(url));
 	return url;
 }
 
 /* ---- who comes ------------------------------------------------------------------------------ */
 
-static void arrive_shut(struct context *ctx, struct watch *w)
-{
-	if (w->fd >= 0)
-		watch_close(ctx, w);
-}
-
 /* Everything but the process is over. */
 static void shut_door(struct arrive *a)
 {
-	arrive_shut(a->ep->ctx, &a->listening);
+	watch_close(a->ep->ctx, &a->listening);
 	for (int i = 0; i < UNAUTHENTICATED; i++)
-		arrive_shut(a->ep->ctx, &a->unauthenticated[i].watch);
+		watch_close(a->ep->ctx, &a->unauthenticated[i].watch);
 }
 
 static void arrive_refuse(struct arrive *a, int error, const char *why)
@@ -175,17 +167,14 @@ static struct caller *arrive_find_place(struct arrive *a)
 		if (s->since < oldest->since)
 			oldest = s;
 	}
-	arrive_shut(a->ep->ctx, &oldest->watch);
+	watch_close(a->ep->ctx, &oldest->watch);
 	return oldest;
 }
 
 static bool has_ticket(const struct arrive *a, const struct caller *s)
 {
-	unsigned char differ = 0;
-
-	for (int i = 0; i < TICKET_SIZE; i++)
-		differ |= (unsigned char)(a->ticket[i] ^ s->said[8 + i]);
-	return !differ && !memcmp(s->said, ARRIVAL_MAGIC, 8);
+	return key_same_secret(a->ticket.bytes, s->said.ticket) &&
+	       !memcmp(s->said.magic, ARRIVAL_MAGIC, sizeof(s->said.magic));
 }
 
 static void let_in(struct arrive *a, struct caller *s)
@@ -208,12 +197,13 @@ static void let_in(struct arrive *a, struct caller *s)
 /* Never more than it has to say: what follows is the handshake's. */
 static void arrive_hear(struct arrive *a, struct caller *s)
 {
-	ssize_t n = recv(s->watch.fd, s->said + s->have, ARRIVAL_SIZE - s->have, MSG_DONTWAIT);
+	ssize_t n = recv(s->watch.fd, (char *)&s->said + s->have, sizeof(s->said) - s->have,
+			 MSG_DONTWAIT);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	s->have += n > 0 ? (size_t)n : 0;
-	if (n > 0 && s->have < ARRIVAL_SIZE)
+	if (n > 0 && s->have < sizeof(s->said))
 		return;
 	if (n > 0 && has_ticket(a, s)) {
 		let_in(a, s);
@@ -222,7 +212,7 @@ static void arrive_hear(struct arrive *a, struct caller *s)
 	if (n > 0)
 		log_limited(&a->knocks, SLMPM_LOG_WARN, "%s: a stranger knocked and was sent away",
 			    a->ep->life->name);
-	arrive_shut(a->ep->ctx, &s->watch);
+	watch_close(a->ep->ctx, &s->watch);
 }
 
 static void arrive_take_connection(struct arrive *a)
@@ -281,7 +271,7 @@ void arrive_free(struct arrive *a)
 {
 	if (a && a->ep) {
 		shut_door(a);
-		arrive_shut(a->ep->ctx, &a->process);
+		watch_close(a->ep->ctx, &a->process);
 	} else if (a && a->listening.fd >= 0) {
 		close(a->listening.fd);
 	}
@@ -301,34 +291,24 @@ void arrive_forked(struct arrive *a)
 
 /* ---- the accelerator's side ----------------------------------------------------------------- */
 
-static bool read_ticket(const char *text, unsigned char ticket[TICKET_SIZE])
+static int show_ticket(int fd, const struct secret *ticket)
 {
-	struct secret parsed = {.known = false}; /* as long, and written the same way */
+	struct arrival say;
 
-	if (!secret_parse(&parsed, text))
-		return false;
-	memcpy(ticket, parsed.bytes, TICKET_SIZE);
-	return true;
-}
-
-static int show_ticket(int fd, const unsigned char ticket[TICKET_SIZE])
-{
-	unsigned char text[ARRIVAL_SIZE];
-
-	memcpy(text, ARRIVAL_MAGIC, 8);
-	memcpy(text + 8, ticket, TICKET_SIZE);
+	memcpy(say.magic, ARRIVAL_MAGIC, sizeof(say.magic));
+	memcpy(say.ticket, ticket->bytes, SECRET_SIZE);
 	/* The first bytes of a fresh connection: there is room for them. */
-	return send(fd, text, sizeof(text), MSG_NOSIGNAL) == (ssize_t)sizeof(text) ? 0 : -EPIPE;
+	return send(fd, &say, sizeof(say), MSG_NOSIGNAL) == (ssize_t)sizeof(say) ? 0 : -EPIPE;
 }
 
 int arrive_connect(const char *text, uint64_t deadline)
 {
-	unsigned char ticket[TICKET_SIZE];
+	struct secret ticket;
 	const char *slash = strrchr(text, '/'), *at = text + 6;
 	int rc = error_set(SLMPM_EADDRESS, "SLMPM_PARENT: no address of the host");
 	unsigned left = 1;
 
-	if (strncmp(text, "tcp://", 6) != 0 || slash <= at || !read_ticket(slash + 1, ticket))
+	if (strncmp(text, "tcp://", 6) != 0 || slash <= at || !secret_parse(&ticket, slash + 1))
 		return rc;
 	for (const char *c = at; c < slash; c++)
 		left += *c == ',';
@@ -342,7 +322,7 @@ int arrive_connect(const char *text, uint64_t deadline)
 		snprintf(one, sizeof(one), "tcp://%.*s", (int)(n < 300 ? n : 300), at);
 		rc = url_parse(&url, one);
 		rc = rc < 0 ? rc : url_connect(&url, until);
-		if (rc >= 0 && show_ticket(rc, ticket) == 0)
+		if (rc >= 0 && show_ticket(rc, &ticket) == 0)
 			return rc;
 		if (rc >= 0) {
 			close(rc);

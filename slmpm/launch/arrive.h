@@ -12,9 +12,6 @@
 #include "slmpm/net/secret.h"
 #include "slmpm/watch.h"
 
-#define TICKET_SIZE     16
-#define TICKET_TEXT     (2 * TICKET_SIZE + 1)
-#define ARRIVAL_SIZE    (8 + TICKET_SIZE) /* what the accelerator says first */
 #define ARRIVAL_MAGIC   "SLMPMWAY"
 #define UNAUTHENTICATED 8 /* at once */
 
@@ -22,15 +19,17 @@ struct caller {
 	struct watch watch;
 	uint64_t since;
 	size_t have;
-	unsigned char said[ARRIVAL_SIZE];
+	struct arrival {
+		char magic[8];
+		unsigned char ticket[SECRET_SIZE];
+	} said;
 };
 
 struct arrive {
 	struct endpoint *ep;
 	struct watch listening, process; /* process: -1 once it is the control connection's */
 	struct caller unauthenticated[UNAUTHENTICATED];
-	unsigned char ticket[TICKET_SIZE];
-	struct secret secret;
+	struct secret ticket, secret; /* what it says first; what the handshake proves */
 	struct log_limit knocks;
 };
 
