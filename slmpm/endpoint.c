@@ -35,8 +35,23 @@ bool endpoint_lock_shared(struct endpoint *ep, slmpm_peer peer)
 
 const struct fabric *endpoint_fabric(const struct fabric *fabric)
 {
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static struct fabric tables[8];
+	struct fabric with = *fabric;
+	bool other = false;
+
 	PART_EACH(part, parts.before)
-		fabric = (*part)(fabric);
+		other |= (*part)(&with);
+	pthread_mutex_lock(&lock);
+	for (size_t i = 0; other && i < sizeof(tables) / sizeof(tables[0]); i++) {
+		if (!tables[i].name)
+			tables[i] = with;
+		if (tables[i].name == fabric->name) {
+			fabric = &tables[i];
+			break;
+		}
+	}
+	pthread_mutex_unlock(&lock);
 	return fabric;
 }
 

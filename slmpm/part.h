@@ -55,8 +55,8 @@ struct parts {
 
 	/* ---- of a peer */
 
-	/* What stands before its fabric: FABRIC itself, or a table of its own. */
-	const struct fabric *(*const *before)(const struct fabric *fabric);
+	/* Puts functions of its own into a copy of its fabric's table, before those there: whether it has. */
+	bool (*const *before)(struct fabric *table);
 	/* What all rooms keep of a peer, all zero: its size; false, there is no memory. */
 	size_t peer_size;
 	bool (*make)(struct endpoint *ep);

@@ -150,7 +150,7 @@ static void (*const shut[])(struct context *) = {
 
 /* ---- peers --------------------------------------------------------------------------------------- */
 
-static const struct fabric *(*const before[])(const struct fabric *) = {
+static bool (*const before[])(struct fabric *) = {
 	landing_before,
 	trace_before,
 	NULL,

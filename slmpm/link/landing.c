@@ -6,8 +6,6 @@
  */
 #include "slmpm/link/landing.h"
 
-#include <pthread.h>
-
 #include "slmpm/domain.h"
 #include "slmpm/link/packet.h"
 #include "slmpm/part.h"
@@ -92,7 +90,7 @@ static int landing_keep_back(struct endpoint *ep, const struct fabric_arrival *a
 	return got - 1;
 }
 
-static int landing_poll(struct fabric_link *link, struct fabric_arrival *arrivals, int n)
+int landing_poll(struct fabric_link *link, struct fabric_arrival *arrivals, int n)
 {
 	struct endpoint *ep = link->owner;
 	int got;
@@ -111,25 +109,12 @@ static int landing_poll(struct fabric_link *link, struct fabric_arrival *arrival
 	}
 }
 
-const struct fabric *landing_before(const struct fabric *fabric)
+bool landing_before(struct fabric *table)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-	static struct fabric tables[8];
-	const struct fabric *found = fabric;
-
-	if (!domain_caps(fabric)->land_min)
-		return fabric;
-	pthread_mutex_lock(&lock);
-	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]) && found == fabric; i++) {
-		if (!tables[i].name) {
-			tables[i] = *fabric;
-			tables[i].poll = landing_poll;
-		}
-		if (tables[i].name == fabric->name)
-			found = &tables[i];
-	}
-	pthread_mutex_unlock(&lock);
-	return found;
+	if (!domain_caps(table)->land_min)
+		return false;
+	table->poll = landing_poll;
+	return true;
 }
 
 /* ---- changes -------------------------------------------------------------------------------- */

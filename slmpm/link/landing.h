@@ -23,8 +23,10 @@ struct landing {                       /* a long payload that the fabric has not
 	uint64_t asked; /* the message whose rest may come though this is not whole yet */
 };
 
-/* What stands before FABRIC and answers where it asks; FABRIC itself where it does not. */
-const struct fabric *landing_before(const struct fabric *fabric);
+/* Where the fabric of TABLE asks, its poll answers from now on. */
+bool landing_before(struct fabric *table);
+/* That poll: of a fabric that does not ask it is the fabric's own. */
+int landing_poll(struct fabric_link *link, struct fabric_arrival *arrivals, int n);
 /* Something has changed that decides where a payload of EP, or of anybody, belongs. */
 void landing_inspect(struct endpoint *ep);
 void landing_inspect_all(struct context *ctx);

@@ -136,7 +136,7 @@ static int traced_post(struct fabric_link *link, const struct fabric_wr *wr)
 
 static int traced_poll(struct fabric_link *link, struct fabric_arrival *arrivals, int n)
 {
-	int got = landing_before(link->domain->fabric)->poll(link, arrivals, n);
+	int got = landing_poll(link, arrivals, n);
 
 	for (int i = 0; i < got; i++) {
 		const struct fabric_arrival *a = &arrivals[i];
@@ -196,28 +196,17 @@ static void trace_open_file(void)
 	write_out(&head, sizeof(head));
 }
 
-const struct fabric *trace_before(const struct fabric *fabric)
+bool trace_before(struct fabric *table)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	static struct fabric tables[8];
-	const struct fabric *found = fabric;
 
 	if (!*config_get()->trace)
-		return fabric;
+		return false;
 	pthread_once(&once, trace_open_file);
-	pthread_mutex_lock(&lock);
-	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]) && found == fabric; i++) {
-		if (!tables[i].name) {
-			tables[i] = *fabric;
-			tables[i].post = traced_post;
-			tables[i].poll = traced_poll;
-			tables[i].disconnect = traced_disconnect;
-		}
-		if (tables[i].name == fabric->name)
-			found = &tables[i];
-	}
-	pthread_mutex_unlock(&lock);
-	return found;
+	table->post = traced_post;
+	table->poll = traced_poll;
+	table->disconnect = traced_disconnect;
+	return true;
 }
 
 void trace_fork(void)

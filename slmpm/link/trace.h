@@ -36,8 +36,8 @@ struct trace_record {
 };
 _Static_assert(sizeof(struct trace_record) == 128, "file layout");
 
-/* What stands before FABRIC and notes what passes; FABRIC itself where nothing is to be noted. */
-const struct fabric *trace_before(const struct fabric *fabric);
+/* Where traces are wanted, what passes by TABLE is noted from now on. */
+bool trace_before(struct fabric *table);
 /* In the child after fork: the file is the parent's. */
 void trace_fork(void);
 
