@@ -41,7 +41,7 @@ static bool has_left(void *arg)
 {
 	const struct closing *c = arg;
 
-	return is_gone(c) || link_flushed(c->ep);
+	return is_gone(c) || link_flush(c->ep);
 }
 
 /* Nor does the end of this process take it back. */
@@ -112,7 +112,7 @@ int close_peer(struct endpoint *ep, int timeout_ms)
 	ep->closing = true;
 	endpoint_block(ep, BLOCK_STATE, true);
 	if (ep->lent == LENT_PACKET)
-		link_unreserve(ep);
+		(void)link_flush(ep);
 	loan_place(ep, LENT_NONE);
 	if (ep->state == SLMPM_PEER_UP)
 		memory_rc = memory_close(ep, clock_ms(clock_now(), deadline, -1));

@@ -81,7 +81,7 @@ int slmpm_link_query(slmpm_peer peer, uint32_t link, struct slmpm_link_info *inf
 			       secondary_links(ep));
 	} else {
 		if (ep->state == SLMPM_PEER_UP && !ep->lent)
-			link_flush(ep);
+			(void)link_flush(ep);
 		if (ep->secondary)
 			links_describe(ep, link, &now);
 		else

@@ -112,7 +112,7 @@ static void inspect_ring(const struct context *ctx, struct fabric_link *port, st
 	/* Of another thread's sleep nothing is taken that is to wake it. */
 	if (!config_get()->aggregate || ctx->sleeping || !mode_is_full(v, mode_limits()))
 		return;
-	link_rescan_counts(port);
+	(void)link_status(port, FABRIC_ASK);
 	v->unread = c->produced - c->consumed_seen;
 }
 

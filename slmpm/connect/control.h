@@ -14,8 +14,6 @@
 
 enum control_step { WAIT_HELLO, WAIT_NONCE, WAIT_PROOF, WAIT_ROUND, CONNECTED, HUNG_UP };
 
-#define SILENCE_LINKS 4
-
 /* How long each link's machine has been silent (silence.c). */
 struct silence {
 	struct list node; /* ctx->remote_peers */
@@ -23,7 +21,7 @@ struct silence {
 	struct silence_link {
 		uint32_t asked; /* in vain, since its last sign of life */
 		uint64_t grace; /* ns that are added to the limit after this side was in no call */
-	} link[SILENCE_LINKS];
+	} link[BOND_PATHS];
 };
 
 struct control {

@@ -25,8 +25,6 @@
 #include "slmpm/link/link.h"
 #include "slmpm/link/wait.h"
 
-_Static_assert(SILENCE_LINKS == BOND_PATHS, "each has a place");
-
 #define MS     UINT64_C(1000000)
 #define PERIOD (550 * MS) /* between questions while there are answers */
 #define RETRY  (260 * MS) /* ... and while there is none */
@@ -47,14 +45,14 @@ static uint32_t home_of(const struct endpoint *ep)
 {
 	uint32_t i = 0;
 
-	while (i < SILENCE_LINKS - 1 && !link_at(ep, i))
+	while (i < BOND_PATHS - 1 && !link_at(ep, i))
 		i++;
 	return i;
 }
 
 static int silence_keepalive(struct fabric_link *port, bool home, enum fabric_flag what)
 {
-	return link_keepalive(port, (uint16_t)(home ? what | FABRIC_WITH_BELL : what));
+	return link_status(port, (uint16_t)(FABRIC_SIGN | what | (home ? FABRIC_WITH_BELL : 0)));
 }
 
 /* While this side was in no call it sent no questions, and the last sign is as much older; but the kernel sent one each
@@ -65,7 +63,7 @@ static void give_grace(struct silence *s, uint64_t now)
 
 	if (away < PERIOD + LATE)
 		return;
-	for (uint32_t i = 0; i < SILENCE_LINKS; i++) {
+	for (uint32_t i = 0; i < BOND_PATHS; i++) {
 		s->link[i].grace = away < 2 * PERIOD ? away : 2 * PERIOD;
 		s->link[i].asked = 0;
 	}
@@ -122,7 +120,7 @@ static uint64_t silence_inspect(struct endpoint *ep, uint64_t now)
 
 	give_grace(s, now);
 	s->inspected = now;
-	for (uint32_t i = 0; i < SILENCE_LINKS; i++) {
+	for (uint32_t i = 0; i < BOND_PATHS; i++) {
 		struct fabric_link *port = link_at(ep, i);
 
 		if (port && silence_is_silent(ep, port, i, now, &next)) {

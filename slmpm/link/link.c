@@ -63,7 +63,7 @@ bool link_presses_on(struct endpoint *ep)
 {
 	if (!endpoint_is_blocked(ep, BLOCK_LAGS))
 		return false;
-	link_flush(ep);
+	(void)link_flush(ep);
 	endpoint_block(ep, BLOCK_LAGS, false);
 	return !ep->blocked;
 }
@@ -93,11 +93,6 @@ int link_post_built(struct endpoint *ep, const struct packet *p)
 	if (rc == 1)
 		ep->stats->sent_packets++;
 	return rc == 1 ? 1 : link_failed(ep, rc);
-}
-
-void link_unreserve(struct endpoint *ep)
-{
-	link_flush(ep);
 }
 
 /* Payload that is not one run of memory, or wants its checksum behind it, is built in place. */
@@ -209,12 +204,18 @@ int link_begin(struct endpoint *ep, const struct fabric_wr *wr)
 	return ep->link.fabric->post(ep->link.port, wr);
 }
 
+/* A flush or a status of PORT itself, whatever stands before it. */
+static int ask_port(struct fabric_link *port, enum fabric_op op, uint16_t flags)
+{
+	const struct fabric_wr wr = {.op = (uint8_t)op, .flags = flags};
+
+	return port->domain->fabric->post(port, &wr);
+}
+
 void link_cancel(struct endpoint *ep)
 {
-	struct fabric_wr wr = {.op = FABRIC_FLUSH, .flags = FABRIC_CANCEL};
-
 	if (ep->link.port)
-		(void)ep->link.fabric->post(ep->link.port, &wr);
+		(void)ask_port(ep->link.port, FABRIC_FLUSH, FABRIC_CANCEL);
 }
 
 /* Pairs with the load before a direct operation (remote_access): who has heard of this side's call that set
@@ -239,35 +240,32 @@ bool link_hold_back(struct endpoint *ep, int more)
 	return true;
 }
 
-void link_count(struct endpoint *ep)
+/* The same of EP's link, while that is up. */
+static int ask_link(struct endpoint *ep, enum fabric_op op, uint16_t flags)
 {
-	struct fabric_wr wr = {.op = FABRIC_STATUS};
+	const struct fabric_wr wr = {.op = (uint8_t)op, .flags = flags};
 
-	if (ep->state == SLMPM_PEER_UP)
-		(void)ep->link.fabric->post(ep->link.port, &wr);
+	return ep->state == SLMPM_PEER_UP ? ep->link.fabric->post(ep->link.port, &wr) : 1;
 }
 
-void link_rescan_counts(struct fabric_link *port)
+void link_count(struct endpoint *ep)
 {
-	struct fabric_wr wr = {.op = FABRIC_STATUS, .flags = FABRIC_ASK};
+	(void)ask_link(ep, FABRIC_STATUS, 0);
+}
 
-	(void)port->domain->fabric->post(port, &wr);
+int link_status(struct fabric_link *port, uint16_t flags)
+{
+	return ask_port(port, FABRIC_STATUS, flags);
 }
 
 static bool flushed(struct endpoint *ep, uint16_t flags)
 {
-	struct fabric_wr wr = {.op = FABRIC_FLUSH, .flags = flags};
-	int rc = ep->state == SLMPM_PEER_UP ? ep->link.fabric->post(ep->link.port, &wr) : 1;
+	int rc = ask_link(ep, FABRIC_FLUSH, flags);
 
 	return rc >= 0 || link_failed(ep, rc) != -EAGAIN;
 }
 
-void link_flush(struct endpoint *ep)
-{
-	(void)flushed(ep, 0);
-}
-
-bool link_flushed(struct endpoint *ep)
+bool link_flush(struct endpoint *ep)
 {
 	return flushed(ep, 0);
 }
@@ -275,22 +273,6 @@ bool link_flushed(struct endpoint *ep)
 bool link_has_arrived(struct endpoint *ep)
 {
 	return flushed(ep, FABRIC_LAST);
-}
-
-int link_keepalive(struct fabric_link *port, uint16_t flags)
-{
-	const struct fabric_wr wr = {.op = FABRIC_STATUS, .flags = (uint16_t)(flags | FABRIC_SIGN)};
-
-	return port->domain->fabric->post(port, &wr);
-}
-
-/* Has the peer's machine know at once that what it sent is here. What else is found, poll finds, too. */
-static void confirm_arrival(struct endpoint *ep)
-{
-	struct fabric_wr wr = {.op = FABRIC_FLUSH, .flags = FABRIC_LAST};
-
-	if (ep->state == SLMPM_PEER_UP)
-		(void)ep->link.fabric->post(ep->link.port, &wr);
 }
 
 static struct log_limit callers;
@@ -305,27 +287,19 @@ void link_unauthenticated(struct endpoint *ep, struct fabric_link *port)
 	}
 }
 
-/* A peer that lives hears of an end by the control connection; where that may have gone before its
- * links have, by these alone. */
-static void link_hang_up(struct endpoint *ep)
-{
-	struct fabric_wr wr = {.op = FABRIC_FLUSH, .flags = FABRIC_END};
-
-	(void)ep->link.port->domain->fabric->post(ep->link.port, &wr);
-}
-
 void link_closed(struct endpoint *ep, const struct head *h)
 {
 	ep->link.ended = true;
 	ep->figures->received = h->seq;
-	if (secondary_speaks(ep)) /* who says it waits for that */
-		confirm_arrival(ep);
+	/* Who says it waits until its machine knows that this is here. What else is found, poll finds, too. */
+	if (secondary_speaks(ep))
+		(void)ask_link(ep, FABRIC_FLUSH, FABRIC_LAST);
 }
 
 void link_up(struct endpoint *ep)
 {
 	ep->link.landing->asked = endpoint_start_in(ep);
-	link_flush(ep);
+	(void)link_flush(ep);
 	ep->link.due_max = FABRIC_DUE((uint32_t)link_ring_in(ep));
 	(void)link_push(ep);
 }
@@ -338,9 +312,10 @@ void link_ending(struct endpoint *ep)
 	link_count(ep);
 }
 
-/* Secondary links of a pair that was not closed in order: the peer is to learn of it by them, too. */
+/* A peer that lives hears of an end by the control connection; where that may have gone before its
+ * links have, of a pair that was not closed in order, by these, too. */
 void link_end(struct endpoint *ep)
 {
 	if (ep->secondary && ep->state != SLMPM_PEER_CLOSED)
-		link_hang_up(ep);
+		(void)ask_port(ep->link.port, FABRIC_FLUSH, FABRIC_END);
 }

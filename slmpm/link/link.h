@@ -141,16 +141,13 @@ void link_rotate(struct endpoint *ep, struct request *r);
 bool link_hold_back(struct endpoint *ep, int more);
 /* Brings the port's counts up to date; publishes nothing. */
 void link_count(struct endpoint *ep);
-/* Of PORT, one of several links: with what has come but was not received yet. */
-void link_rescan_counts(struct fabric_link *port);
-/* Publishes totals whatever the thresholds say. */
-void link_flush(struct endpoint *ep);
-/* And did all that was posted leave this process? */
-bool link_flushed(struct endpoint *ep);
+/* FABRIC_STATUS of PORT, which may be one of several links. */
+int link_status(struct fabric_link *port, uint16_t flags);
+/* Publishes totals whatever the thresholds say, and gives a reservation back: has all that was posted left this
+ * process? */
+bool link_flush(struct endpoint *ep);
 /* And so far that this process may end? */
 bool link_has_arrived(struct endpoint *ep);
-/* FABRIC_SIGN of one link, which may be one of several. */
-int link_keepalive(struct fabric_link *port, uint16_t flags);
 /* Who called PORT in the peer's place while it connects is counted as a violation, nobody's. */
 void link_unauthenticated(struct endpoint *ep, struct fabric_link *port);
 /* EP is connected: what has waited for that goes. */
@@ -162,7 +159,6 @@ void link_end(struct endpoint *ep);
 /* Memory for LENGTH bytes of payload in the peer's ring, or NULL; and its packet. */
 void *link_reserve(struct endpoint *ep, uint32_t length);
 int link_post_built(struct endpoint *ep, const struct packet *p);
-void link_unreserve(struct endpoint *ep);
 
 /* ---- packets, for packets.c ---------------------------------------------------------------------- */
 

@@ -318,7 +318,7 @@ int slmpm_abort(slmpm_peer peer, void *buf)
 		if (ep->loans->area)
 			ep->loans->area->busy = false;
 		else
-			link_unreserve(ep);
+			(void)link_flush(ep);
 		ep->loans->area = NULL;
 		ep->ctx->ended |= ep->state != SLMPM_PEER_UP;
 		(void)link_push(ep);

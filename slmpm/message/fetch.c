@@ -28,7 +28,7 @@ void fetch_open(struct endpoint *ep)
 {
 	const struct config *config = config_get();
 
-	link_flush(ep); /* not later: a loan may lie open then */
+	(void)link_flush(ep); /* not later: a loan may lie open then */
 	if (held_max(ep) < FETCH_SENDER_WORDS ||
 	    addressee_hold_max(ep, link_ring_in(ep)) / 2 < FETCH_SENDER_WORDS)
 		return;

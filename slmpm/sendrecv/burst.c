@@ -68,7 +68,7 @@ static int send_all(struct endpoint *ep, slmpm_peer peer, uint32_t stream,
 							    timeout_ms);
 		if (rc < 0) {
 			if (sent && endpoint_of(peer) == ep)
-				link_flush(ep); /* they said that more would follow */
+				(void)link_flush(ep); /* they said that more would follow */
 			return sent ? sent : rc;
 		}
 		sent++;
