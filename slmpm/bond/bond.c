@@ -11,16 +11,6 @@
 
 #include "slmpm/bond/bond_parts.h"
 
-static struct bond *bond_of_here(const struct fabric_link *link)
-{
-	return (struct bond *)(uintptr_t)link;
-}
-
-static bool bond_is_live(const struct bond_path *p)
-{
-	return p->state == PATH_UP || p->state == PATH_SHUT;
-}
-
 /* ---- figures -------------------------------------------------------------------------------- */
 
 static uint64_t bond_least(uint64_t a, uint64_t b)
@@ -28,7 +18,7 @@ static uint64_t bond_least(uint64_t a, uint64_t b)
 	return !a || (b && b < a) ? b : a;
 }
 
-/* All are sums; of a lost path nothing is under way any more, nor has it a ring. */
+/* All are sums. */
 static COLD void bond_refresh_counts(struct bond *b)
 {
 	struct fabric_counts *c = &b->base.counts;
@@ -41,18 +31,7 @@ static COLD void bond_refresh_counts(struct bond *b)
 
 		if (!one)
 			continue;
-		c->produced += one->produced;
-		c->consumed_seen += bond_is_live(p) ? one->consumed_seen : one->produced;
-		c->read += one->read;
-		c->consumed += bond_is_live(p) ? one->consumed : one->read;
-		c->in_produced_seen += bond_is_live(p) ? one->in_produced_seen : one->read;
-		c->remote_writes += one->remote_writes;
-		c->produced_publications += one->produced_publications;
-		c->bells += one->bells;
-		for (int k = 0; k < FABRIC_CAUSES; k++)
-			c->publications[k] += one->publications[k];
-		c->out_segments += bond_is_live(p) ? one->out_segments : 0;
-		c->in_segments += bond_is_live(p) ? one->in_segments : 0;
+		bond_add_counts(c, one, bond_is_live(p));
 		b->ring_out = bond_least(b->ring_out, one->out_segments);
 		b->ring_in = bond_least(b->ring_in, one->in_segments);
 	}
@@ -60,12 +39,12 @@ static COLD void bond_refresh_counts(struct bond *b)
 
 uint64_t bond_ring_out(const struct fabric_link *link)
 {
-	return bond_of_here(link)->ring_out;
+	return bond_of(link)->ring_out;
 }
 
 uint64_t bond_ring_in(const struct fabric_link *link)
 {
-	return bond_of_here(link)->ring_in;
+	return bond_of(link)->ring_in;
 }
 
 static uint64_t lag_of(const struct bond_path *p)
@@ -82,7 +61,7 @@ static COLD void find_lagging(struct bond *b)
 
 void bond_mark(const struct fabric_link *link, uint64_t *left)
 {
-	const struct bond *b = bond_of_here(link);
+	const struct bond *b = bond_of(link);
 
 	for (int i = 0; i < BOND_PATHS; i++)
 		left[i] = lag_of(&b->paths[i]) ? b->paths[i].port->left + lag_of(&b->paths[i]) : 0;
@@ -90,7 +69,7 @@ void bond_mark(const struct fabric_link *link, uint64_t *left)
 
 bool bond_passed(const struct fabric_link *link, const uint64_t *left)
 {
-	struct bond *b = bond_of_here(link);
+	struct bond *b = bond_of(link);
 
 	for (int i = 0; i < BOND_PATHS; i++)
 		if (lag_of(&b->paths[i]) && b->paths[i].port->left < left[i])
@@ -183,7 +162,7 @@ static int bond_reach(struct bond *b, const struct fabric_wr *wr)
 static int bond_reg(struct fabric_link *link, struct fabric_memory *m, bool own, bool writable,
 		    struct fabric_blob *blob)
 {
-	struct bond *b = bond_of_here(link);
+	struct bond *b = bond_of(link);
 
 	if (!b->memory || b->memory_lost)
 		return -ENOTSUP;
@@ -200,7 +179,7 @@ static void bond_dereg(struct fabric_domain *domain, struct fabric_memory *m)
 
 struct fabric_domain *bond_memory(const struct fabric_link *link)
 {
-	const struct bond *b = bond_of_here(link);
+	const struct bond *b = bond_of(link);
 
 	return b->memory ? b->memory->port->domain : NULL;
 }
@@ -230,11 +209,6 @@ static void bond_close_domain(struct fabric_domain *domain)
 	(void)domain;
 }
 
-static void *bond_reserve(struct fabric_link *link, uint32_t length)
-{
-	return bond_send_reserve(bond_of_here(link), length);
-}
-
 static COLD int bond_post_other(struct bond *b, const struct fabric_wr *wr)
 {
 	switch (wr->op) {
@@ -251,7 +225,7 @@ static COLD int bond_post_other(struct bond *b, const struct fabric_wr *wr)
 
 static int bond_post(struct fabric_link *link, const struct fabric_wr *wr)
 {
-	struct bond *b = bond_of_here(link);
+	struct bond *b = bond_of(link);
 
 	if (wr->op == FABRIC_WRITE || wr->op == FABRIC_READ || wr->op == FABRIC_ATOMIC)
 		return bond_reach(b, wr);
@@ -262,17 +236,11 @@ static int bond_post(struct fabric_link *link, const struct fabric_wr *wr)
 
 static int bond_poll(struct fabric_link *link, struct fabric_arrival *arrivals, int n)
 {
-	int got =
-		UNLIKELY(link->violation) ? -EPROTO : bond_receive(bond_of_here(link), arrivals, n);
+	int got = UNLIKELY(link->violation) ? -EPROTO : bond_receive(bond_of(link), arrivals, n);
 
 	if (UNLIKELY(link->lags))
-		find_lagging(bond_of_here(link));
+		find_lagging(bond_of(link));
 	return got;
-}
-
-static void bond_give_back(struct fabric_link *link, const struct fabric_arrival *arrival)
-{
-	bond_release(bond_of_here(link), arrival);
 }
 
 /* The paths' own domains announce the sleep; before, what is deferred goes out. */
@@ -304,7 +272,7 @@ static void leave_bonds(struct bond *b)
 
 void bond_shut(struct fabric_link *link)
 {
-	struct bond *b = bond_of_here(link);
+	struct bond *b = bond_of(link);
 
 	leave_bonds(b);
 	for (int i = 0; i < BOND_PATHS; i++)
@@ -315,19 +283,13 @@ void bond_shut(struct fabric_link *link)
 
 static void bond_disconnect(struct fabric_link *link)
 {
-	struct bond *b = bond_of_here(link);
+	struct bond *b = bond_of(link);
 
-	leave_bonds(b);
+	bond_shut(link);
 	for (int i = 0; i < BOND_PATHS; i++) {
-		struct bond_path *p = &b->paths[i];
-
-		if (!p->port)
-			continue;
-		p->fabric->disconnect(p->port);
-		free(p->port);
-		*p = (struct bond_path){.state = PATH_NONE};
+		free(b->paths[i].port);
+		b->paths[i] = (struct bond_path){.state = PATH_NONE};
 	}
-	bond_log_close(&b->out.log);
 }
 
 const struct fabric bond_fabric = {
@@ -343,7 +305,7 @@ const struct fabric bond_fabric = {
 	.reserve = bond_reserve,
 	.post = bond_post,
 	.poll = bond_poll,
-	.release = bond_give_back,
+	.release = bond_release,
 	.arm = bond_arm,
 };
 
@@ -351,7 +313,7 @@ const struct fabric bond_fabric = {
 
 int bond_use(struct fabric_link *link, uint32_t path)
 {
-	struct bond *b = bond_of_here(link);
+	struct bond *b = bond_of(link);
 
 	if (path >= BOND_PATHS || b->paths[path].state != PATH_UP)
 		return -ENOENT;
@@ -363,7 +325,7 @@ int bond_use(struct fabric_link *link, uint32_t path)
 
 uint32_t bond_up(const struct fabric_link *link)
 {
-	const struct bond *b = bond_of_here(link);
+	const struct bond *b = bond_of(link);
 	uint32_t up = 0;
 
 	for (uint32_t i = 0; i < BOND_PATHS; i++)
@@ -373,23 +335,23 @@ uint32_t bond_up(const struct fabric_link *link)
 
 void bond_position(const struct fabric_link *link, uint64_t *sent, uint64_t *acknowledged)
 {
-	*sent = bond_of_here(link)->out.sent;
-	*acknowledged = bond_of_here(link)->out.acked;
+	*sent = bond_of(link)->out.sent;
+	*acknowledged = bond_of(link)->out.acked;
 }
 
 uint32_t bond_path(const struct fabric_link *link)
 {
-	return bond_of_here(link)->out.path;
+	return bond_of(link)->out.path;
 }
 
 uint32_t bond_home(const struct fabric_link *link)
 {
-	return bond_of_here(link)->out.home;
+	return bond_of(link)->out.home;
 }
 
 struct fabric_link *bond_port(const struct fabric_link *link, uint32_t path)
 {
-	return path < BOND_PATHS ? bond_of_here(link)->paths[path].port : NULL;
+	return path < BOND_PATHS ? bond_of(link)->paths[path].port : NULL;
 }
 
 bool bond_is(const struct fabric_link *port)

@@ -19,11 +19,6 @@
 #define LIFE_MASK ((UINT64_C(1) << LIFE_BITS) - 1)
 _Static_assert(BOND_INCARNATIONS == LIFE_MASK && BOND_PATHS * (LIFE_BITS + 1) == 64, "one word");
 
-static struct bond *bond_join_bond_of(const struct fabric_link *link)
-{
-	return (struct bond *)(uintptr_t)link;
-}
-
 /* Both ends must find the same, each from its ring and the other's. */
 static uint32_t bond_join_longest(uint32_t payload_max)
 {
@@ -70,7 +65,7 @@ int bond_open(struct fabric_link *link, uint64_t log, const struct fabric *fabri
 	      struct fabric_link *port)
 {
 	struct bond_domain *d = (struct bond_domain *)link->domain;
-	struct bond *b = bond_join_bond_of(link);
+	struct bond *b = bond_of(link);
 	uint64_t packets, start = link->domain->config.start;
 	int rc;
 
@@ -97,7 +92,7 @@ int bond_add(struct fabric_link *link, uint32_t path, const struct fabric *fabri
 	     struct fabric_link *port)
 {
 	struct fabric_wr held = {.op = FABRIC_HOLD_BACK};
-	struct bond *b = bond_join_bond_of(link);
+	struct bond *b = bond_of(link);
 	struct bond_path *p;
 
 	if (path >= BOND_PATHS || b->paths[path].port)
@@ -166,7 +161,7 @@ bool bond_notified(struct bond *b, uint64_t losses)
 
 void bond_reject(struct fabric_link *link, uint32_t path)
 {
-	struct bond *b = bond_join_bond_of(link);
+	struct bond *b = bond_of(link);
 
 	bond_join_notified(b, path);
 	b->has_deferred |= DEFER_LOST;
@@ -175,30 +170,30 @@ void bond_reject(struct fabric_link *link, uint32_t path)
 
 /* ---- again ----------------------------------------------------------------------------------- */
 
-static void add_up(struct fabric_counts *to, const struct fabric_counts *from)
+void bond_add_counts(struct fabric_counts *all, const struct fabric_counts *one, bool live)
 {
-	to->produced += from->produced;
-	to->consumed_seen += from->produced; /* nothing is under way any more */
-	to->read += from->read;
-	to->consumed += from->read;
-	to->in_produced_seen += from->read;
-	to->remote_writes += from->remote_writes;
-	to->produced_publications += from->produced_publications;
-	to->bells += from->bells;
+	all->produced += one->produced;
+	all->consumed_seen += live ? one->consumed_seen : one->produced;
+	all->read += one->read;
+	all->consumed += live ? one->consumed : one->read;
+	all->in_produced_seen += live ? one->in_produced_seen : one->read;
+	all->remote_writes += one->remote_writes;
+	all->produced_publications += one->produced_publications;
+	all->bells += one->bells;
 	for (int i = 0; i < FABRIC_CAUSES; i++)
-		to->publications[i] += from->publications[i];
+		all->publications[i] += one->publications[i];
+	all->out_segments += live ? one->out_segments : 0;
+	all->in_segments += live ? one->in_segments : 0;
 }
 
 static bool bond_join_is_over(struct bond *b, struct bond_path *p)
 {
-	if (p->state == PATH_UP || p->state == PATH_SHUT || p == b->memory)
-		return false;
-	return !p->port || p->gone;
+	return !bond_is_live(p) && p != b->memory && (!p->port || p->gone);
 }
 
 int bond_expect(struct fabric_link *link, uint32_t path, uint32_t life)
 {
-	struct bond *b = bond_join_bond_of(link);
+	struct bond *b = bond_of(link);
 	struct bond_path *p = path < BOND_PATHS ? &b->paths[path] : NULL;
 
 	/* The first one of a place that nobody has spoken of. */
@@ -211,7 +206,7 @@ int bond_expect(struct fabric_link *link, uint32_t path, uint32_t life)
 	if (!bond_join_is_over(b, p))
 		return -EBUSY;
 	if (p->port) {
-		add_up(&b->past, &p->port->counts);
+		bond_add_counts(&b->past, &p->port->counts, false);
 		free(p->port);
 	}
 	*p = (struct bond_path){.life = life, .reason = p->reason};
@@ -221,7 +216,7 @@ int bond_expect(struct fabric_link *link, uint32_t path, uint32_t life)
 
 void bond_may_reconnect(struct fabric_link *link, bool on)
 {
-	struct bond *b = bond_join_bond_of(link);
+	struct bond *b = bond_of(link);
 
 	b->may_reconnect = on;
 }
@@ -230,17 +225,17 @@ void bond_may_reconnect(struct fabric_link *link, bool on)
 
 enum bond_state bond_state(const struct fabric_link *link, uint32_t path)
 {
-	return path < BOND_PATHS ? bond_join_bond_of(link)->paths[path].state : PATH_NONE;
+	return path < BOND_PATHS ? bond_of(link)->paths[path].state : PATH_NONE;
 }
 
 uint32_t bond_life(const struct fabric_link *link, uint32_t path)
 {
-	return path < BOND_PATHS ? bond_join_bond_of(link)->paths[path].life : 0;
+	return path < BOND_PATHS ? bond_of(link)->paths[path].life : 0;
 }
 
 const char *bond_reason(const struct fabric_link *link, uint32_t path)
 {
-	return path < BOND_PATHS ? bond_join_bond_of(link)->paths[path].reason : NULL;
+	return path < BOND_PATHS ? bond_of(link)->paths[path].reason : NULL;
 }
 
 bool bond_news(struct fabric_domain *domain)
@@ -254,7 +249,7 @@ bool bond_news(struct fabric_domain *domain)
 
 uint64_t bond_moved(const struct fabric_link *link)
 {
-	const struct bond *b = bond_join_bond_of(link);
+	const struct bond *b = bond_of(link);
 	uint64_t moved = b->out.log.head - bond_log_place(b->base.domain->config.start);
 
 	for (uint32_t i = 0; i < BOND_PATHS; i++)

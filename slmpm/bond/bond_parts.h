@@ -144,6 +144,16 @@ struct bond_domain {
 	bool news; /* a path has joined, or is lost */
 };
 
+static inline struct bond *bond_of(const struct fabric_link *link)
+{
+	return (struct bond *)(uintptr_t)link;
+}
+
+static inline bool bond_is_live(const struct bond_path *p)
+{
+	return p->state == PATH_UP || p->state == PATH_SHUT;
+}
+
 static inline uint32_t bond_index(const struct bond *b, const struct bond_path *p)
 {
 	return (uint32_t)(p - b->paths);
@@ -175,6 +185,8 @@ int bond_poison(struct bond *b, const char *violation);
 uint64_t bond_losses(const struct bond *b);
 /* The peer says so: false, nobody says that. */
 bool bond_notified(struct bond *b, uint64_t losses);
+/* Counts of ONE path join those of all; of a path that is not live nothing is under way any more, nor has it a ring. */
+void bond_add_counts(struct fabric_counts *all, const struct fabric_counts *one, bool live);
 static inline void bond_tell(struct bond *b)
 {
 	((struct bond_domain *)b->base.domain)->news = true;
@@ -190,7 +202,7 @@ int bond_answer(struct bond *b);
 /* ---- bond_send.c ---- */
 
 int bond_send(struct bond *b, const struct fabric_wr *wr);
-void *bond_send_reserve(struct bond *b, uint32_t length);
+void *bond_reserve(struct fabric_link *link, uint32_t length);
 /* Says what is deferred, sends again what is to be: 0 or -EPROTO. */
 int bond_settle(struct bond *b);
 /* Packets that are in the log and on no path yet. */
@@ -220,7 +232,7 @@ int bond_receive(struct bond *b, struct fabric_arrival *arrivals, int n);
 int bond_inspect(struct bond *b);
 /* The peer begins again with what has not come. */
 void bond_await_restart(struct bond *b);
-void bond_release(struct bond *b, const struct fabric_arrival *arrival);
+void bond_release(struct fabric_link *link, const struct fabric_arrival *arrival);
 /* The arrival without data goes there. */
 int bond_land(struct bond *b, const struct fabric_wr *wr);
 

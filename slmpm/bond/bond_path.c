@@ -164,7 +164,7 @@ int bond_check_paths(struct bond *b)
 int bond_is_lost(struct bond *b)
 {
 	for (uint32_t i = 0; i < BOND_PATHS; i++)
-		if (b->paths[i].state == PATH_UP || b->paths[i].state == PATH_SHUT)
+		if (bond_is_live(&b->paths[i]))
 			return 0;
 	return bond_check_paths(b);
 }

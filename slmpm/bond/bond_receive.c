@@ -158,7 +158,7 @@ static int bond_receive_advance(struct bond *b, struct bond_path *p)
 		int rc = 0;
 
 		if (p->next == p->count) {
-			rc = p->state == PATH_UP || p->state == PATH_SHUT ? refill(b, p) : 0;
+			rc = bond_is_live(p) ? refill(b, p) : 0;
 			if (rc <= 0)
 				return rc;
 			continue;
@@ -197,7 +197,7 @@ static int bond_receive_read_ahead(struct bond *b, struct bond_path *p)
 	struct fabric_wr into_ring = {.op = FABRIC_LAND};
 	int left = p->count - p->next, n, rc;
 
-	if (left == BOND_INBOX || p->lands || (p->state != PATH_UP && p->state != PATH_SHUT))
+	if (left == BOND_INBOX || p->lands || !bond_is_live(p))
 		return 0;
 	memmove(p->inbox, &p->inbox[p->next], (size_t)left * sizeof(p->inbox[0]));
 	p->next = 0;
@@ -371,8 +371,9 @@ int bond_receive(struct bond *b, struct fabric_arrival *arrivals, int n)
 	return got || LIKELY(!b->lost) ? got : bond_is_lost(b);
 }
 
-void bond_release(struct bond *b, const struct fabric_arrival *arrival)
+void bond_release(struct fabric_link *link, const struct fabric_arrival *arrival)
 {
+	struct bond *b = bond_of(link);
 	uint32_t index = (uint32_t)((arrival->token - b->base.start_in) >> TOKEN_SHIFT);
 	struct bond_path *p = &b->paths[index];
 	struct fabric_arrival a = *arrival;

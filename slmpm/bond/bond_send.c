@@ -55,12 +55,8 @@ bool bond_acknowledged(struct bond *b, uint64_t n)
 static void choose_path(struct bond *b)
 {
 	struct bond_out *o = &b->out;
-	uint32_t up = 0;
-	int path;
+	int path = mode_path(bond_up(&b->base), o->wanted);
 
-	for (uint32_t i = 0; i < BOND_PATHS; i++)
-		up |= b->paths[i].state == PATH_UP ? 1u << i : 0;
-	path = mode_path(up, o->wanted);
 	o->stopped = path < 0;
 	if (path >= 0)
 		o->path = (uint32_t)path;
@@ -389,8 +385,9 @@ static bool path_has_room(struct bond *b, uint32_t length)
 	return p->state == PATH_UP;
 }
 
-void *bond_send_reserve(struct bond *b, uint32_t length)
+void *bond_reserve(struct fabric_link *link, uint32_t length)
 {
+	struct bond *b = bond_of(link);
 	struct bond_out *o = &b->out;
 
 	if (length > b->base.payload_max || b->base.violation)

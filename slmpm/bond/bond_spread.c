@@ -85,7 +85,7 @@ static int bond_spread_choose(struct bond *b, uint32_t length)
 
 bool bond_spreads(const struct fabric_link *link)
 {
-	const struct bond *b = (const struct bond *)link;
+	const struct bond *b = bond_of(link);
 	uint32_t able = 0;
 
 	for (uint32_t i = 0; i < BOND_PATHS && b->out.spreads; i++)
@@ -132,7 +132,7 @@ void bond_spread_joined(struct bond *b, struct bond_path *p)
 
 void bond_spread(struct fabric_link *link, uint64_t patience_us)
 {
-	struct bond *b = (struct bond *)link;
+	struct bond *b = bond_of(link);
 
 	b->out.spreads = patience_us != UINT64_MAX;
 	b->out.patience = patience_us;
@@ -141,7 +141,7 @@ void bond_spread(struct fabric_link *link, uint64_t patience_us)
 
 bool bond_is_spread(const struct fabric_link *link)
 {
-	const struct bond *b = (const struct bond *)link;
+	const struct bond *b = bond_of(link);
 
 	return b->out.spreads && b->out.spread;
 }

@@ -220,7 +220,7 @@ static bool any_has_deferred(const struct bond *b)
 
 uint64_t bond_keepalive(struct fabric_link *link, uint64_t now_ns, uint64_t dead_ns)
 {
-	struct bond *b = (struct bond *)link;
+	struct bond *b = bond_of(link);
 	uint64_t part = dead_ns / PARTS;
 
 	if (link->violation || !bond_watch_has_choice(b) || !any_has_deferred(b)) {
