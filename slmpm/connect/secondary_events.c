@@ -209,12 +209,11 @@ static void secondary_events_spare(struct secondary *f, uint64_t now, uint64_t p
 	f->spared += gap;
 }
 
-/* Whether something was due. */
-static bool secondary_events_inspect(struct secondary *f, uint64_t now, uint64_t *next)
+/* *NEXT: when to look again, 0 where something was due. */
+static void secondary_events_inspect(struct secondary *f, uint64_t now, uint64_t *next)
 {
 	const struct config *config = config_get();
 	uint64_t patience = (uint64_t)config->dead_ms * MS;
-	bool done = false;
 
 	if (f->active && !f->open && bond_moved(f->ep->link.port) >= (uint64_t)config->links_after)
 		secondary_events_open_all(f, now);
@@ -225,11 +224,11 @@ static bool secondary_events_inspect(struct secondary *f, uint64_t now, uint64_t
 
 		if (now >= l->tell) {
 			tell_of_loss(f, i);
-			done = true;
+			*next = 0;
 		}
 		if (now >= l->due && !f->try.port) {
 			secondary_try(f, i);
-			done = true;
+			*next = 0;
 		}
 		earlier(next, l->tell);
 		if (!f->try.port)
@@ -237,27 +236,26 @@ static bool secondary_events_inspect(struct secondary *f, uint64_t now, uint64_t
 	}
 	if (f->try.port && now >= f->deadline) {
 		secondary_try_end(f, true, "it takes too long");
-		done = true;
+		*next = 0;
 	}
 	if (f->try.port)
 		earlier(next, f->deadline);
 	if (f->waits)
 		earlier(next, now + MS);
 	if (f->alone == NEVER || !f->hopes)
-		return done;
+		return;
 	secondary_events_spare(f, now, patience);
 	earlier(next, now + patience / 8);
 	if (now >= f->alone + patience) {
 		secondary_give_up(f);
-		done = true;
+		*next = 0;
 	}
-	return done;
 }
 
 uint64_t secondary_deadlines(struct context *ctx, uint64_t now_ns)
 {
 	uint64_t next = NEVER;
-	bool news = false, done = false;
+	bool news = false;
 
 	LIST_EACH(at, &ctx->secondary) {
 		struct secondary *f = LIST_ENTRY(at, struct secondary, node);
@@ -273,9 +271,9 @@ uint64_t secondary_deadlines(struct context *ctx, uint64_t now_ns)
 			news = true;
 		if (news || f->alone != NEVER)
 			secondary_events_inspect_links(f, now_ns);
-		done |= secondary_events_inspect(f, now_ns, &next);
+		secondary_events_inspect(f, now_ns, &next);
 	}
-	return done ? 0 : next;
+	return next;
 }
 
 void secondary_ask_all(struct context *ctx)
