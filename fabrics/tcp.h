@@ -2,7 +2,7 @@
 /*
  * The TCP fabric's own structures. tcp.c is the table, tcp_domain.c opens it,
  * tcp_socket.c has the calls on sockets, tcp_offer.c and tcp_connect.c bring two ends together,
- * tcp_inlet.c receives, tcp_arrival.c hands out, tcp_outlet.c sends, tcp_uring.c does both by io_uring.
+ * tcp_inlet.c receives and hands out, tcp_outlet.c sends, tcp_uring.c does both by io_uring.
  *
  * A frame is a header and its payload, padded to whole segments; the stream is so the image of the
  * peer's ring. A long payload begins 64 bytes from the frame's first: the kernel copies it quicker where
@@ -288,9 +288,6 @@ bool tcp_receive(struct tcp_link *l);
 void tcp_end(struct tcp_link *l, const char *why);
 /* Nothing is worth looking for right now. */
 bool tcp_pauses(struct tcp_link *l);
-
-/* ---- tcp_arrival.c ---- */
-
 /* Up to N of what has come. */
 int tcp_hand_out(struct tcp_link *l, struct fabric_arrival *arrivals, int n);
 /* The one that came without data belongs there; NULL: into the ring. */

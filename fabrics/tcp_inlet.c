@@ -13,7 +13,7 @@
 #include <sys/uio.h>
 
 #include "fabrics/publication.h"
-#include "fabrics/tcp_inlet.h"
+#include "fabrics/tcp.h"
 
 #define SLACK       4096  /* of a full ring: credits still find a place */
 #define RECEIVE_MAX 65536 /* at once */
@@ -71,6 +71,48 @@ void tcp_inlet_close(struct tcp_link *l)
 		double_mapping_destroy(&l->in.memory);
 	free(l->in.reader.done);
 	l->in.reader.done = NULL;
+}
+
+/* ---- what has come ------------------------------------------------------------------------ */
+
+static uint64_t tcp_word_at(const unsigned char *at)
+{
+	uint64_t word;
+
+	memcpy(&word, at, sizeof(word));
+	return LITTLE_64(word);
+}
+
+static uint32_t tcp_length_in(uint64_t word)
+{
+	return (uint32_t)(word >> TCP_LENGTH_SHIFT) & RING_LENGTH_MAX;
+}
+
+static uint8_t tcp_kind_in(uint64_t word)
+{
+	return (uint8_t)(word >> TCP_KIND_SHIFT);
+}
+
+static void tcp_inlet_advance(const struct tcp_inlet *in, size_t *at, size_t bytes)
+{
+	*at += bytes;
+	if (*at >= in->size)
+		*at -= in->size;
+}
+
+/* The packet that has begun is the one that was handed out without data. */
+static bool tcp_is_landing(const struct tcp_inlet *in)
+{
+	return in->headed && in->landing.waits && in->landing.total == in->total;
+}
+
+/* Nothing can be received before the core says where a packet belongs. */
+static bool tcp_must_land(const struct tcp_link *l)
+{
+	const struct tcp_inlet *in = &l->in;
+
+	return in->headed && in->length >= TCP_LAND_MIN &&
+	       !(tcp_is_landing(in) && in->landing.said);
 }
 
 static size_t tcp_inlet_smaller(size_t a, size_t b)
@@ -295,4 +337,78 @@ bool tcp_receive(struct tcp_link *l)
 	if (n == 0 || (errno != EAGAIN && errno != EINTR))
 		tcp_end(l, tcp_inlet_how_it_ended(l, n == 0 ? 0 : errno));
 	return false;
+}
+
+/* ---- handing out: whole packets, and long ones without data, until they have a place --------------- */
+
+static void tcp_inlet_describe(const struct tcp_inlet *in, size_t at, uint64_t total,
+			       struct fabric_arrival *a)
+{
+	const unsigned char *from = in->ring + at;
+	uint64_t word = tcp_word_at(from);
+
+	for (int i = 0; i < FABRIC_HEAD_WORDS; i++)
+		a->head[i] = tcp_word_at(from + RING_WORD + 8 * i);
+	a->length = tcp_length_in(word);
+	a->data = from + tcp_lead(a->length);
+	a->span = tcp_span(a->length, in->reader.shift);
+	a->token = total + 1;
+	a->kind = tcp_kind_in(word);
+}
+
+static void hand_out_one(struct tcp_inlet *in, struct fabric_arrival *a)
+{
+	tcp_inlet_describe(in, in->read_at, in->reader.read, a);
+	if (in->landing.waits) { /* there is no other before it */
+		if (in->landing.place)
+			a->data = in->landing.place;
+		in->landing.waits = in->landing.said = false;
+		in->landing.place = NULL;
+	}
+	in->reader.read += a->span;
+	tcp_inlet_advance(in, &in->read_at, (size_t)a->span << in->reader.shift);
+}
+
+/* A long one whose header is there: the core says where the rest belongs. */
+static void announce(struct tcp_inlet *in, struct fabric_arrival *a)
+{
+	tcp_inlet_describe(in, in->scan_at, in->total, a);
+	a->data = NULL;
+	in->landing.waits = true;
+	in->landing.said = false;
+	in->landing.place = NULL;
+	in->landing.length = in->length;
+	in->landing.total = in->total;
+	in->landing.at = in->scan_at;
+}
+
+int tcp_hand_out(struct tcp_link *l, struct fabric_arrival *arrivals, int n)
+{
+	struct tcp_inlet *in = &l->in;
+	int got = 0;
+
+	while (got < n && in->reader.read != in->total)
+		hand_out_one(in, &arrivals[got++]);
+	if (got < n && tcp_must_land(l) && !in->landing.waits)
+		announce(in, &arrivals[got++]);
+	return got;
+}
+
+int tcp_land(struct tcp_link *l, void *place)
+{
+	struct tcp_inlet *in = &l->in;
+	size_t lead = tcp_lead(in->landing.length);
+	unsigned char *ring = in->ring + in->landing.at + lead;
+	unsigned char *from = in->landing.place ? in->landing.place : ring,
+		      *to = place ? place : ring;
+	bool whole = in->landing.total != in->total; /* by now, and not handed out again yet */
+	size_t there = in->tail - lead, n = in->landing.length;
+
+	if (!in->landing.waits)
+		return -EINVAL;
+	if (from != to)
+		memcpy(to, from, whole || there > n ? n : there);
+	in->landing.place = place;
+	in->landing.said = true;
+	return 1;
 }
