@@ -31,7 +31,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "shm/peer_fault.h"
+#include "shm/compiler.h"
 
 #define FABRIC_HEAD_WORDS 3 /* the core's header: carried in front of the payload, not looked at */
 #define FABRIC_HEAD_SIZE  (FABRIC_HEAD_WORDS * 8)

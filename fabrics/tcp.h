@@ -21,7 +21,7 @@
 #include <sys/socket.h>
 
 #include "fabrics/fabric.h"
-#include "shm/double_mapping.h"
+#include "shm/mapping.h"
 #include "shm/ring.h"
 
 #define TCP_HEADER   (RING_WORD + FABRIC_HEAD_SIZE)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the compiler is told in one word: byte order, likely ways, cold functions. */
+/* What the compiler is told in one word: byte order, checks of the peer, likely ways, cold functions. */
 #ifndef SHM_COMPILER_H
 #define SHM_COMPILER_H
 
@@ -14,6 +14,16 @@
 #define LITTLE_64(x) __builtin_bswap64((uint64_t)(x))
 #define LITTLE_32(x) __builtin_bswap32((uint32_t)(x))
 #define LITTLE_16(x) __builtin_bswap16((uint16_t)(x))
+#endif
+
+/*
+ * Marks a check of what the peer wrote (R1 to R12 of doc/reliability.md): PEER_FAULT(condition) is true where the
+ * peer broke a rule. The bench alone builds without them, to show what they cost.
+ */
+#ifdef SLMPM_UNCHECKED
+#define PEER_FAULT(condition) (0 && (condition))
+#else
+#define PEER_FAULT(condition) (condition)
 #endif
 
 #define LIKELY(x)   __builtin_expect(!!(x), 1)

@@ -24,7 +24,6 @@
 #include <stddef.h>
 
 #include "shm/order.h"
-#include "shm/peer_fault.h"
 
 #define RING_PAD         (UINT64_C(1) << 63)
 #define RING_LENGTH_BITS 22

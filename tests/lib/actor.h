@@ -60,7 +60,7 @@ int64_t actor_now_ms(void);
 int actor_slow(void);
 /* But for the totals by peer, which a process keeps. */
 int actor_descriptors(void);
-/* A line of /proc/self/maps: memory that no peer has (shm/double_mapping.h)? */
+/* A line of /proc/self/maps: memory that no peer has (shm/mapping.h)? */
 bool actor_is_twice(const char *line);
 /* Lines there that name the library's memory. */
 int actor_mappings(void);

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "shm/double_mapping.h"
+#include "shm/mapping.h"
 #include "tests/lib/actor.h"
 #include "tests/lib/child.h"
 
