@@ -17,27 +17,18 @@ static inline uint32_t publication_share(const struct ring_shape *shape, uint32_
 	       FABRIC_HOLD_MAX(shape->segments);
 }
 
-/* p of N, as far as that goes. */
-static inline uint32_t publication_threshold(const struct ring_shape *shape, uint32_t longest,
-					     const struct fabric_config *config)
+/* P of N, as far as that goes; and pieces of at least so many segments: of the reader's half of a connection. */
+static inline void publication_set(struct ring_setup *setup, uint32_t longest,
+				   const struct fabric_config *config)
 {
-	uint32_t part = (uint32_t)((uint64_t)shape->segments * config->threshold_permille / 1000);
-	uint32_t live = publication_share(shape, longest);
+	uint32_t segments = setup->shape.segments;
+	uint32_t part = (uint32_t)((uint64_t)segments * config->threshold_permille / 1000);
+	uint32_t batch = config->batch ? config->batch : segments / 16;
+	uint32_t live = publication_share(&setup->shape, longest);
 
-	if (!config->threshold_permille)
-		return 0;
-	if (part > live)
-		part = live;
-	return part ? part : 1;
-}
-
-static inline uint32_t publication_batch(const struct ring_shape *shape, uint32_t longest,
-					 const struct fabric_config *config)
-{
-	uint32_t batch = config->batch ? config->batch : shape->segments / 16;
-	uint32_t live = publication_share(shape, longest);
-
-	return batch < live ? batch : live;
+	part = part < live ? part : live;
+	setup->threshold = config->threshold_permille && !part ? 1 : part;
+	setup->batch = batch < live ? batch : live;
 }
 
 #endif

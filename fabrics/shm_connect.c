@@ -138,7 +138,6 @@ static int check_echo(const struct shm_link *l, const struct fabric_blob *in)
 static int start_rings(struct shm_link *l)
 {
 	const struct fabric_config *c = &l->base.domain->config;
-	uint32_t longest = ring_packet_max(&l->own_shape);
 	struct ring_words *own = l->own.base, *peer = l->peer.base;
 	struct ring_setup out = {
 		.shape = l->peer_shape,
@@ -157,8 +156,6 @@ static int start_rings(struct shm_link *l)
 		.bits = calloc(1, ring_bits_size(&l->own_shape)),
 		.out = &peer->consumed,
 		.in = &own->produced,
-		.threshold = publication_threshold(&l->own_shape, longest, c),
-		.batch = publication_batch(&l->own_shape, longest, c),
 	};
 
 	if (!out.bits || !in.bits) {
@@ -166,6 +163,7 @@ static int start_rings(struct shm_link *l)
 		free(in.bits);
 		return -ENOMEM;
 	}
+	publication_set(&in, ring_packet_max(&l->own_shape), c);
 	ring_writer_init(&l->writer, &out);
 	ring_reader_init(&l->reader, &in);
 	l->bell.announced = doorbell_first(c->start);

@@ -45,14 +45,20 @@ static void tcp_connect_forget(struct tcp_link *l, int socket)
 	close(socket);
 }
 
+/* Caller I is none any more: its socket. */
+static int take_out(struct tcp_meeting *m, uint32_t i)
+{
+	struct tcp_unauthenticated *s = &m->unauthenticated[i];
+	int socket = s->socket;
+
+	m->count--;
+	memmove(s, s + 1, (m->count - i) * sizeof(*s));
+	return socket;
+}
+
 static void dismiss(struct tcp_link *l, uint32_t i)
 {
-	struct tcp_meeting *m = l->meeting;
-
-	tcp_connect_forget(l, m->unauthenticated[i].socket);
-	m->count--;
-	memmove(&m->unauthenticated[i], &m->unauthenticated[i + 1],
-		(m->count - i) * sizeof(m->unauthenticated[0]));
+	tcp_connect_forget(l, take_out(l->meeting, i));
 }
 
 static void end_meeting(struct tcp_link *l)
@@ -142,14 +148,11 @@ static int tcp_connect_await_answer(struct tcp_link *l)
 static int tcp_connect_adopt(struct tcp_link *l, uint32_t i)
 {
 	struct tcp_meeting *m = l->meeting;
-	struct tcp_unauthenticated *s = &m->unauthenticated[i];
 	int rc;
 
-	l->socket = s->socket;
+	l->socket = take_out(m, i);
 	l->open = true;
 	rc = tcp_watch(domain_of(l), l->socket, NULL, EPOLLIN, 0);
-	m->count--;
-	memmove(s, s + 1, (m->count - i) * sizeof(*s));
 	if (rc == 0)
 		rc = tcp_tune(l);
 	if (rc < 0)

@@ -43,8 +43,6 @@ int tcp_inlet_open(struct tcp_link *l)
 		.bits = calloc(1, ring_bits_size(&shape)),
 		.out = &in->notified,
 		.in = &in->arrived,
-		.threshold = publication_threshold(&shape, longest, c),
-		.batch = publication_batch(&shape, longest, c),
 	};
 	size_t bytes = (size_t)shape.segments * shape.segment_size;
 	int rc = setup.bits ? double_mapping_create(&in->memory, "slmpm-ring", bytes + SLACK) :
@@ -54,6 +52,7 @@ int tcp_inlet_open(struct tcp_link *l)
 		free(setup.bits);
 		return rc;
 	}
+	publication_set(&setup, longest, c);
 	in->ring = setup.segments = in->memory.base;
 	in->size = in->memory.size;
 	in->total = l->base.start_in;

@@ -104,6 +104,15 @@ static int stream_socket(const union address *a)
 	return s < 0 ? -errno : s;
 }
 
+/* S is given up for what went wrong last. */
+static int socket_give_up(int s)
+{
+	int rc = -errno;
+
+	close(s);
+	return rc;
+}
+
 static int listen_on(union address *a, uint16_t *port)
 {
 	socklen_t size = sizeof(*a);
@@ -113,12 +122,8 @@ static int listen_on(union address *a, uint16_t *port)
 		return s;
 	set_port(a, 0);
 	if (bind(s, &a->any, tcp_socket_length_of(a)) != 0 || listen(s, BACKLOG) != 0 ||
-	    getsockname(s, &a->any, &size) != 0) {
-		int rc = -errno;
-
-		close(s);
-		return rc;
-	}
+	    getsockname(s, &a->any, &size) != 0)
+		return socket_give_up(s);
 	*port = ntohs(a->any.sa_family == AF_INET6 ? a->v6.sin6_port : a->v4.sin_port);
 	return s;
 }
@@ -154,19 +159,11 @@ int tcp_call(const struct fabric_link *link, uint16_t port, uint8_t family)
 	if (s < 0)
 		return s;
 	if (link && link->local && end_of(link->local, -1, NULL, &from) &&
-	    bind(s, &from.any, tcp_socket_length_of(&from)) != 0) {
-		int rc = -errno;
-
-		close(s);
-		return rc;
-	}
+	    bind(s, &from.any, tcp_socket_length_of(&from)) != 0)
+		return socket_give_up(s);
 	if (connect(s, &a.any, tcp_socket_length_of(&a)) != 0 && errno != EINPROGRESS &&
-	    errno != EINTR) {
-		int rc = -errno;
-
-		close(s);
-		return rc;
-	}
+	    errno != EINTR)
+		return socket_give_up(s);
 	return s;
 }
 
