@@ -28,17 +28,13 @@ static void know_process(struct control *c, int pidfd)
 	struct fabric_link *port = ep->link.port;
 	socklen_t size = sizeof(pidfd);
 
-	if (pidfd < 0 && getsockopt(c->socket.fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size) != 0) {
-		struct ucred peer;
-
-		/* Before Linux 6.5. The nonce that returns afterwards shows that the process with
-		 * this number still was the peer. */
-		size = sizeof(peer);
-		pidfd = -1;
-		if (getsockopt(c->socket.fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
-		    peer.pid > 0)
-			pidfd = (int)syscall(SYS_pidfd_open, peer.pid, 0);
-	}
+	if (!ep->process)
+		ep->life->pid = connect_pid(c->socket.fd);
+	endpoint_name(ep);
+	/* Before Linux 6.5 by its number. The nonce that returns afterwards shows that the process with it still was
+	 * the peer. */
+	if (pidfd < 0 && getsockopt(c->socket.fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size) != 0)
+		pidfd = ep->life->pid > 0 ? (int)syscall(SYS_pidfd_open, ep->life->pid, 0) : -1;
 	c->process.fd = pidfd;
 	port->process = pidfd;
 	port->pid = ep->life->pid;
@@ -160,8 +156,6 @@ int bootstrap_move(struct endpoint *ep, int fd)
 	c->rounds = (struct rounds){.port = ep->link.port};
 	c->made = 0;
 	ep->life->remote[0] = 0;
-	ep->life->pid = connect_pid(fd);
-	endpoint_name(ep);
 	know_process(c, -1);
 	return bootstrap_own_start(ep);
 }

@@ -52,8 +52,6 @@ static int connect_begin(struct endpoint *ep, const struct connection *from)
 			ep->control->stream->stays = from->stays;
 		return rc;
 	}
-	ep->life->pid = connect_pid(from->fd);
-	endpoint_name(ep);
 	return bootstrap_start(ep, from->fd, -1);
 }
 

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -55,19 +54,6 @@ static int inherited_socket(void)
 static pthread_mutex_t parent_lock = PTHREAD_MUTEX_INITIALIZER;
 static slmpm_peer parent;
 
-/* Over the inherited socket: the kernel says who is there. */
-static int begin_here(struct endpoint *ep, int fd)
-{
-	struct ucred host;
-	socklen_t size = sizeof(host);
-
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &host, &size) == 0)
-		ep->life->pid = host.pid;
-	ep->life->related = true;
-	endpoint_name(ep);
-	return bootstrap_start(ep, fd, -1);
-}
-
 /* The host runs elsewhere: the secret it gave this process alone shows both who they are. */
 static int open_way_back(const char *url, struct secret *secret)
 {
@@ -109,8 +95,9 @@ static int connect_parent(slmpm_ctx handle)
 						       config_get()->fabric)));
 	if (ep) {
 		ep->life->is_parent = true;
+		ep->life->related = !far;
 		rc = await_handshake(ep, far ? bootstrap_start_stream(ep, fd, -1, true, &secret) :
-					       begin_here(ep, fd));
+					       bootstrap_start(ep, fd, -1));
 		if (rc < 0)
 			endpoint_free(ep);
 		else

@@ -103,7 +103,6 @@ static int spawn_start(struct endpoint *ep, const char *prog, char *const argv[]
 		return not_started(rc, prog, o);
 	}
 	ep->life->related = true;
-	endpoint_name(ep);
 	rc = bootstrap_start(ep, fds[0], ep->process->pidfd);
 	if (rc < 0) {
 		(void)kill(ep->process->pid, SIGKILL);
