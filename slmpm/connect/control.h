@@ -96,8 +96,7 @@ void control_text(char *to, size_t size, const char *from, size_t length);
 /* Closes what nobody took (set to -1). */
 void control_drop(struct received *r);
 
-/* Of a packet socket, and of a stream. */
-int control_packet_receive(struct control *c, struct received *r);
+/* Of a stream. */
 int control_stream_send(struct control *c, const void *packet, size_t length);
 int control_stream_receive(struct control *c, struct received *r);
 /* What waits goes out as far as the socket takes it. */
