@@ -23,10 +23,6 @@ struct fifo_put {
 };
 _Static_assert(sizeof(struct fifo_put) == FIFO_HEAD, "wire layout");
 
-struct fifo {                /* of an endpoint */
-	struct list entries; /* struct fifo_entry: of the peer's */
-};
-
 struct fifo_entry {
 	struct handle handle;
 	struct context *ctx; /* stays: another thread may look just as it is freed */
