@@ -22,9 +22,12 @@ PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
 Q      := $(if $(V),,@)
 
+# Where fabrics are: FABRIC_DIRS='fabrics tests/fabrics/pipe' has one for tests as well, in a build of its own.
+FABRIC_DIRS ?= fabrics
+
 # One build, one folder: its objects, gen, lib, bin and tests.
 comma := ,
-OUT   := $(BUILD)$(if $(CROSS),/$(CROSS))$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))$(if $(UNCHECKED),/unchecked)
+OUT   := $(BUILD)$(patsubst %,/with-%,$(notdir $(filter-out fabrics,$(FABRIC_DIRS))))$(if $(CROSS),/$(CROSS))$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))$(if $(UNCHECKED),/unchecked)
 OBJ   := $(OUT)/obj
 
 .SUFFIXES:
@@ -78,17 +81,18 @@ say  = @printf '  %-5s %s\n' $(1) $(patsubst $(OUT)/%,%,$(2))
 
 # ---- sources ----
 
-# fabrics/NAME.c is a fabric, fabrics/NAME_part.c a part of it.
-FABRIC_ALL := $(foreach f,$(basename $(notdir $(wildcard fabrics/*.c))),$(if $(findstring _,$(f)),,$(f)))
+# fabrics/NAME.c is a fabric, fabrics/NAME_part.c a part of it; so in each of these folders.
+FABRIC_SRC := $(wildcard $(FABRIC_DIRS:%=%/*.c))
+FABRIC_ALL := $(foreach f,$(basename $(notdir $(FABRIC_SRC))),$(if $(findstring _,$(f)),,$(f)))
 FABRIC_ALL := $(filter-out registry,$(FABRIC_ALL))
-wants       = $(call note,pkg-config,fabrics/$(1).c)
+wants       = $(call note,pkg-config,$(filter %/$(1).c,$(FABRIC_SRC)))
 lacking     = $(if $(call wants,$(1)),$(shell $(PKG_CONFIG) --exists $(call wants,$(1)) 2>/dev/null || echo $(1)))
 LEFT_OUT   := $(foreach f,$(FABRIC_ALL),$(call lacking,$(f)))
 FABRICS    := $(filter-out $(LEFT_OUT),$(FABRIC_ALL))
 FABRIC_PKG := $(strip $(foreach f,$(FABRICS),$(call wants,$(f))))
 
 LIB_SRC := $(wildcard shm/*.c slmpm/*.c slmpm/*/*.c) \
-	$(filter-out $(foreach f,$(LEFT_OUT),fabrics/$(f).c fabrics/$(f)_%.c),$(wildcard fabrics/*.c))
+	$(filter-out $(foreach f,$(LEFT_OUT),$(foreach d,$(FABRIC_DIRS),$(d)/$(f).c $(d)/$(f)_%.c)),$(FABRIC_SRC))
 LIB_OBJ := $(LIB_SRC:%.c=$(OBJ)/%.o)
 LIB_LIBS = $(sort $(call note,libs,$(LIB_SRC))) $(if $(FABRIC_PKG),$(shell $(PKG_CONFIG) --libs $(FABRIC_PKG)))
 SO      := $(OUT)/lib/libslmpm.so
@@ -331,7 +335,7 @@ lint-headers:
 	done; [ -z "$$bad" ]
 
 objects: $(LIB_OBJ) $(ONE_FILE:%.c=$(OBJ)/%.o) $(patsubst %.c,$(OBJ)/%.o,$(foreach d,$(FOLDERS) $(SEVERAL),$(wildcard apps/$(d)/*.c))) \
-	$(APP_LIB) $(TEST_OBJ) $(TEST_LIB) $(MODEL_OBJ) $(patsubst %.c,$(OBJ)/%.o,$(wildcard tests/bench/*.c))
+	$(APP_LIB) $(TEST_OBJ) $(TEST_LIB) $(MODEL_OBJ) $(patsubst %.c,$(OBJ)/%.o,$(wildcard tests/bench/*.c tests/fabrics/*/*.c))
 
 format:					## let clang-format rewrite the sources
 	$(Q)clang-format -i $(C_FILES)

@@ -32,9 +32,11 @@ static const struct way ways[] = {
 	  "SLMPM_PACKET_MAX=256", "SLMPM_EAGER_MAX=300", "SLMPM_EAGER_CREDIT=64k", "SLMPM_WAIT=block" } },
 	{ "over TCP", false, false, "ring", { "SLMPM_FABRIC=tcp" } },
 	{ "by tag, over TCP", true, false, "tag", { "SLMPM_FABRIC=tcp", "SLMPM_RMA=tag", "SLMPM_WAIT=block" } },
-	/* Of programs that have that fabric (tests/fabric/masked.h). */
+	/* Of programs that have that fabric (tests/fabric/masked.h, tests/fabrics). */
 	{ "begun by the fabric", false, false, "fabric", { "SLMPM_FABRIC=later" } },
 	{ "begun by it, asleep", false, false, "fabric", { "SLMPM_FABRIC=later", "SLMPM_WAIT=block" } },
+	{ "over pipes", false, false, "fabric", { "SLMPM_FABRIC=pipe" } },
+	{ "over pipes, asleep", false, false, "fabric", { "SLMPM_FABRIC=pipe", "SLMPM_WAIT=block" } },
 	{ NULL, false, false, NULL, { NULL } },
 };
 /* clang-format on */
