@@ -116,6 +116,15 @@ static void choose_settings(const struct command *c)
 		setenv("SLMPM_LINKS_AFTER", "0", 0);
 }
 
+/* RC, or 1 where what was measured could not be written. */
+static int written(int rc)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return rc;
+	fprintf(stderr, "slmpm_perftest: the results could not be written\n");
+	return 1;
+}
+
 int main(int argc, char **argv)
 {
 	struct command c;
@@ -123,7 +132,7 @@ int main(int argc, char **argv)
 	if (command_read(&c, argc, argv))
 		return 2;
 	if (c.dump)
-		return dump(c.dump);
+		return written(dump(c.dump));
 	if (!c.setup.samples)
 		c.setup.samples = c.serve ? 1 : 5;
 	c.setup.spread = !c.serve;
@@ -140,5 +149,5 @@ int main(int argc, char **argv)
 		return follow_listen(c.listen, c.job.wait, c.setup.cpu[1], c.serve);
 	if (c.serve)
 		return serve(&c.setup, c.job.wait);
-	return measure_all(&c);
+	return written(measure_all(&c));
 }

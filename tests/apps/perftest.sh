@@ -200,6 +200,8 @@ for url in "nonsense" "tcp4:x" "shm:"; do
 	"$perf" --connect "$url" -t send_lat >"$dir/out" 2>"$dir/err" && fail "$url: connected"
 	[ "$(wc -l <"$dir/err")" = 1 ] || fail "$url: not one line"
 done
+"$perf" -t send_lat -s 8 -n 10 >/dev/full 2>"$dir/err" && fail "results that could not be written"
+grep -q 'could not be written' "$dir/err" || fail "/dev/full: why?"
 "$perf" -t loan_lat -s 8g -n 1 >"$dir/out" 2>"$dir/err" && fail "a loan of 8 GiB"
 grep -q 'a loan holds at most' "$dir/err" || fail "a loan of 8 GiB: why?"
 exit 0
