@@ -61,7 +61,7 @@ static bool find_ip(const struct slmpm_link_info *l, bool here, struct address *
 	return (other || here) && address_parse(ip, text);
 }
 
-static void add_link(struct addresses *all, uint32_t i, const struct slmpm_link_info *l)
+static void address_add_link(struct addresses *all, uint32_t i, const struct slmpm_link_info *l)
 {
 	char text[ADDRESS_TEXT];
 	struct address ip;
@@ -107,7 +107,7 @@ static int addresses_of(slmpm_peer peer, struct addresses *all)
 	if (rc < 0)
 		return rc;
 	while (all->links < BOND_PATHS && slmpm_link_query(peer, (uint32_t)all->links, &l) >= 0)
-		add_link(all, (uint32_t)all->links++, &l);
+		address_add_link(all, (uint32_t)all->links++, &l);
 	add_id(all);
 	return 0;
 }

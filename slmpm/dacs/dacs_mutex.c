@@ -49,7 +49,7 @@ static void ask_less(struct dacsi_member *member)
 	dacsi.awaited--;
 }
 
-static void give_back(struct dacsi_mutex *m, const struct dacsi_member *member)
+static void mutex_give_back(struct dacsi_mutex *m, const struct dacsi_member *member)
 {
 	if (m->holder != member)
 		return;
@@ -120,7 +120,7 @@ static uint32_t mutex_asked(struct dacsi_mutex *m, struct dacsi_member *member, 
 	switch (type) {
 	case DACSI_LOCK: ask_more(m, member); return 0;
 	case DACSI_GIVE_UP: ask_less(member); return 0;
-	case DACSI_UNLOCK: give_back(m, member); return 0;
+	case DACSI_UNLOCK: mutex_give_back(m, member); return 0;
 	case DACSI_TRY:
 		if (!is_mutex_free(m))
 			return DACSI_BUSY;
@@ -143,7 +143,7 @@ static uint32_t mutex_word(struct dacsi_object *object, struct dacsi_member *mem
 static void mutex_member_left(struct dacsi_object *object, struct dacsi_member *member, bool died)
 {
 	(void)died;
-	give_back((struct dacsi_mutex *)object, member);
+	mutex_give_back((struct dacsi_mutex *)object, member);
 }
 
 const struct dacsi_kind dacsi_mutex_kind = {

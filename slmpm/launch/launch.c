@@ -157,7 +157,7 @@ static bool overridden(const char *entry, char *const *by)
 }
 
 /* What the child finds in its environment of its own, whoever says otherwise. */
-static bool is_own(const char *entry)
+static bool is_the_childs(const char *entry)
 {
 	return same_name(entry, PARENT_VARIABLE "=") || same_name(entry, DEATH_PIPE_VARIABLE "=");
 }
@@ -165,7 +165,7 @@ static bool is_own(const char *entry)
 static void add_entries(char **to, size_t *used, char *const *from, char *const *but)
 {
 	for (; from && *from; from++)
-		if (!is_own(*from) && !overridden(*from, but))
+		if (!is_the_childs(*from) && !overridden(*from, but))
 			to[(*used)++] = *from;
 }
 

@@ -13,7 +13,7 @@ static uint64_t plus(uint64_t a, uint64_t b)
 	return a + b < a ? UINT64_MAX : a + b;
 }
 
-static void add_words(void *to, const void *from, size_t bytes)
+static void sum_words(void *to, const void *from, size_t bytes)
 {
 	uint64_t *sum = to;
 	const uint64_t *words = from;
@@ -50,12 +50,12 @@ static struct aggregate_fabric *aggregate_sum_fabric_of(struct aggregate *m, uin
 
 void aggregate_add(struct aggregate *to, const struct aggregate *m)
 {
-	add_words(to, m, offsetof(struct aggregate, fabrics));
+	sum_words(to, m, offsetof(struct aggregate, fabrics));
 	for (int i = 0; i < AGGREGATE_FABRICS; i++) {
 		const struct aggregate_fabric *f = &m->fabrics[i];
 
 		if (f->name)
-			add_words(&aggregate_sum_fabric_of(to, f->name)->requests, &f->requests,
+			sum_words(&aggregate_sum_fabric_of(to, f->name)->requests, &f->requests,
 				  sizeof(*f) - offsetof(struct aggregate_fabric, requests));
 	}
 }
