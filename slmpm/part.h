@@ -15,6 +15,7 @@
 struct endpoint;
 struct head;
 struct operation;
+struct remote;
 struct request;
 struct notified;
 
@@ -133,6 +134,10 @@ struct parts {
 	bool (*address_here)(struct endpoint *ep, uint32_t grant, uint64_t *address);
 	/* GRANT is taken back: what this process does there in the peer's name goes no further. */
 	void (*revoked)(struct endpoint *ep, uint32_t grant);
+	/* Requests of the peer's that have been taken in: the number of the last. Those behind it find a grant that is taken back
+	 * now gone; so on the other side REMOTE's fail at once. */
+	uint64_t (*heard)(const struct endpoint *ep);
+	void (*refused)(struct remote *remote, uint64_t heard);
 	/* A put into a FIFO: what the call returns. */
 	int (*fifo_put)(const struct operation *o);
 	/* The library has written N bytes at AT. */

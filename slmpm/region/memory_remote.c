@@ -203,7 +203,7 @@ static void offer_free(struct remote *r)
 	free(r);
 }
 
-void remote_taken_back(struct endpoint *ep, uint32_t id, bool mapping)
+void remote_taken_back(struct endpoint *ep, uint32_t id, bool mapping, uint64_t heard)
 {
 	struct remote *r = remote_find(ep, id);
 
@@ -224,6 +224,8 @@ void remote_taken_back(struct endpoint *ep, uint32_t id, bool mapping)
 		memory_release(r);
 	if (!mapping && !handle_is_live(r)) /* never opened */
 		offer_free(r);
+	else if (!mapping)
+		parts.refused(r, heard);
 	context_changed(ep->ctx);
 }
 

@@ -197,7 +197,9 @@ void memory_arrival(struct endpoint *ep, const struct head *h)
 	case WIRE_REGION_ACCEPTED: grant_accepted(ep, (uint32_t)id); return;
 	case WIRE_REGION_RELEASED: grant_answered(ep, (uint32_t)id, true, false); return;
 	case WIRE_REGION_UNMAPPED: grant_answered(ep, (uint32_t)id, false, h->seq); return;
-	default: remote_taken_back(ep, (uint32_t)id, h->seq); return;
+	default:
+		remote_taken_back(ep, (uint32_t)id, h->seq, h->stream | (uint64_t)h->imm << 32);
+		return;
 	}
 }
 

@@ -34,6 +34,7 @@ struct transfer;
 struct rma_slot { /* of ours: waits for its answer */
 	bool taken, damaged;
 	bool out;     /* `seq` is given */
+	bool refused; /* and its caller has been told, the answer is still to come */
 	uint8_t kind; /* enum request_kind */
 	uint64_t seq;
 	struct request *request; /* NULL: nobody waits for it any more */
@@ -103,6 +104,10 @@ void rma_begin(struct endpoint *ep);
 /* It is connected: the peer's numbers begin where it says. */
 void rma_up(struct endpoint *ep);
 void rma_free(struct endpoint *ep);
+/* The last request of the peer's that has come. */
+uint64_t rma_heard(const struct endpoint *ep);
+/* REMOTE is taken back: what its owner had not taken in by the request HEARD ends, and its answer is awaited no more. */
+void rma_refused(struct remote *remote, uint64_t heard);
 /* At the endpoint's end: all of its one-sided requests end with its error. */
 void rma_end(struct endpoint *ep);
 

@@ -52,6 +52,7 @@ static void slot_done(struct endpoint *ep, struct rma_slot *s, int status, uint6
 {
 	struct request *r = s->request;
 	struct rma *m = ep->rma;
+	bool refused = s->refused;
 
 	if (wire_is_before(m->settled, s->seq))
 		m->settled = s->seq;
@@ -65,7 +66,7 @@ static void slot_done(struct endpoint *ep, struct rma_slot *s, int status, uint6
 	}
 	if (r)
 		rma_part_done(r, status, old);
-	else if (status && !m->lost)
+	else if (status && !m->lost && !refused)
 		m->lost = status;
 	if (ep->state == SLMPM_PEER_UP)
 		rma_wake(ep);
@@ -149,6 +150,23 @@ void rma_atomic_acknowledged(struct endpoint *ep, const struct head *h)
 	}
 	memcpy(&old, h->data, sizeof(old));
 	slot_done(ep, s, h->damaged ? -SLMPM_ECHECKSUM : 0, LITTLE_64(old));
+}
+
+/* Its owner need not call for that: it may have turned to something else with these unread. */
+void rma_refused(struct remote *remote, uint64_t heard)
+{
+	struct rma *m = remote->ep->rma;
+
+	for (struct rma_slot *s = m->slots; s < m->slots + RMA_WINDOW; s++) {
+		struct request *r = s->request;
+
+		if (!s->out || !r || r->rma.remote != remote || r->rma.in_span ||
+		    !wire_is_before(heard, s->seq))
+			continue;
+		s->request = NULL;
+		s->refused = true;
+		rma_part_done(r, -SLMPM_EACCES, 0);
+	}
 }
 
 /* ---- ends ----------------------------------------------------------------------------------- */

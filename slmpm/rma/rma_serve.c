@@ -12,6 +12,11 @@
 #include "slmpm/region/memory.h"
 #include "slmpm/rma/rma.h"
 
+uint64_t rma_heard(const struct endpoint *ep)
+{
+	return ep->rma->heard;
+}
+
 /* ---- requests taken apart ------------------------------------------------------------------- */
 
 /* Numbers go up by one; the Writes of one put share theirs. */
