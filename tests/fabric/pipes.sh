@@ -3,6 +3,7 @@
 # The fabric of tests/fabrics/pipe, which was written from doc/adding_a_fabric.md alone: the programs of other tests,
 # linked with it in the list of fabrics. Its operations on memory complete later, carried out by the peer's poll.
 # timeout: 240
+# one-thread
 here=$SLMPM_BUILD/pipes
 fabric=tests/fabrics/pipe
 fail() { echo "$*"; exit 1; }
