@@ -136,8 +136,8 @@ struct parts {
 	void (*revoked)(struct endpoint *ep, uint32_t grant);
 	/* Requests of the peer's that have been taken in: the number of the last. Those behind it find a grant that is taken back
 	 * now gone; so on the other side REMOTE's fail at once. */
-	uint64_t (*heard)(const struct endpoint *ep);
-	void (*refused)(struct remote *remote, uint64_t heard);
+	uint64_t (*received)(const struct endpoint *ep);
+	void (*refused)(struct remote *remote, uint64_t received);
 	/* A put into a FIFO: what the call returns. */
 	int (*fifo_put)(const struct operation *o);
 	/* The library has written N bytes at AT. */

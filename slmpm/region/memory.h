@@ -238,8 +238,8 @@ struct remote *remote_find(struct endpoint *ep, uint32_t id);
 bool remote_address(struct endpoint *ep, uint32_t id, uint64_t *address);
 /* One that was opened and is mapped; or NULL. */
 struct remote *remote_mapped(const struct endpoint *ep, uint32_t id);
-/* The owner takes it back, having taken in requests up to HEARD, or its mapping alone. */
-void remote_taken_back(struct endpoint *ep, uint32_t id, bool mapping, uint64_t heard);
+/* The owner takes it back, having taken in requests up to RECEIVED, or its mapping alone. */
+void remote_taken_back(struct endpoint *ep, uint32_t id, bool mapping, uint64_t received);
 void remote_end_all(struct endpoint *ep);
 
 /* A shortcut, if R is mapped, in a context of one thread; and none any more. */

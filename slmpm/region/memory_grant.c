@@ -229,7 +229,7 @@ void grant_take_back(struct grant *g, uint8_t opcode)
 		g->sharing->gone = true;
 	g->sharing = NULL;
 	parts.revoked(g->ep, g->id);
-	link_control_whole(g->ep, opcode, 0, parts.heard(g->ep), g->id, NULL, 0);
+	link_control_whole(g->ep, opcode, 0, parts.received(g->ep), g->id, NULL, 0);
 	context_changed(g->ep->ctx); /* another thread may wait for just this one */
 }
 

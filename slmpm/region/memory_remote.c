@@ -203,7 +203,7 @@ static void offer_free(struct remote *r)
 	free(r);
 }
 
-void remote_taken_back(struct endpoint *ep, uint32_t id, bool mapping, uint64_t heard)
+void remote_taken_back(struct endpoint *ep, uint32_t id, bool mapping, uint64_t received)
 {
 	struct remote *r = remote_find(ep, id);
 
@@ -225,7 +225,7 @@ void remote_taken_back(struct endpoint *ep, uint32_t id, bool mapping, uint64_t 
 	if (!mapping && !handle_is_live(r)) /* never opened */
 		offer_free(r);
 	else if (!mapping)
-		parts.refused(r, heard);
+		parts.refused(r, received);
 	context_changed(ep->ctx);
 }
 

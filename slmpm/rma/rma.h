@@ -88,7 +88,7 @@ struct rma { /* of an endpoint */
 
 	struct posts *posts; /* operations that the fabric completes later; NULL: none yet */
 
-	uint64_t heard; /* requests of the peer's */
+	uint64_t received; /* requests of the peer's: the number of the last */
 	struct rma_write writes[RMA_WINDOW];
 	struct rma_job jobs[RMA_WINDOW];
 	uint32_t job_count, next_job; /* who goes on when there is room */
@@ -105,9 +105,9 @@ void rma_begin(struct endpoint *ep);
 void rma_up(struct endpoint *ep);
 void rma_free(struct endpoint *ep);
 /* The last request of the peer's that has come. */
-uint64_t rma_heard(const struct endpoint *ep);
-/* REMOTE is taken back: what its owner had not taken in by the request HEARD ends, and its answer is awaited no more. */
-void rma_refused(struct remote *remote, uint64_t heard);
+uint64_t rma_received(const struct endpoint *ep);
+/* REMOTE is taken back: what its owner had not taken in by the request RECEIVED ends, and its answer is awaited no more. */
+void rma_refused(struct remote *remote, uint64_t received);
 /* At the endpoint's end: all of its one-sided requests end with its error. */
 void rma_end(struct endpoint *ep);
 

@@ -153,7 +153,7 @@ void rma_atomic_acknowledged(struct endpoint *ep, const struct head *h)
 }
 
 /* Its owner need not call for that: it may have turned to something else with these unread. */
-void rma_refused(struct remote *remote, uint64_t heard)
+void rma_refused(struct remote *remote, uint64_t received)
 {
 	struct rma *m = remote->ep->rma;
 
@@ -161,7 +161,7 @@ void rma_refused(struct remote *remote, uint64_t heard)
 		struct request *r = s->request;
 
 		if (!s->out || !r || r->rma.remote != remote || r->rma.in_span ||
-		    !wire_is_before(heard, s->seq))
+		    !wire_is_before(received, s->seq))
 			continue;
 		s->request = NULL;
 		s->refused = true;

@@ -24,7 +24,7 @@ void rma_begin(struct endpoint *ep)
 
 void rma_up(struct endpoint *ep)
 {
-	ep->rma->heard = endpoint_start_in(ep);
+	ep->rma->received = endpoint_start_in(ep);
 }
 
 void rma_free(struct endpoint *ep)

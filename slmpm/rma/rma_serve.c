@@ -12,9 +12,9 @@
 #include "slmpm/region/memory.h"
 #include "slmpm/rma/rma.h"
 
-uint64_t rma_heard(const struct endpoint *ep)
+uint64_t rma_received(const struct endpoint *ep)
 {
-	return ep->rma->heard;
+	return ep->rma->received;
 }
 
 /* ---- requests taken apart ------------------------------------------------------------------- */
@@ -26,11 +26,11 @@ static bool take_number(struct endpoint *ep, const struct head *h, bool again, u
 
 	if (PEER_FAULT(h->flags & ~(flags | WIRE_FLAG_CHECK)))
 		return endpoint_poison(ep, "flag of a request");
-	if (h->seq == m->heard + 1) {
-		m->heard++;
+	if (h->seq == m->received + 1) {
+		m->received++;
 		return true;
 	}
-	if (PEER_FAULT(!again || !wire_is_given(h->seq, endpoint_start_in(ep), m->heard)))
+	if (PEER_FAULT(!again || !wire_is_given(h->seq, endpoint_start_in(ep), m->received)))
 		return endpoint_poison(ep, "number of a request");
 	return true;
 }
