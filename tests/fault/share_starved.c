@@ -14,6 +14,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "tests/lib/memory_limit.h"
 #include "tests/lib/settings.h"
 #include "tests/lib/share_pair.h"
 
@@ -63,18 +64,6 @@ static int target(slmpm_peer host, char **words)
 	return 0;
 }
 
-static void leave_memory(rlim_t more)
-{
-	struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
-	unsigned long long pages = 0;
-	FILE *f = fopen("/proc/self/statm", "r");
-
-	CHECK(f && fscanf(f, "%llu", &pages) == 1, "no statm");
-	fclose(f);
-	limit.rlim_cur = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + more;
-	CHECK(setrlimit(RLIMIT_AS, &limit) == 0, "no limit");
-}
-
 static void on_alarm(int signal)
 {
 	static const struct rlimit all = {RLIM_INFINITY, RLIM_INFINITY};
@@ -101,7 +90,7 @@ static int origin(void *unused)
 		OK(usleep(1000));
 		OK(slmpm_get(s.open, SIZE - 1, &byte, 1, NULL, NULL));
 	}
-	leave_memory(SPARE);
+	memory_limit(SPARE);
 	OK(setitimer(ITIMER_REAL, &once, NULL));
 	OK(slmpm_peer_stats(s.peer, &before, sizeof(before)));
 	began = actor_now_ms();

@@ -9,10 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "tests/lib/child.h"
+#include "tests/lib/memory_limit.h"
 #include "tests/lib/message.h"
 #include "tests/lib/settings.h"
 
@@ -61,19 +61,6 @@ static int role_once(slmpm_peer host, char **words)
 	return 0;
 }
 
-static void leave_memory(rlim_t more)
-{
-	struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
-	unsigned long long pages = 0;
-	FILE *f = fopen("/proc/self/statm", "r");
-
-	CHECK(f && fscanf(f, "%llu", &pages) == 1, "no statm");
-	fclose(f);
-	limit.rlim_cur =
-		more ? (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + more : RLIM_INFINITY;
-	CHECK(setrlimit(RLIMIT_AS, &limit) == 0, "no limit");
-}
-
 static slmpm_peer flooding_child(size_t length)
 {
 	char word[24];
@@ -82,7 +69,7 @@ static slmpm_peer flooding_child(size_t length)
 	snprintf(word, sizeof(word), "%zu", length);
 	child = actor_spawn("flood", word, NULL);
 	EXPECT(slmpm_recv(child, 0, NULL, 0, NULL, PATIENCE), 0);
-	leave_memory(SPARE);
+	memory_limit(SPARE);
 	OK(slmpm_send(child, 0, NULL, 0, PATIENCE));
 	return child;
 }
@@ -107,7 +94,7 @@ static int come_in_order(void *arg)
 		EXPECT(slmpm_recv(child, 1, data, sizeof(data), NULL, PATIENCE), *length);
 		CHECK(actor_filled(data, i, *length), "message %llu", (unsigned long long)i);
 	}
-	leave_memory(0);
+	memory_limit(0);
 	OK(slmpm_send(child, 0, NULL, 0, PATIENCE));
 	actor_join(child, 0);
 	return 0;
@@ -127,7 +114,7 @@ static int end_in_time(void *arg)
 		(void)slmpm_recv(child, 9, NULL, 0, NULL, 10);
 		OK(slmpm_peer_query(child, &info));
 	}
-	leave_memory(0);
+	memory_limit(0);
 	REFUSED(slmpm_send(child, 0, NULL, 0, 0), SLMPM_ENOMEM, "memory");
 	OK(slmpm_kill(child, 0));
 	(void)slmpm_join(child, NULL, PATIENCE);
@@ -143,11 +130,11 @@ static int taken_back(void *arg)
 	settings_one_link("tcp");
 	child = actor_spawn("once", NULL, NULL);
 	EXPECT(slmpm_recv(child, 0, NULL, 0, NULL, PATIENCE), 0);
-	leave_memory(SPARE);
+	memory_limit(SPARE);
 	OK(slmpm_send(child, 0, NULL, 0, PATIENCE));
 	EXPECT(slmpm_recv(child, 1, large, SHORT, NULL, WHILE), -SLMPM_ETIMEOUT);
 	memset(large, 0, sizeof(large));
-	leave_memory(0);
+	memory_limit(0);
 	EXPECT(slmpm_recv(child, 1, large, sizeof(large), NULL, PATIENCE), sizeof(large));
 	CHECK(actor_filled(large, 1, sizeof(large)), "it was read from where it is not any more");
 	OK(slmpm_send(child, 0, NULL, 0, PATIENCE));
