@@ -301,29 +301,19 @@ static int read_comes(struct pipe_link *l, const struct frame *f)
 	return 0;
 }
 
-static uint64_t operate_32(uint32_t *at, uint32_t op, uint32_t operand, uint32_t compare)
-{
-	switch (op) {
-	case FABRIC_FETCH_ADD: return __atomic_fetch_add(at, operand, __ATOMIC_SEQ_CST);
-	case FABRIC_SWAP: return __atomic_exchange_n(at, operand, __ATOMIC_SEQ_CST);
-	default:
-		__atomic_compare_exchange_n(at, &compare, operand, false, __ATOMIC_SEQ_CST,
-					    __ATOMIC_SEQ_CST);
-		return compare;
+#define OPERATE(type, bits)                                                                        \
+	static uint64_t operate_##bits(type *at, uint32_t op, type operand, type compare)          \
+	{                                                                                          \
+		if (op == FABRIC_FETCH_ADD)                                                        \
+			return __atomic_fetch_add(at, operand, __ATOMIC_SEQ_CST);                  \
+		if (op == FABRIC_SWAP)                                                             \
+			return __atomic_exchange_n(at, operand, __ATOMIC_SEQ_CST);                 \
+		__atomic_compare_exchange_n(at, &compare, operand, false, __ATOMIC_SEQ_CST,        \
+					    __ATOMIC_SEQ_CST);                                     \
+		return compare;                                                                    \
 	}
-}
-
-static uint64_t operate_64(uint64_t *at, uint32_t op, uint64_t operand, uint64_t compare)
-{
-	switch (op) {
-	case FABRIC_FETCH_ADD: return __atomic_fetch_add(at, operand, __ATOMIC_SEQ_CST);
-	case FABRIC_SWAP: return __atomic_exchange_n(at, operand, __ATOMIC_SEQ_CST);
-	default:
-		__atomic_compare_exchange_n(at, &compare, operand, false, __ATOMIC_SEQ_CST,
-					    __ATOMIC_SEQ_CST);
-		return compare;
-	}
-}
+OPERATE(uint32_t, 32)
+OPERATE(uint64_t, 64)
 
 static int atomic_comes(struct pipe_link *l, const struct frame *f)
 {
