@@ -266,8 +266,8 @@ bool progress_drain(struct endpoint *ep)
 	uint64_t i = 0;
 
 	(void)parts.run_kept(ep);
-	endpoint_block(ep, BLOCK_DRAIN,
-		       true); /* nobody is about to post a receive for what comes */
+	/* No receive is about to be posted for what comes. */
+	endpoint_block(ep, BLOCK_DRAIN, true);
 	domain_rescan(ep->ctx);
 	while (i < most && ep->state == SLMPM_PEER_UP && take_batch(ep, true))
 		i++;
