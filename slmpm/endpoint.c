@@ -94,7 +94,7 @@ static bool endpoint_begin(struct endpoint *ep, struct context *ctx)
 	ep->active = true;
 	ep->fetch_min = UINT64_MAX;
 	ep->ask_min = UINT64_MAX;
-	ep->stats = &ep->figures->own;
+	ep->stats = &ep->rooms->figures->own;
 	ep->sent = ep->charged = ep->credited = endpoint_start(ep);
 	list_init(&ep->link.queue);
 	list_init(&ep->link.announced);
@@ -157,7 +157,9 @@ void endpoint_free(struct endpoint *ep)
 
 void endpoint_name(struct endpoint *ep)
 {
-	const char *role = ep->process ? "accelerator" : ep->life->is_parent ? "host" : "peer";
+	const char *role = ep->rooms->process  ? "accelerator" :
+			   ep->life->is_parent ? "host" :
+						 "peer";
 	char who[sizeof(ep->life->remote)];
 
 	if (ep->life->remote[0])

@@ -30,7 +30,6 @@ struct messages;
 struct monitor;
 struct process;
 struct reaction;
-struct rooms;
 struct regions;
 struct secondary;
 struct watermark;
@@ -153,10 +152,32 @@ enum endpoint_block {
 };
 #define BLOCK_SENDS (~(uint32_t)BLOCK_WORK)
 
+/*
+ * What rooms keep of a peer that the 8-byte paths to its messages and memory do not read. Of those before the blank line
+ * there is always one (parts.c), of the others NULL for none.
+ */
+struct rooms {
+	struct figures *figures;
+	struct reaction *reaction; /* how it has answered of late */
+	struct loans *loans;
+	struct am *am;
+	struct regions *regions;
+
+	struct listener *listener; /* not yet taken by slmpm_accept */
+	struct control *control;   /* handshake and control socket */
+	struct secondary *secondary;
+	struct process *process; /* of a spawned accelerator */
+	struct monitor *monitor;
+	struct fetch *fetch;
+	struct emulation *emulation;
+	struct share *share;
+	struct mirrors *mirrors;
+};
+
 struct endpoint {
 	struct handle handle;
 	struct context *ctx; /* never NULL again: another thread may look just as it is freed */
-	struct rooms *rooms; /* parts.c: as long as the handle's slot, for the same reason */
+	struct rooms *rooms; /* as long as the handle's slot, for the same reason */
 	struct unpack unpack;
 	struct link link;
 	uint32_t state;   /* enum slmpm_peer_state */
@@ -194,24 +215,10 @@ struct endpoint {
 	uint32_t moving;       /* operations that the engine moves */
 	uint32_t work_waiting; /* work requests that others must end before (workqueue.c) */
 
-	/* what each room keeps of the peer; of some there is always one (parts.c), of others NULL for none */
+	/* what each room keeps of the peer */
 	struct slmpm_stats *stats;
-	struct figures *figures;
-	struct listener *listener; /* not yet taken by slmpm_accept */
-	struct control *control;   /* handshake and control socket */
-	struct secondary *secondary;
-	struct process *process; /* of a spawned accelerator */
-	struct monitor *monitor;
-	struct reaction *reaction; /* how it has answered of late */
-	struct loans *loans;
 	struct messages *messages;
-	struct fetch *fetch;
-	struct am *am;
-	struct regions *regions;
 	struct rma *rma;
-	struct emulation *emulation;
-	struct share *share;
-	struct mirrors *mirrors;
 };
 
 /* The fast paths find it by a shift: a product costs each up to two instructions more. */

@@ -27,7 +27,7 @@ void endpoint_end(struct endpoint *ep, uint32_t state, int error, const char *wh
 	ep->state = state;
 	ep->life->error = error;
 	endpoint_block(ep, BLOCK_STATE, true);
-	ep->ctx->refused |= ep->listener && !ep->life->was_up;
+	ep->ctx->refused |= ep->rooms->listener && !ep->life->was_up;
 	ep->ctx->ended = true;
 	snprintf(ep->life->reason, sizeof(ep->life->reason), "%s", why ? why : "unknown");
 	ep->link.depth = ep->link.streaming = ep->link.early = 0;

@@ -14,13 +14,13 @@ static bool endpoint_reclaim_has_ended(const struct endpoint *ep)
 /* A spawned process that was closed here still reads what was sent, and is to find room for what it says. */
 static bool is_to_be_joined(const struct endpoint *ep)
 {
-	return ep->closing && ep->process;
+	return ep->closing && ep->rooms->process;
 }
 
 /* One that a call is still connecting belongs to that call. */
 static bool may_reclaim(const struct endpoint *ep)
 {
-	return endpoint_reclaim_has_ended(ep) && (ep->life->was_up || ep->process) &&
+	return endpoint_reclaim_has_ended(ep) && (ep->life->was_up || ep->rooms->process) &&
 	       !is_to_be_joined(ep);
 }
 

@@ -60,7 +60,7 @@ void context_link_event(struct context *ctx, struct endpoint *ep, uint32_t type,
 	struct event *e = NULL;
 
 	ctx->news = true;
-	if (ep->life->was_up || ep->process)
+	if (ep->life->was_up || ep->rooms->process)
 		e = place_for(ep, type, link);
 	if (!e)
 		return;
@@ -73,8 +73,8 @@ void context_link_event(struct context *ctx, struct endpoint *ep, uint32_t type,
 	e->event.written = ep->stats->out_produced;
 	e->event.read = ep->stats->out_consumed;
 	e->event.sent = ep->stats->sent_messages;
-	e->event.arrived = ep->figures->arrived;
-	e->event.received = event_least(ep->figures->received, ep->stats->sent_messages);
+	e->event.arrived = ep->rooms->figures->arrived;
+	e->event.received = event_least(ep->rooms->figures->received, ep->stats->sent_messages);
 	snprintf(e->event.detail, sizeof(e->event.detail), "%s", detail);
 	list_append(&ctx->events, &e->node);
 	if (!event_find(ep, type, link))

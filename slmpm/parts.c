@@ -44,8 +44,9 @@
 #include "slmpm/stats.h"
 #include "slmpm/workqueue/workqueue.h"
 
-/* What rooms keep of every peer. Of the 8-byte paths only those to its memory read of it: rma.holds. */
-struct rooms {
+/* What rooms keep of every peer, in one piece. Of the 8-byte paths only those to its memory read of it: rma.holds. */
+struct whole {
+	struct rooms rooms;
 	struct life life;
 	struct figures figures;
 	struct am am;
@@ -61,23 +62,23 @@ struct rooms {
 
 static bool parts_make(struct endpoint *ep)
 {
-	struct rooms *r = ep->rooms ? ep->rooms : malloc(sizeof(*r));
+	struct whole *w = ep->rooms ? (struct whole *)ep->rooms : malloc(sizeof(*w));
 
-	if (!r)
+	if (!w)
 		return false;
-	memset(r, 0, sizeof(*r));
-	ep->rooms = r;
-	r->figures.totals = &r->totals;
-	ep->life = &r->life;
-	ep->figures = &r->figures;
-	ep->link.landing = &r->landing;
-	ep->link.watermark = &r->watermark;
-	ep->reaction = &r->reaction;
-	ep->loans = &r->loans;
-	ep->messages = &r->messages;
-	ep->am = &r->am;
-	ep->regions = &r->regions;
-	ep->rma = &r->rma;
+	memset(w, 0, sizeof(*w));
+	w->figures.totals = &w->totals;
+	w->rooms = (struct rooms){.figures = &w->figures,
+				  .reaction = &w->reaction,
+				  .loans = &w->loans,
+				  .am = &w->am,
+				  .regions = &w->regions};
+	ep->rooms = &w->rooms;
+	ep->life = &w->life;
+	ep->link.landing = &w->landing;
+	ep->link.watermark = &w->watermark;
+	ep->messages = &w->messages;
+	ep->rma = &w->rma;
 	return true;
 }
 
@@ -99,10 +100,10 @@ static void parts_compare(const struct endpoint *ep)
 		{BLOCK_FETCH, fetch_busy(ep)},
 		{BLOCK_LOAN, ep->lent == LENT_PACKET},
 		{BLOCK_KEPT, !list_empty(&ep->kept)},
-		{BLOCK_ACCEPT, ep->listener},
+		{BLOCK_ACCEPT, ep->rooms->listener},
 		{BLOCK_ANSWERS, ep->rma->job_count},
 		{BLOCK_ASK, ask_waits(ep)},
-		{BLOCK_EMULATION, emulate_has_work(ep->emulation)},
+		{BLOCK_EMULATION, emulate_has_work(ep->rooms->emulation)},
 		{BLOCK_MIRRORS, mirror_waits(ep)},
 		{BLOCK_WORK, ep->work_waiting},
 	};
@@ -250,7 +251,7 @@ const struct parts parts = {
 	.ask_again = handshake_ask_again,
 
 	.before = before,
-	.peer_size = sizeof(struct rooms),
+	.peer_size = sizeof(struct whole),
 	.make = parts_make,
 	.begin = begin,
 #ifdef SLMPM_COMPARE

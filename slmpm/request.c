@@ -84,9 +84,9 @@ static void mode_done(struct request *r)
 {
 	enum mode_op op = request_mode_op(r);
 
-	if (UNLIKELY(r->ep->secondary) && r->result.status == 0)
+	if (UNLIKELY(r->ep->rooms->secondary) && r->result.status == 0)
 		r->result.flags |= SLMPM_ON_LINK(r->mode.link);
-	mode_count(&r->ep->figures->modes, op, r->mode);
+	mode_count(&r->ep->rooms->figures->modes, op, r->mode);
 	r->result.protocol = (uint16_t)mode_protocol(op, (enum mode_route)r->mode.way);
 	r->result.reason = r->mode.reason;
 }

@@ -93,10 +93,10 @@ void stats_assign(struct endpoint *ep)
 
 static void count_copied(const struct endpoint *ep, struct slmpm_stats *s)
 {
-	s->copied_puts = s->puts - ep->figures->puts - s->fifo_puts;
-	s->copied_put_bytes = s->put_bytes - ep->figures->put_bytes - s->fifo_bytes;
-	s->copied_gets = s->gets - ep->figures->gets;
-	s->copied_get_bytes = s->get_bytes - ep->figures->get_bytes;
+	s->copied_puts = s->puts - ep->rooms->figures->puts - s->fifo_puts;
+	s->copied_put_bytes = s->put_bytes - ep->rooms->figures->put_bytes - s->fifo_bytes;
+	s->copied_gets = s->gets - ep->rooms->figures->gets;
+	s->copied_get_bytes = s->get_bytes - ep->rooms->figures->get_bytes;
 }
 
 void endpoint_stats(struct endpoint *ep)
@@ -115,7 +115,7 @@ void endpoint_stats(struct endpoint *ep)
 	s->in_segments = c->in_segments;
 	s->in_unread = c->in_produced_seen > read ? c->in_produced_seen - read : 0;
 	s->remote_writes = c->remote_writes;
-	s->remote_reads = s->gets + s->atomics + ep->figures->pieces_read;
+	s->remote_reads = s->gets + s->atomics + ep->rooms->figures->pieces_read;
 	for (int i = 0; i < SLMPM_CAUSE_COUNT; i++)
 		s->publications[i] = c->publications[i];
 	s->produced_publications = c->produced_publications;

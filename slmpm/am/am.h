@@ -35,7 +35,7 @@ bool am_take(struct endpoint *ep, const struct fabric_arrival *a);
 /* Is what comes now to be kept: is the peer not accepted yet, or has what came before still to run? */
 static inline bool am_is_early(const struct endpoint *ep)
 {
-	return ep->listener || !list_empty(&ep->kept);
+	return ep->rooms->listener || !list_empty(&ep->kept);
 }
 /* May the first that is kept run in this call? The engine's thread leaves one without handler to the application,
  * unless too much is kept already. */
@@ -43,7 +43,7 @@ bool am_may_run(const struct endpoint *ep);
 /* Has the peer been accepted, with active messages that were kept and may run now? */
 static inline bool am_is_due(const struct endpoint *ep)
 {
-	return !ep->listener && !list_empty(&ep->kept) && am_may_run(ep);
+	return !ep->rooms->listener && !list_empty(&ep->kept) && am_may_run(ep);
 }
 /* Runs these, where am_is_due: how many. */
 int am_run_kept(struct endpoint *ep);
@@ -71,7 +71,7 @@ void *am_landing(struct inbound *m, uint32_t length);
 static inline void am_settle(struct endpoint *ep, uint64_t charge)
 {
 	if (UNLIKELY(ep->answers))
-		ep->am->charge += charge;
+		ep->rooms->am->charge += charge;
 	else if (charge)
 		link_discharge(ep, charge);
 }

@@ -21,20 +21,20 @@ bool am_ack_may_begin(const struct head *h)
 
 bool am_ack_clears(struct endpoint *ep, const struct inbound *m)
 {
-	if (!am_is_early(ep) && ((uint16_t)m->stream != FIFO_PUT || !ep->am->longs))
+	if (!am_is_early(ep) && ((uint16_t)m->stream != FIFO_PUT || !ep->rooms->am->longs))
 		return true;
-	ep->am->holds_up = true;
-	ep->am->uncleared = m->seq;
+	ep->rooms->am->holds_up = true;
+	ep->rooms->am->uncleared = m->seq;
 	return false;
 }
 
 void am_ack_clear_next(struct endpoint *ep)
 {
-	struct inbound *m = ep->am->message;
-	uint64_t seq = ep->am->uncleared;
-	bool any = ep->am->holds_up;
+	struct inbound *m = ep->rooms->am->message;
+	uint64_t seq = ep->rooms->am->uncleared;
+	bool any = ep->rooms->am->holds_up;
 
-	ep->am->holds_up = false;
+	ep->rooms->am->holds_up = false;
 	if (!any || ep->state != SLMPM_PEER_UP || !m || m->seq != seq)
 		return;
 	m->cleared = true;
@@ -64,7 +64,7 @@ void am_ack_settle(struct endpoint *ep, uint64_t tag, uint64_t charge, int statu
 /* Who waits for the answer to TAG, out of wherever it is; NULL: nobody. */
 static struct request *take_awaiting(struct endpoint *ep, uint64_t tag)
 {
-	LIST_EACH(at, &ep->am->awaiting) {
+	LIST_EACH(at, &ep->rooms->am->awaiting) {
 		struct request *r = LIST_ENTRY(at, struct request, node);
 
 		if (r->fifo.tag != tag)
@@ -98,7 +98,7 @@ static void done(struct endpoint *ep, uint32_t stream, const void *data, uint64_
 	memcpy(&a, data, sizeof(a));
 	a.tag = LITTLE_64(a.tag);
 	a.error = LITTLE_32(a.error);
-	if (PEER_FAULT(!wire_is_given(a.tag, endpoint_start(ep), ep->am->tags) ||
+	if (PEER_FAULT(!wire_is_given(a.tag, endpoint_start(ep), ep->rooms->am->tags) ||
 		       a.error > WIRE_ERROR_LAST)) {
 		endpoint_poison(ep, "answer to no request");
 		return;
@@ -106,10 +106,10 @@ static void done(struct endpoint *ep, uint32_t stream, const void *data, uint64_
 	r = take_awaiting(ep, a.tag);
 	if (r)
 		request_finish(r, wire_status(a.error));
-	else if (PEER_FAULT(!ep->am->abandoned))
+	else if (PEER_FAULT(!ep->rooms->am->abandoned))
 		endpoint_poison(ep, "answer to no request");
 	else
-		ep->am->abandoned--;
+		ep->rooms->am->abandoned--;
 }
 
 bool am_ack_withdraw(struct request *r)
@@ -117,7 +117,7 @@ bool am_ack_withdraw(struct request *r)
 	if (!r->fifo.out)
 		return message_withdraw(r);
 	list_remove(&r->node);
-	r->ep->am->abandoned++;
+	r->ep->rooms->am->abandoned++;
 	return true;
 }
 
@@ -126,7 +126,7 @@ bool am_ack_awaits(struct request *r, int status)
 	if (!r->fifo.tag || status < 0 || r->fifo.out)
 		return false;
 	r->fifo.out = true;
-	list_append(&r->ep->am->awaiting, &r->node);
+	list_append(&r->ep->rooms->am->awaiting, &r->node);
 	return true;
 }
 
@@ -149,8 +149,8 @@ void am_ack_arrived(struct endpoint *ep, uint32_t stream, const void *data, uint
 
 void am_ack_end(struct endpoint *ep)
 {
-	ep->am->message = NULL;
-	LIST_EACH(at, &ep->am->awaiting) {
+	ep->rooms->am->message = NULL;
+	LIST_EACH(at, &ep->rooms->am->awaiting) {
 		list_remove(at);
 		request_finish(LIST_ENTRY(at, struct request, node), -ep->life->error);
 	}

@@ -20,13 +20,13 @@ static void am_answered(struct request *r)
 	struct endpoint *ep = r->ep;
 
 	ep->answers -= r->length + sizeof(*r);
-	ep->am->own -= is_bounded(r->stream);
+	ep->rooms->am->own -= is_bounded(r->stream);
 	request_drop(r);
-	if (ep->answers || !ep->am->charge)
+	if (ep->answers || !ep->rooms->am->charge)
 		return;
 	if (ep->state == SLMPM_PEER_UP)
-		link_discharge(ep, ep->am->charge);
-	ep->am->charge = 0;
+		link_discharge(ep, ep->rooms->am->charge);
+	ep->rooms->am->charge = 0;
 }
 
 static bool am_may_wait(const struct endpoint *ep, uint16_t id, size_t len)
@@ -34,7 +34,7 @@ static bool am_may_wait(const struct endpoint *ep, uint16_t id, size_t len)
 	uint64_t most = (uint64_t)config_get()->am_answers;
 
 	if (is_bounded(id))
-		return ep->am->own < AM_EMULATED_DEFERRED;
+		return ep->rooms->am->own < AM_EMULATED_DEFERRED;
 	return am_ack_wanted(id) || (ep->answers <= most && len <= most - ep->answers);
 }
 
@@ -56,7 +56,7 @@ static COLD int answer_later(struct endpoint *ep, uint16_t id, const void *head,
 		r->wire |= WIRE_FLAG_UNCHARGED;
 		r->ended = am_answered;
 		ep->answers += r->length + sizeof(*r);
-		ep->am->own += is_bounded(id);
+		ep->rooms->am->own += is_bounded(id);
 		link_enqueue(ep, r);
 		(void)link_push(ep);
 	} else {

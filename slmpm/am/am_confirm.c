@@ -21,7 +21,7 @@ static int fill_confirmed(struct request *r, struct endpoint *ep, uint16_t id, c
 	} full;
 	int rc;
 
-	r->fifo.tag = wire_next(&ep->am->tags);
+	r->fifo.tag = wire_next(&ep->rooms->am->tags);
 	full.own = (struct am_confirmed){
 		.tag = LITTLE_64(r->fifo.tag),
 		.id = LITTLE_16(id),

@@ -71,9 +71,9 @@ int slmpm_am_handler(slmpm_ctx handle, uint16_t id, slmpm_am_fn *fn, void *arg)
 void am_begin_peer(struct endpoint *ep)
 {
 	list_init(&ep->kept);
-	list_init(&ep->am->awaiting);
-	list_init(&ep->am->entries);
-	ep->am->tags = endpoint_start(ep);
+	list_init(&ep->rooms->am->awaiting);
+	list_init(&ep->rooms->am->entries);
+	ep->rooms->am->tags = endpoint_start(ep);
 }
 
 /* ---- what arrives --------------------------------------------------------------------------- */
@@ -118,11 +118,11 @@ static NOINLINE bool is_left(const struct endpoint *ep, uint32_t stream, const v
 static void am_keep(struct inbound *m)
 {
 	struct endpoint *ep = m->ep;
-	uint64_t bytes = ep->am->kept_free + (m->charge ? 0 : m->got + sizeof(*m));
+	uint64_t bytes = ep->rooms->am->kept_free + (m->charge ? 0 : m->got + sizeof(*m));
 
 	list_append(&ep->kept, &m->parts);
-	ep->am->kept_free = bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;
-	ep->ctx->accepted |= !ep->listener;
+	ep->rooms->am->kept_free = bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;
+	ep->ctx->accepted |= !ep->rooms->listener;
 	endpoint_block(ep, BLOCK_KEPT, true);
 }
 
@@ -136,13 +136,13 @@ bool am_may_run(const struct endpoint *ep)
 	const struct inbound *m = inbound_first_kept(ep);
 
 	return !engine_serves(ep->ctx) || m->cut || !lacks_handler(ep->ctx, m->stream, m->data) ||
-	       is_too_much(ep->am->kept_free);
+	       is_too_much(ep->rooms->am->kept_free);
 }
 
 /* It has asked for none: that would cost it nothing, and this process memory. */
 static bool may_be_early(struct endpoint *ep, const struct head *h)
 {
-	if (PEER_FAULT(ep->listener && h->flags & WIRE_FLAG_UNCHARGED))
+	if (PEER_FAULT(ep->rooms->listener && h->flags & WIRE_FLAG_UNCHARGED))
 		return endpoint_poison(ep, "answer to nobody");
 	return true;
 }
@@ -199,7 +199,7 @@ static bool am_is_wanted(const struct endpoint *ep, const struct head *h, uint64
 	} else if (am_ack_wanted(h->stream)) {
 		return true;
 	}
-	return (am_find(ep->ctx, id) || ep->listener || engine_serves(ep->ctx)) &&
+	return (am_find(ep->ctx, id) || ep->rooms->listener || engine_serves(ep->ctx)) &&
 	       total <= (uint64_t)config_get()->am_max;
 }
 
@@ -232,7 +232,7 @@ static void am_begin(struct inbound *m, const struct head *h)
 
 	m->cut = !wanted && !is_confirmed(h->stream);
 	am_add(m, h);
-	if (m->ep->am->message == m)
+	if (m->ep->rooms->am->message == m)
 		m->cut = !wanted;
 }
 
@@ -252,7 +252,7 @@ void am_first(struct endpoint *ep, const struct head *h)
 		charge = 0;
 	if (!head_fits(ep, h, h->length) || !may_be_early(ep, h))
 		return;
-	if (PEER_FAULT(ep->am->message ||
+	if (PEER_FAULT(ep->rooms->am->message ||
 		       ((uint16_t)h->stream > SLMPM_AM_ID_MAX && !am_ack_may_begin(h)))) {
 		endpoint_poison(ep, "active message within another");
 		return;
@@ -266,9 +266,9 @@ void am_first(struct endpoint *ep, const struct head *h)
 	m->announced = m->waits = announced;
 	m->charge = charge;
 	list_append(&ep->messages->assembling, &m->parts);
-	ep->am->message = m;
+	ep->rooms->am->message = m;
 	am_begin(m, h);
-	if (!announced || !ep->am->message || !am_ack_clears(ep, m))
+	if (!announced || !ep->rooms->am->message || !am_ack_clears(ep, m))
 		return;
 	m->cleared = true;
 	link_control(ep, WIRE_CLEAR, m->seq, 0, NULL, 0);
@@ -305,9 +305,9 @@ void am_more(struct inbound *m, const struct head *h, bool last)
 	struct endpoint *ep = m->ep;
 
 	am_add(m, h);
-	if (!last || ep->am->message != m)
+	if (!last || ep->rooms->am->message != m)
 		return;
-	ep->am->message = NULL;
+	ep->rooms->am->message = NULL;
 	list_remove(&m->parts);
 	match_account(ep, m->total);
 	if (UNLIKELY(am_is_early(ep) || (!m->cut && is_left(ep, m->stream, m->data))))
@@ -333,8 +333,8 @@ int am_run_kept(struct endpoint *ep)
 		n++;
 	}
 	if (n && list_empty(&ep->kept)) {
-		ep->am->kept_free = 0;
-		if (ep->am->holds_up && !ep->am->longs)
+		ep->rooms->am->kept_free = 0;
+		if (ep->rooms->am->holds_up && !ep->rooms->am->longs)
 			am_ack_clear_next(ep);
 		ep->ctx->ended |= ep->state != SLMPM_PEER_UP; /* it may retire now */
 	}

@@ -71,7 +71,7 @@ static inline void am_settle_at_once(struct endpoint *ep, uint64_t charge)
 {
 	if (UNLIKELY(ep->answers)) {
 		ep->unmatched_charge += charge;
-		ep->am->charge += charge;
+		ep->rooms->am->charge += charge;
 	} else {
 		link_matched(ep, charge);
 	}

@@ -32,7 +32,7 @@ static inline bool progress_shortly(struct context *ctx, int *taken)
 
 		/* Behind a violation there may be more. */
 		while (!(a = progress_take(ep)) && --polls && !ep->blocked) {
-			if (polls == POLLS - 1 && ep->mirrors)
+			if (polls == POLLS - 1 && ep->rooms->mirrors)
 				awaited = mirror_now(); /* not in the way of a change to come */
 			else
 				clock_between_polls();

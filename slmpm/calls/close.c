@@ -146,7 +146,7 @@ int slmpm_close(slmpm_peer peer, int timeout_ms)
 	rc = context_forbids(ctx, "slmpm_close");
 	if (rc == 0) {
 		rc = close_peer(ep, timeout_ms);
-		if (endpoint_of(peer) == ep && !ep->process)
+		if (endpoint_of(peer) == ep && !ep->rooms->process)
 			endpoint_free(ep);
 	}
 	context_unlock(ctx);

@@ -29,7 +29,7 @@ static uint32_t links_state_of(const struct endpoint *ep, enum bond_state state,
 static void links_describe(const struct endpoint *ep, uint32_t i, struct slmpm_link_info *info)
 {
 	const struct fabric_link *bond = ep->link.port;
-	const struct secondary_link *l = &ep->secondary->link[i];
+	const struct secondary_link *l = &ep->rooms->secondary->link[i];
 
 	info->state = links_state_of(ep, bond_state(bond, i), l->lost);
 	info->used = info->state == SLMPM_LINK_UP && bond_home(bond) == i;
@@ -82,7 +82,7 @@ int slmpm_link_query(slmpm_peer peer, uint32_t link, struct slmpm_link_info *inf
 	} else {
 		if (ep->state == SLMPM_PEER_UP && !ep->lent)
 			(void)link_flush(ep);
-		if (ep->secondary)
+		if (ep->rooms->secondary)
 			links_describe(ep, link, &now);
 		else
 			describe_only(ep, &now);
@@ -107,7 +107,7 @@ int slmpm_link_use(slmpm_peer peer, uint32_t link)
 	else if (link >= secondary_links(ep) && link != SLMPM_LINK_ANY)
 		rc = error_set(SLMPM_ENOENT, "link %u of %s: it has %u", link, ep->life->name,
 			       secondary_links(ep));
-	else if (ep->secondary)
+	else if (ep->rooms->secondary)
 		secondary_use(ep, link);
 	context_unlock(ep->ctx);
 	return rc;

@@ -26,7 +26,7 @@ static uint32_t as_cost(uint64_t ns)
 static bool stays_overloaded(struct endpoint *ep, const struct mode_view *v, uint32_t link,
 			     bool busy)
 {
-	uint8_t bit = (uint8_t)(1u << link), *overloaded = &ep->figures->modes.overloaded;
+	uint8_t bit = (uint8_t)(1u << link), *overloaded = &ep->rooms->figures->modes.overloaded;
 
 	if (mode_is_overloaded(v, mode_limits()))
 		*overloaded |= bit;
@@ -45,7 +45,8 @@ static void inspect_all(struct endpoint *ep, struct mode_view *v, const struct m
 	if (!config_get()->aggregate)
 		return;
 	monitor_pass_next(ep->ctx);
-	if (!aggregate_inspect_fabric(fabric, ep->monitor ? &ep->monitor->load[link] : &none,
+	if (!aggregate_inspect_fabric(fabric,
+				      ep->rooms->monitor ? &ep->rooms->monitor->load[link] : &none,
 				      ask->size, &known))
 		return;
 	v->all.known = true;
@@ -89,7 +90,7 @@ static int usual_link(const struct endpoint *ep)
 {
 	const struct fabric_link *bond = ep->link.port;
 	uint32_t up = bond_up(bond);
-	int link = secondary_wanted(ep), left = ep->figures->modes.left - 1;
+	int link = secondary_wanted(ep), left = ep->rooms->figures->modes.left - 1;
 
 	if (left >= 0 && (link < 0 || link == left))
 		link = up >> left & 1 && mode_is_short(ep->link.depth, mode_limits()) &&
@@ -134,7 +135,8 @@ static void pick_inspect_links(struct endpoint *ep, struct mode_link *links,
 			continue;
 		links[i].wire = !port->domain->fabric->alloc && !spread;
 		inspect_ring(ep->ctx, port, &links[i].view);
-		links[i].view.echo = ep->monitor ? as_cost(ep->monitor->paths[i].time.least) : 0;
+		links[i].view.echo =
+			ep->rooms->monitor ? as_cost(ep->rooms->monitor->paths[i].time.least) : 0;
 		inspect_all(ep, &links[i].view, ask, i, port->domain->fabric->name);
 	}
 }
@@ -142,7 +144,7 @@ static void pick_inspect_links(struct endpoint *ep, struct mode_link *links,
 /* What waits, waits for the link in use or, while that is another's stand-in, for the one that was left. */
 static void inspect_queues(const struct endpoint *ep, struct mode_link *links)
 {
-	int left = ep->figures->modes.left - 1;
+	int left = ep->rooms->figures->modes.left - 1;
 	int of = left >= 0 && links[left].up ? left : (int)bond_home(ep->link.port);
 
 	for (int i = 0; i < BOND_PATHS; i++)
@@ -155,20 +157,20 @@ static void inspect_queues(const struct endpoint *ep, struct mode_link *links)
 static void note_left(struct endpoint *ep, bool asked, int wanted, const struct mode_link *links,
 		      struct mode mode)
 {
-	int left = ep->figures->modes.left - 1;
+	int left = ep->rooms->figures->modes.left - 1;
 
 	if (asked)
 		return;
 	if (mode.link == left && bond_home(ep->link.port) == mode.link && rail_is_on(ep, left))
-		ep->figures->modes.left = 0;
+		ep->rooms->figures->modes.left = 0;
 	else if (mode.way && mode.link != wanted && links[wanted].up && left < 0)
-		ep->figures->modes.left = (uint8_t)(wanted + 1);
+		ep->rooms->figures->modes.left = (uint8_t)(wanted + 1);
 }
 
 /* The one that would have been taken has too much to do still. */
 static bool is_away(const struct endpoint *ep, struct mode mode)
 {
-	return ep->figures->modes.left && mode.link != ep->figures->modes.left - 1;
+	return ep->rooms->figures->modes.left && mode.link != ep->rooms->figures->modes.left - 1;
 }
 
 /* None stands: that which is wanted is as good as any, unless it is to be by no other. */
@@ -329,7 +331,8 @@ int slmpm_peer_mode(slmpm_peer peer, struct slmpm_mode *mode)
 		return -SLMPM_EINVAL;
 	if (!ep || !endpoint_lock(ep, peer))
 		return endpoint_bad_handle(peer);
-	pick_describe(ep, (enum mode_op)ep->figures->modes.last_op, ep->figures->modes.last, mode);
+	pick_describe(ep, (enum mode_op)ep->rooms->figures->modes.last_op,
+		      ep->rooms->figures->modes.last, mode);
 	context_unlock(ep->ctx);
 	return 0;
 }

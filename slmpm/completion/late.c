@@ -33,7 +33,7 @@ static char late_state_of(int pid)
 /* A stopped or traced process cannot answer, and is not dead for it. */
 static void inspect_process(struct endpoint *ep)
 {
-	struct reaction *r = ep->reaction;
+	struct reaction *r = ep->rooms->reaction;
 	char state = late_state_of(ep->life->pid);
 
 	if (state != 'T' && state != 't') {
@@ -50,7 +50,7 @@ static void inspect_process(struct endpoint *ep)
 /* On another machine, or in another namespace of processes. */
 static void inspect_totals(struct endpoint *ep)
 {
-	struct reaction *r = ep->reaction;
+	struct reaction *r = ep->rooms->reaction;
 	const struct fabric_counts *c = &ep->link.port->counts;
 	uint64_t now = clock_now(), ms;
 
@@ -74,10 +74,10 @@ static void late_inspect(struct endpoint *ep, uint64_t wait)
 {
 	uint64_t now = clock_ticks();
 
-	if (ep->reaction->inspected && now - ep->reaction->inspected < wait)
+	if (ep->rooms->reaction->inspected && now - ep->rooms->reaction->inspected < wait)
 		return;
-	ep->reaction->inspected = now | 1;
-	ep->reaction->reason[0] = 0;
+	ep->rooms->reaction->inspected = now | 1;
+	ep->rooms->reaction->reason[0] = 0;
 	if (ep->life->pid && !ep->life->remote[0])
 		inspect_process(ep);
 	else if (ep->state == SLMPM_PEER_UP)
@@ -89,10 +89,10 @@ static bool is_suspect(struct endpoint *ep, uint64_t wait)
 	bool runs = ep->state == SLMPM_PEER_UP || ep->state == SLMPM_PEER_CONNECTING;
 
 	/* The number of a process that was started here stays its own until slmpm_join. */
-	if (!runs && !ep->process)
+	if (!runs && !ep->rooms->process)
 		return false;
 	late_inspect(ep, wait);
-	return ep->reaction->reason[0];
+	return ep->rooms->reaction->reason[0];
 }
 
 /* As many inspections a second, however many peers there are. */
@@ -122,7 +122,7 @@ int late_error(struct context *ctx, struct endpoint *ep, int timeout_ms, const c
 	if (!suspect)
 		return error_set(late_code(timeout_ms), "%s", text);
 	return error_set(late_code(timeout_ms), "%s, suspect%s%s: %s", text, ep ? "" : " is ",
-			 ep ? "" : suspect->life->name, suspect->reaction->reason);
+			 ep ? "" : suspect->life->name, suspect->rooms->reaction->reason);
 }
 
 int late_from(struct context *ctx, struct endpoint *ep, int timeout_ms, const char *what)

@@ -28,7 +28,7 @@ static void know_process(struct control *c, int pidfd)
 	struct fabric_link *port = ep->link.port;
 	socklen_t size = sizeof(pidfd);
 
-	if (!ep->process)
+	if (!ep->rooms->process)
 		ep->life->pid = connect_pid(c->socket.fd);
 	endpoint_name(ep);
 	/* Before Linux 6.5 by its number. The nonce that returns afterwards shows that the process with it still was
@@ -38,7 +38,7 @@ static void know_process(struct control *c, int pidfd)
 	c->process.fd = pidfd;
 	port->process = pidfd;
 	port->pid = ep->life->pid;
-	port->active = !ep->process && !ep->listener;
+	port->active = !ep->rooms->process && !ep->rooms->listener;
 }
 
 static void control_socket_ready(struct context *ctx, struct watch *w)
@@ -62,7 +62,7 @@ static struct control *new_control(struct endpoint *ep, int fd)
 		close(fd);
 		return NULL;
 	}
-	ep->control = c;
+	ep->rooms->control = c;
 	list_init(&c->node);
 	list_init(&c->silence.node);
 	c->ep = ep;
@@ -77,7 +77,7 @@ static struct control *new_control(struct endpoint *ep, int fd)
 
 static int bootstrap_own_start(struct endpoint *ep)
 {
-	struct control *c = ep->control;
+	struct control *c = ep->rooms->control;
 	int rc = watch_add(ep->ctx, &c->socket);
 
 	if (rc == 0 && c->process.fd >= 0)
@@ -137,7 +137,7 @@ static void forget_left(struct control *c)
 /* The stream stays open until the other side has come, too: its end would be this side's. */
 int bootstrap_move(struct endpoint *ep, int fd)
 {
-	struct control *c = ep->control;
+	struct control *c = ep->rooms->control;
 	int rc = endpoint_over(ep, NULL);
 
 	if (rc < 0) {
@@ -162,14 +162,14 @@ int bootstrap_move(struct endpoint *ep, int fd)
 
 void bootstrap_moved(struct endpoint *ep)
 {
-	forget_left(ep->control);
+	forget_left(ep->rooms->control);
 }
 
 /* ---- closing ------------------------------------------------------------------------------ */
 
 void bootstrap_stop(struct endpoint *ep, const char *reason)
 {
-	struct control *c = ep->control;
+	struct control *c = ep->rooms->control;
 
 	if (!c)
 		return;
@@ -186,7 +186,7 @@ void bootstrap_stop(struct endpoint *ep, const char *reason)
 
 void bootstrap_free(struct endpoint *ep)
 {
-	struct control *c = ep->control;
+	struct control *c = ep->rooms->control;
 
 	if (!c)
 		return;
@@ -197,12 +197,12 @@ void bootstrap_free(struct endpoint *ep)
 	watch_close(ep->ctx, &c->process);
 	free(c->stream);
 	free(c);
-	ep->control = NULL;
+	ep->rooms->control = NULL;
 }
 
 void bootstrap_reclaim(struct endpoint *ep)
 {
-	if (ep->process)
+	if (ep->rooms->process)
 		bootstrap_stop(ep, NULL);
 	else
 		bootstrap_free(ep);
@@ -210,7 +210,7 @@ void bootstrap_reclaim(struct endpoint *ep)
 
 void bootstrap_forked(struct endpoint *ep)
 {
-	struct control *c = ep->control;
+	struct control *c = ep->rooms->control;
 
 	if (c && c->socket.fd >= 0)
 		close(c->socket.fd);

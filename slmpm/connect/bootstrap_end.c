@@ -29,7 +29,7 @@ static bool process_has_ended(const struct control *c)
 static bool link_may_speak(const struct endpoint *ep)
 {
 	return ep->state == SLMPM_PEER_UP && !ep->link.ended && secondary_speaks(ep) &&
-	       !ep->control->link_lost;
+	       !ep->rooms->control->link_lost;
 }
 
 bool bootstrap_all_is_here(const struct control *c)
@@ -86,11 +86,12 @@ static const char *stream_end(int error)
 
 static const char *bootstrap_end_how_it_ended(const struct endpoint *ep, bool gone)
 {
-	const struct control *c = ep->control;
+	const struct control *c = ep->rooms->control;
 
 	if (gone)
 		return "its process ended";
-	if (ep->secondary && ep->link.port->lost) /* of all links: more than of the control's */
+	if (ep->rooms->secondary &&
+	    ep->link.port->lost) /* of all links: more than of the control's */
 		return ep->link.port->lost;
 	if (c->stream && c->stream->error)
 		return stream_end(c->stream->error);
@@ -103,11 +104,12 @@ static const char *bootstrap_end_how_it_ended(const struct endpoint *ep, bool go
 static void bootstrap_end_ended(struct endpoint *ep, bool gone)
 {
 	char why[96];
-	bool normal = false, lost = gone || (ep->control->stream && ep->control->stream->error);
+	bool normal = false,
+	     lost = gone || (ep->rooms->control->stream && ep->rooms->control->stream->error);
 
 	snprintf(why, sizeof(why), "%s", bootstrap_end_how_it_ended(ep, gone));
-	list_remove(&ep->control->node);
-	if (ep->process)
+	list_remove(&ep->rooms->control->node);
+	if (ep->rooms->process)
 		normal = parts.process_describe(ep, why, sizeof(why));
 	if (ep->state == SLMPM_PEER_CONNECTING) {
 		char text[128];
@@ -127,7 +129,8 @@ static void bootstrap_end_ended(struct endpoint *ep, bool gone)
 		endpoint_end(ep, SLMPM_PEER_CLOSED, SLMPM_ECLOSED, why);
 	else
 		endpoint_lost(ep, why);
-	if (ep->control->link_lost && ep->control->step == CONNECTED) /* it may not know yet */
+	if (ep->rooms->control->link_lost &&
+	    ep->rooms->control->step == CONNECTED) /* it may not know yet */
 		bootstrap_stop(ep, why);
 }
 
@@ -155,7 +158,7 @@ void bootstrap_bye(struct endpoint *ep, const struct wire_bye *bye)
 
 	control_text(said, sizeof(said), bye->reason, sizeof(bye->reason));
 	snprintf(why, sizeof(why), "it says: %s", said);
-	if (ep->control->step != CONNECTED) {
+	if (ep->rooms->control->step != CONNECTED) {
 		endpoint_refused(ep, bootstrap_end_refusal(LITTLE_32(bye->error)), why);
 	} else {
 		progress_drain(ep); /* what it had sent before can still be received */
@@ -169,7 +172,7 @@ void bootstrap_bye(struct endpoint *ep, const struct wire_bye *bye)
  */
 void bootstrap_hang_up(struct endpoint *ep)
 {
-	struct control *c = ep->control;
+	struct control *c = ep->rooms->control;
 
 	secondary_left(ep, ep->link.port->process); /* before its number may be another's */
 	watch_close(ep->ctx, &c->socket);
@@ -191,7 +194,7 @@ void bootstrap_hang_up(struct endpoint *ep)
 
 void bootstrap_link_lost(struct endpoint *ep)
 {
-	struct control *c = ep->control;
+	struct control *c = ep->rooms->control;
 
 	if (ep->link.ended || c->link_lost || ep->state != SLMPM_PEER_UP)
 		return;
@@ -205,7 +208,7 @@ void bootstrap_link_lost(struct endpoint *ep)
 
 void bootstrap_process_ended(struct endpoint *ep)
 {
-	struct control *c = ep->control;
+	struct control *c = ep->rooms->control;
 
 	watch_remove(ep->ctx, &c->process); /* it stays readable for ever */
 	/* What it said last still lies in the socket: perhaps the end of the handshake. */
@@ -225,7 +228,7 @@ static bool has_spoken(struct control *c)
 	uint64_t deadline = c->deadline;
 	struct endpoint *ep = c->ep;
 
-	if (!ep->process || c->step == HUNG_UP || c->step == CONNECTED)
+	if (!ep->rooms->process || c->step == HUNG_UP || c->step == CONNECTED)
 		return false;
 	bootstrap_socket_ready(ep);
 	return ep->state != SLMPM_PEER_CONNECTING || c->deadline != deadline;

@@ -19,9 +19,9 @@
 
 int bootstrap_offer(struct endpoint *ep, void *packet, size_t length, uint32_t type, int fd)
 {
-	if (ep->control->stream) /* what names it could be faster */
+	if (ep->rooms->control->stream) /* what names it could be faster */
 		return -ENOTSUP;
-	return control_send(ep->control, packet, length, type, fd);
+	return control_send(ep->rooms->control, packet, length, type, fd);
 }
 
 static bool is_grant(const struct received *r)
@@ -106,7 +106,7 @@ static bool bootstrap_packet_is_bell(const struct received *r)
 /* What has been read; false: nothing more is to be now. */
 static bool bootstrap_packet_take_packet(struct endpoint *ep, struct received *r)
 {
-	struct control *c = ep->control;
+	struct control *c = ep->rooms->control;
 	int rc;
 
 	if (bootstrap_packet_is_bell(r)) {
@@ -129,8 +129,8 @@ static bool bootstrap_packet_take_packet(struct endpoint *ep, struct received *r
  * region can be had without. */
 static bool take_without_descriptors(struct endpoint *ep, struct received *r)
 {
-	if (ep->control->step == CONNECTED && is_grant(r))
-		return bootstrap_packet_handle(ep->control, r, true, false) >= 0;
+	if (ep->rooms->control->step == CONNECTED && is_grant(r))
+		return bootstrap_packet_handle(ep->rooms->control, r, true, false) >= 0;
 	endpoint_refused(ep, SLMPM_ENOFILE,
 			 "its memory could not be received: out of file descriptors");
 	return false;
@@ -138,7 +138,7 @@ static bool take_without_descriptors(struct endpoint *ep, struct received *r)
 
 void bootstrap_socket_ready(struct endpoint *ep)
 {
-	struct control *c = ep->control;
+	struct control *c = ep->rooms->control;
 	struct received r;
 	/* Else it is not read now, as where the event may only tell of room to send. */
 	bool leaves = c && c->rounds.pending && !(c->stream && c->stream->waiting);
@@ -171,7 +171,7 @@ void bootstrap_socket_ready(struct endpoint *ep)
  */
 void bootstrap_read_ahead(struct endpoint *ep)
 {
-	struct control *c = ep->control;
+	struct control *c = ep->rooms->control;
 	struct received r;
 
 	for (int i = 0; c && i < READ_AHEAD && c->socket.fd >= 0; i++) {

@@ -46,10 +46,11 @@ int connect_pid(int fd)
 static int connect_begin(struct endpoint *ep, const struct connection *from)
 {
 	if (from->stream) {
-		int rc = bootstrap_start_stream(ep, from->fd, -1, !ep->listener, from->secret);
+		int rc = bootstrap_start_stream(ep, from->fd, -1, !ep->rooms->listener,
+						from->secret);
 
 		if (rc == 0)
-			ep->control->stream->stays = from->stays;
+			ep->rooms->control->stream->stays = from->stays;
 		return rc;
 	}
 	return bootstrap_start(ep, from->fd, -1);
@@ -74,7 +75,7 @@ struct endpoint *connect_adopt(struct context *ctx, const struct connection *fro
 		close(from->fd);
 		return NULL;
 	}
-	ep->listener = l;
+	ep->rooms->listener = l;
 	endpoint_block(ep, BLOCK_ACCEPT, l);
 	*rc = connect_begin(ep, from);
 	if (*rc < 0) {
@@ -150,7 +151,7 @@ static struct endpoint *try_to_connect(struct context *ctx, struct connection *t
 	if (*rc == -SLMPM_ECLOSED && !same_user) /* no listener tells another user why */
 		*rc = error_set(SLMPM_EACCES, "%s: the listener began as root, and refused user %u",
 				url->text, geteuid());
-	to->is_near = to->stream && !ep->control->stream;
+	to->is_near = to->stream && !ep->rooms->control->stream;
 	endpoint_free(ep);
 	return NULL;
 }

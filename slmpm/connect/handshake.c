@@ -89,7 +89,7 @@ static int send_proof(struct control *c)
 {
 	struct control_stream *s = c->stream;
 	struct wire_proof proof = {.head.type = 0};
-	const struct listener *l = c->ep->listener;
+	const struct listener *l = c->ep->rooms->listener;
 
 	if (l)
 		near_invite(&l->near, &proof.near, &s->guest);
@@ -180,7 +180,7 @@ static void connected(struct control *c)
 	if (!(c->features & WIRE_FEATURE_BUNDLE))
 		ep->bundle.most = 0;
 	ep->life->mirrored = c->features & WIRE_FEATURE_MIRROR;
-	ep->regions->agreed = c->features & WIRE_FEATURE_MEMORY;
+	ep->rooms->regions->agreed = c->features & WIRE_FEATURE_MEMORY;
 	if (c->features & WIRE_FEATURE_FETCH)
 		fetch_open(ep);
 	if (c->features & WIRE_FEATURE_SHARE)
@@ -233,8 +233,9 @@ static int handshake_take_round(struct control *c, struct received *r)
 	    round->link || round->life)
 		return handshake_refuse(ep, SLMPM_EPROTO, "a step of the handshake is malformed");
 	if (c->rounds.round == 0) /* who says a round has shown who it is */
-		control_text(ep->figures->totals->offered, sizeof(ep->figures->totals->offered),
-			     round->name, sizeof(round->name));
+		control_text(ep->rooms->figures->totals->offered,
+			     sizeof(ep->rooms->figures->totals->offered), round->name,
+			     sizeof(round->name));
 	return handshake_take_answer(c, rounds_take(ep, &c->rounds, r), false);
 }
 
@@ -270,7 +271,7 @@ static void limit_step(struct control *c)
 {
 	if (c->ep->life->is_parent)
 		return;
-	if ((c->deadline == UINT64_MAX || c->ep->process) && c->step != CONNECTED)
+	if ((c->deadline == UINT64_MAX || c->ep->rooms->process) && c->step != CONNECTED)
 		c->deadline = clock_now() + (uint64_t)config_get()->handshake_ms * 1000000;
 }
 
@@ -280,10 +281,10 @@ int handshake_begin(struct control *c)
 
 	if (getrandom(&c->nonce, sizeof(c->nonce), 0) != sizeof(c->nonce))
 		return -EIO;
-	if (!c->ep->process || c->stream)
+	if (!c->ep->rooms->process || c->stream)
 		limit_step(c);
 	rc = hello_send(c);
-	if (rc == 0 && !c->ep->listener && !c->stream)
+	if (rc == 0 && !c->ep->rooms->listener && !c->stream)
 		prepare_round(c);
 	return rc;
 }

@@ -159,7 +159,7 @@ void listener_forget_refused(struct context *ctx)
 	for (uint32_t i = 0; i < ctx->count; i++) {
 		struct endpoint *ep = ctx->endpoints[i];
 
-		if (!ep->listener || ep->state == SLMPM_PEER_CONNECTING || ep->life->was_up)
+		if (!ep->rooms->listener || ep->state == SLMPM_PEER_CONNECTING || ep->life->was_up)
 			continue;
 		endpoint_free(ep);
 		i--;
@@ -175,7 +175,7 @@ static void turn_away(struct listener *l)
 	for (uint32_t i = 0; i < ctx->count; i++) {
 		struct endpoint *ep = ctx->endpoints[i];
 
-		if (ep->listener != l)
+		if (ep->rooms->listener != l)
 			continue;
 		endpoint_end(ep, SLMPM_PEER_CLOSED, SLMPM_ECLOSED, why);
 		bootstrap_stop(ep, why);
@@ -195,14 +195,14 @@ static void listener_free(struct listener *l)
 
 void listener_up(struct endpoint *ep)
 {
-	if (ep->listener)
-		ep->listener->waiting++;
+	if (ep->rooms->listener)
+		ep->rooms->listener->waiting++;
 }
 
 void listener_left(struct endpoint *ep)
 {
-	if (ep->listener && ep->life->was_up)
-		ep->listener->waiting--;
+	if (ep->rooms->listener && ep->life->was_up)
+		ep->rooms->listener->waiting--;
 }
 
 void listener_free_all(struct context *ctx)
@@ -239,7 +239,7 @@ static struct endpoint *accepted(struct listener *l)
 	for (uint32_t i = 0; i < l->ctx->count; i++) {
 		struct endpoint *ep = l->ctx->endpoints[i];
 
-		if (ep->listener == l && ep->life->was_up)
+		if (ep->rooms->listener == l && ep->life->was_up)
 			return ep;
 	}
 	return NULL;
@@ -279,7 +279,7 @@ int slmpm_accept(slmpm_listener handle, slmpm_peer *peer, int timeout_ms)
 		(void)wait_inspect(ctx);
 	rc = wait_until(ctx, has_accepted, &a, timeout_ms);
 	if (a.ep) {
-		a.ep->listener = NULL;
+		a.ep->rooms->listener = NULL;
 		endpoint_block(a.ep, BLOCK_ACCEPT, false);
 		l->waiting--;
 		match_accepted(a.ep);

@@ -19,7 +19,8 @@
 /* At L, or another listener of its kind: strangers on the network are not to keep out local ones. */
 static bool is_half_open(const struct listener *l, const struct control *c)
 {
-	return c->step != HUNG_UP && c->ep->listener && c->ep->listener->tcp == l->tcp;
+	return c->step != HUNG_UP && c->ep->rooms->listener &&
+	       c->ep->rooms->listener->tcp == l->tcp;
 }
 
 /* Who comes by shared memory, or has moved there from the network, needs no proof, or has given one. */
@@ -172,7 +173,7 @@ void listener_near_ready(struct context *ctx, struct watch *w)
 	LIST_EACH(at, &ctx->deadlines) {
 		struct control *c = LIST_ENTRY(at, struct control, node);
 
-		if (c->ep->listener != l || c->step != WAIT_ROUND || !c->stream ||
+		if (c->ep->rooms->listener != l || c->step != WAIT_ROUND || !c->stream ||
 		    c->stream->guest != guest)
 			continue;
 		if (bootstrap_move(c->ep, fd) < 0)

@@ -134,7 +134,7 @@ int secondary_open(struct control *c)
 	f->homed = net_end(c->socket.fd, false, &f->here) && net_end(c->socket.fd, true, &f->there);
 	f->hopes = true;
 	bond_may_reconnect(bond, true);
-	ep->secondary = f;
+	ep->rooms->secondary = f;
 	ep->link.fabric = endpoint_fabric(&bond_fabric);
 	ep->link.port = bond;
 	set_out(f);
@@ -145,19 +145,19 @@ int secondary_open(struct control *c)
 
 void secondary_free(struct endpoint *ep)
 {
-	struct secondary *f = ep->secondary;
+	struct secondary *f = ep->rooms->secondary;
 
 	if (!f)
 		return;
 	list_remove(&f->node);
 	secondary_try_free(f);
 	free(f);
-	ep->secondary = NULL;
+	ep->rooms->secondary = NULL;
 }
 
 void secondary_reclaim(struct endpoint *ep)
 {
-	struct secondary *f = ep->secondary;
+	struct secondary *f = ep->rooms->secondary;
 
 	if (ep->lent == LENT_PACKET || held_in_ring(ep))
 		return;
@@ -174,7 +174,7 @@ void secondary_reclaim(struct endpoint *ep)
 
 static struct fabric_link *each(const struct endpoint *ep, uint32_t i)
 {
-	struct secondary *f = ep->secondary;
+	struct secondary *f = ep->rooms->secondary;
 
 	if (!f)
 		return i == 0 ? ep->link.port : NULL;
@@ -193,6 +193,6 @@ void secondary_left(struct endpoint *ep, int process)
 			port->process = process;
 		}
 	}
-	if (ep->secondary)
-		secondary_give_up(ep->secondary);
+	if (ep->rooms->secondary)
+		secondary_give_up(ep->rooms->secondary);
 }

@@ -43,7 +43,7 @@ static bool wants_others(const struct secondary *f)
 
 void secondary_begin(struct endpoint *ep)
 {
-	struct secondary *f = ep->secondary;
+	struct secondary *f = ep->rooms->secondary;
 
 	if (f && f->active && wants_others(f))
 		secondary_events_open_all(f, clock_now());
@@ -77,7 +77,7 @@ static void use_default(struct secondary *f)
 
 void secondary_use(struct endpoint *ep, uint32_t link)
 {
-	struct secondary *f = ep->secondary;
+	struct secondary *f = ep->rooms->secondary;
 
 	f->wanted = link < f->links ? (int32_t)link : -1;
 	secondary_spread(f);

@@ -31,9 +31,9 @@ void secondary_send_round(struct secondary *f)
 
 int secondary_send(struct secondary *f, struct wire_round *packet, int fd)
 {
-	if (f->ep->control->socket.fd >= 0 && !f->by_bond) {
+	if (f->ep->rooms->control->socket.fd >= 0 && !f->by_bond) {
 		f->given += fd >= 0;
-		return control_send(f->ep->control, packet, sizeof(*packet), WIRE_ROUND, fd);
+		return control_send(f->ep->rooms->control, packet, sizeof(*packet), WIRE_ROUND, fd);
 	}
 	if (fd >= 0)
 		return -ENOTSUP;
@@ -110,10 +110,10 @@ static bool secondary_packet_take(struct secondary *f, struct received *r)
 int secondary_packet(struct endpoint *ep, struct received *r)
 {
 	/* None before the first link stands. */
-	if (PEER_FAULT(!ep->secondary || !rounds_is_sound(r)))
+	if (PEER_FAULT(!ep->rooms->secondary || !rounds_is_sound(r)))
 		(void)secondary_violates(ep);
 	else if (ep->state == SLMPM_PEER_UP)
-		(void)secondary_packet_take(ep->secondary, r);
+		(void)secondary_packet_take(ep->rooms->secondary, r);
 	return 0;
 }
 
@@ -123,7 +123,7 @@ void secondary_arrival(struct endpoint *ep, const struct head *h)
 
 	if (h->length == sizeof(r.packet.round))
 		memcpy(&r.packet.round, h->data, sizeof(r.packet.round));
-	if (ep->secondary)
-		ep->secondary->by_bond = true; /* perhaps before this side knows */
+	if (ep->rooms->secondary)
+		ep->rooms->secondary->by_bond = true; /* perhaps before this side knows */
 	(void)secondary_packet(ep, &r);
 }

@@ -132,7 +132,7 @@ static bool secondary_try_set_up(struct secondary *f, uint32_t link, uint32_t li
 /* Nothing that was said lies unread, or there is no telling. */
 static bool has_read(const struct secondary *f)
 {
-	const struct control *c = f->ep->control;
+	const struct control *c = f->ep->rooms->control;
 	int unread = 0;
 
 	return c->socket.fd < 0 || c->stream || ioctl(c->socket.fd, SIOCOUTQ, &unread) != 0 ||

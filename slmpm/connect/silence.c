@@ -35,7 +35,7 @@
 /* The link's own, or, of a bond, its I-th; NULL: it is not up. */
 static struct fabric_link *link_at(const struct endpoint *ep, uint32_t i)
 {
-	if (!ep->secondary)
+	if (!ep->rooms->secondary)
 		return i ? NULL : ep->link.port;
 	return bond_state(ep->link.port, i) == PATH_UP ? bond_port(ep->link.port, i) : NULL;
 }
@@ -73,14 +73,14 @@ static void give_grace(struct silence *s, uint64_t now)
 static bool silence_is_silent(struct endpoint *ep, struct fabric_link *port, uint32_t i,
 			      uint64_t now, uint64_t *next)
 {
-	struct silence_link *l = &ep->control->silence.link[i];
+	struct silence_link *l = &ep->rooms->control->silence.link[i];
 	uint64_t most = (uint64_t)config_get()->dead_ms * MS + MARGIN + l->grace, age, when;
 	bool home = i == home_of(ep);
 	int rc = silence_keepalive(port, home, FABRIC_ASK);
 
 	if (rc == -ENOTSUP) /* on this machine */
 		return false;
-	if (!home && ep->control->socket.fd >= 0)
+	if (!home && ep->rooms->control->socket.fd >= 0)
 		most += PERIOD;
 	age = now > port->last_sign ? now - port->last_sign : 0;
 	if (rc < 0 || age < PERIOD + RETRY) {
@@ -99,7 +99,7 @@ static bool silence_is_silent(struct endpoint *ep, struct fabric_link *port, uin
 /* The control connection, where there still is one, goes with the link that shares its path. */
 static void fall_silent(struct endpoint *ep, struct fabric_link *port, bool home)
 {
-	struct control *c = ep->control;
+	struct control *c = ep->rooms->control;
 
 	(void)silence_keepalive(port, home, FABRIC_SILENT);
 	if (!home || c->socket.fd < 0)
@@ -114,7 +114,7 @@ static void fall_silent(struct endpoint *ep, struct fabric_link *port, bool home
 /* The next inspection of EP; 0: one of its links fell silent; UINT64_MAX: none of them is watched. */
 static uint64_t silence_inspect(struct endpoint *ep, uint64_t now)
 {
-	struct silence *s = &ep->control->silence;
+	struct silence *s = &ep->rooms->control->silence;
 	/* While none is up, one may come. */
 	uint64_t next = link_at(ep, home_of(ep)) ? UINT64_MAX : now + PERIOD;
 

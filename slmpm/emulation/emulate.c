@@ -20,16 +20,16 @@
 
 struct emulation *emulate_state(struct endpoint *ep)
 {
-	if (!ep->emulation) {
-		ep->emulation = calloc(1, sizeof(*ep->emulation));
-		if (!ep->emulation)
+	if (!ep->rooms->emulation) {
+		ep->rooms->emulation = calloc(1, sizeof(*ep->rooms->emulation));
+		if (!ep->rooms->emulation)
 			return NULL;
-		list_init(&ep->emulation->going);
-		for (struct slot *s = ep->emulation->slots;
-		     s < ep->emulation->slots + EMULATE_WINDOW; s++)
+		list_init(&ep->rooms->emulation->going);
+		for (struct slot *s = ep->rooms->emulation->slots;
+		     s < ep->rooms->emulation->slots + EMULATE_WINDOW; s++)
 			s->turn = (uint16_t)endpoint_start(ep);
 	}
-	return ep->emulation;
+	return ep->rooms->emulation;
 }
 
 /* ---- slots ---------------------------------------------------------------------------------- */
@@ -91,7 +91,7 @@ static void emulate_settle(struct endpoint *ep, struct emulated *op)
 
 	if (!emulate_all_sent(op) || op->in_flight)
 		return;
-	op_free(ep->emulation, op);
+	op_free(ep->rooms->emulation, op);
 	if (r)
 		rma_part_done(r, status, old);
 }
@@ -144,7 +144,7 @@ static struct emulated *op_of(struct emulation *e, const struct request *r)
 
 bool emulate_take_back(struct request *r)
 {
-	struct emulation *e = r->ep->emulation;
+	struct emulation *e = r->ep->rooms->emulation;
 	struct emulated *op = e ? op_of(e, r) : NULL;
 
 	if (!op)
@@ -158,7 +158,7 @@ bool emulate_take_back(struct request *r)
 
 void emulate_end(struct endpoint *ep)
 {
-	struct emulation *e = ep->emulation;
+	struct emulation *e = ep->rooms->emulation;
 
 	if (!e)
 		return;
@@ -180,8 +180,8 @@ void emulate_end(struct endpoint *ep)
 
 void emulate_free(struct endpoint *ep)
 {
-	free(ep->emulation);
-	ep->emulation = NULL;
+	free(ep->rooms->emulation);
+	ep->rooms->emulation = NULL;
 }
 
 /* ---- what goes out -------------------------------------------------------------------------- */
@@ -203,7 +203,7 @@ int emulate_post(struct endpoint *ep, const struct emulated *op, uint32_t stream
 int emulate_ask(struct emulated *op, uint16_t id, void *head, const void *data, uint32_t len)
 {
 	struct endpoint *ep = op->r->ep;
-	struct emulation *e = ep->emulation;
+	struct emulation *e = ep->rooms->emulation;
 	struct slot *s = take_slot(e, op, id);
 	struct emulate_request *q = head;
 	uint32_t n = emulate_head_length(id);
@@ -230,7 +230,7 @@ static bool has_more(const struct emulated *op)
 /* The first in line; one that waits for a slot or its notification's turn lets others pass. */
 static int push_operations(struct endpoint *ep, int most)
 {
-	struct emulation *e = ep->emulation;
+	struct emulation *e = ep->rooms->emulation;
 	int n = 0, rc = 1;
 
 	LIST_EACH(at, &e->going) {
@@ -260,20 +260,20 @@ int emulate_push(struct endpoint *ep)
 	int n;
 
 	/* What ends in here may begin something else; behind the end of stream nothing is read. */
-	if (ep->state != SLMPM_PEER_UP || ep->life->sent_end || ep->emulation->pushing)
+	if (ep->state != SLMPM_PEER_UP || ep->life->sent_end || ep->rooms->emulation->pushing)
 		return 0;
-	ep->emulation->pushing = true;
+	ep->rooms->emulation->pushing = true;
 	n = emulate_push_answers(ep, TURN);
 	if (ep->state == SLMPM_PEER_UP)
 		n += push_operations(ep, TURN);
-	ep->emulation->pushing = false;
+	ep->rooms->emulation->pushing = false;
 	emulate_block(ep);
 	return n;
 }
 
 int emulate_turn(struct endpoint *ep)
 {
-	return emulate_has_work(ep->emulation) ? emulate_push(ep) : 0;
+	return emulate_has_work(ep->rooms->emulation) ? emulate_push(ep) : 0;
 }
 
 /* ---- what comes back ------------------------------------------------------------------------ */
@@ -287,7 +287,7 @@ void emulate_answered(struct endpoint *ep, struct slot *s, int status, uint64_t 
 		op->in_span = 0;
 		op->span++;
 	}
-	drop_slot(ep->emulation, s);
+	drop_slot(ep->rooms->emulation, s);
 	op->old = old;
 	if (status < 0)
 		stop(op, status);

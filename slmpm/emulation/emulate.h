@@ -120,7 +120,7 @@ static inline bool emulate_has_work(const struct emulation *e)
 }
 static inline void emulate_block(struct endpoint *ep)
 {
-	endpoint_block(ep, BLOCK_EMULATION, emulate_has_work(ep->emulation));
+	endpoint_block(ep, BLOCK_EMULATION, emulate_has_work(ep->rooms->emulation));
 }
 /* Sends it as far as there is room: packets; in its turn, where there is any. */
 int emulate_push(struct endpoint *ep);

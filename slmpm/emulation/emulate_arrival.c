@@ -34,7 +34,7 @@ static void emulate_arrival_answer(struct endpoint *ep, const struct slmpm_am *a
 		emulate_serve_give_up(ep, a.tag);
 		return;
 	}
-	s = emulate_slot_of(ep->emulation, a.tag);
+	s = emulate_slot_of(ep->rooms->emulation, a.tag);
 	if (PEER_FAULT(!s || (am->id == EMULATE_DATA && s->id != EMULATE_READ) ||
 		       (am->id == EMULATE_DONE &&
 			(s->id == EMULATE_READ || s->id == EMULATE_TAGGED_READ ||
@@ -102,7 +102,7 @@ void emulate_tagged(struct endpoint *ep, const struct head *h)
 		emulate_take_tagged(ep, h->stream, h->data, h->length);
 		return;
 	}
-	s = emulate_slot_of(ep->emulation, h->stream);
+	s = emulate_slot_of(ep->rooms->emulation, h->stream);
 	if (PEER_FAULT(h->imm != EMULATE_BACK || !s || s->id != EMULATE_TAGGED_READ))
 		endpoint_poison(ep, "tag of a message");
 	else

@@ -79,7 +79,7 @@ static int send_bytes(struct endpoint *ep, struct emulated *op)
 /* Nobody has its bytes any more. */
 static int send_give_up(struct endpoint *ep, struct emulated *op)
 {
-	struct emulate_answer a = {.tag = LITTLE_32(emulate_tag(ep->emulation, op->sends))};
+	struct emulate_answer a = {.tag = LITTLE_32(emulate_tag(ep->rooms->emulation, op->sends))};
 	int rc = emulate_post(ep, op, am_stream(EMULATE_GIVE_UP, sizeof(a)), 0, &a, sizeof(a), NULL,
 			      0);
 
@@ -98,7 +98,7 @@ static int send_tagged(struct endpoint *ep, struct emulated *op)
 	if (!op->r)
 		return send_give_up(ep, op);
 	run = next_run(op, s->length - op->in_span, ep->packet_max, &n);
-	rc = emulate_post(ep, op, emulate_tag(ep->emulation, s), EMULATE_OUT, NULL, 0, run,
+	rc = emulate_post(ep, op, emulate_tag(ep->rooms->emulation, s), EMULATE_OUT, NULL, 0, run,
 			  (uint32_t)n);
 	if (rc == 1)
 		emulate_advance(op, n);

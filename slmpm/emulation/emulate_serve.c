@@ -83,7 +83,7 @@ static void emulate_serve_write(struct endpoint *ep, const struct emulate_reques
 
 static struct entry *emulate_write_entry_of(struct endpoint *ep, uint32_t tag)
 {
-	struct emulation *e = ep->emulation;
+	struct emulation *e = ep->rooms->emulation;
 
 	for (struct entry *entry = e ? e->entries : NULL; e && entry < e->entries + EMULATE_WINDOW;
 	     entry++)
@@ -169,7 +169,7 @@ static void emulate_serve_read(struct endpoint *ep, uint16_t id, const struct em
 	entry = emulate_entry(ep, id, q);
 	if (!entry)
 		return;
-	ep->emulation->answering++;
+	ep->rooms->emulation->answering++;
 	emulate_block(ep);
 	(void)emulate_push(ep);
 }
@@ -187,7 +187,7 @@ static int post_data(struct endpoint *ep, const struct entry *entry, const void 
 static void emulate_read_answered(struct endpoint *ep, struct entry *entry)
 {
 	emulate_entry_free(ep, entry);
-	ep->emulation->answering--;
+	ep->rooms->emulation->answering--;
 	emulate_block(ep);
 }
 
@@ -221,7 +221,7 @@ static int send_data(struct endpoint *ep, struct entry *entry)
 
 int emulate_push_answers(struct endpoint *ep, int most)
 {
-	struct emulation *e = ep->emulation;
+	struct emulation *e = ep->rooms->emulation;
 	int n = 0;
 
 	for (int i = 0; i < EMULATE_WINDOW && e->answering && n < most; i++) {

@@ -78,9 +78,9 @@ static void fifo_own_put(struct endpoint *ep, const struct fifo_put *q, const vo
 	e->charge = charge;
 	e->imm = q->imm;
 	e->is_long = charge < wire_charge(total);
-	ep->am->longs += e->is_long;
+	ep->rooms->am->longs += e->is_long;
 	list_append(&ctx->fifo, &e->node);
-	list_append(&ep->am->entries, &e->of_peer);
+	list_append(&ep->rooms->am->entries, &e->of_peer);
 	ep->stats->fifo_entries++;
 	ctx->news = true;
 	context_changed(ctx);
@@ -176,14 +176,14 @@ void fifo_dispose(struct fifo_entry *e, int status)
 	free(e->memory);
 	handle_free(&fifo_table, e);
 	am_ack_settle(ep, tag, charge, status);
-	ep->am->longs -= is_long;
-	if (is_long && !ep->am->longs)
+	ep->rooms->am->longs -= is_long;
+	if (is_long && !ep->rooms->am->longs)
 		am_ack_clear_next(ep);
 }
 
 void fifo_end(struct endpoint *ep)
 {
-	LIST_EACH(of_peer, &ep->am->entries) {
+	LIST_EACH(of_peer, &ep->rooms->am->entries) {
 		struct request *r = LIST_ENTRY(of_peer, struct fifo_entry, of_peer)->store;
 
 		if (!r)
@@ -197,6 +197,7 @@ void fifo_end(struct endpoint *ep)
 
 void fifo_forget(struct endpoint *ep)
 {
-	while (!list_empty(&ep->am->entries))
-		fifo_dispose(LIST_ENTRY(ep->am->entries.next, struct fifo_entry, of_peer), 0);
+	while (!list_empty(&ep->rooms->am->entries))
+		fifo_dispose(LIST_ENTRY(ep->rooms->am->entries.next, struct fifo_entry, of_peer),
+			     0);
 }

@@ -41,7 +41,7 @@ static int fifo_put_prepare(struct request *r, const struct operation *o)
 	int rc;
 
 	if (o->full.flags & SLMPM_REMOTE)
-		r->fifo.tag = wire_next(&ep->am->tags);
+		r->fifo.tag = wire_next(&ep->rooms->am->tags);
 	head.tag = LITTLE_64(r->fifo.tag);
 	rc = am_fill(r, ep, FIFO_PUT, &head, sizeof(head), o->pieces, o->piece_count, false);
 	r->fifo.put = true;

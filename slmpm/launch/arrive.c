@@ -187,9 +187,9 @@ static void let_in(struct arrive *a, struct caller *s)
 	shut_door(a);
 	watch_remove(ep->ctx, &a->process);
 	rc = bootstrap_start_stream(ep, fd, a->process.fd, false, &a->secret);
-	a->process.fd = -1; /* the control connection's from now on */
-	if (!ep->control)   /* and closed with that */
-		ep->process->pidfd = -1;
+	a->process.fd = -1;      /* the control connection's from now on */
+	if (!ep->rooms->control) /* and closed with that */
+		ep->rooms->process->pidfd = -1;
 	if (rc < 0)
 		endpoint_refused(ep, -error_system(rc, "handshake"), slmpm_error_detail());
 }
@@ -262,7 +262,7 @@ int arrive_begin(struct arrive *a, struct endpoint *ep)
 	int rc;
 
 	a->ep = ep;
-	a->process.fd = ep->process->pidfd;
+	a->process.fd = ep->rooms->process->pidfd;
 	rc = watch_add(ep->ctx, &a->listening);
 	return rc == 0 && a->process.fd >= 0 ? watch_add(ep->ctx, &a->process) : rc;
 }

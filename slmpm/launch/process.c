@@ -68,7 +68,7 @@ static bool process_inspect(struct process *p, int options)
 
 bool process_describe(struct endpoint *ep, char *text, size_t size)
 {
-	struct process *p = ep->process;
+	struct process *p = ep->rooms->process;
 
 	if (!process_inspect(p, WNOHANG | WNOWAIT)) {
 		snprintf(text, size, "it left the connection");
@@ -104,7 +104,7 @@ static bool process_own_has_ended(void *arg)
 {
 	struct joining *j = arg;
 
-	return endpoint_of(j->peer) != j->ep || process_inspect(j->ep->process, WNOHANG);
+	return endpoint_of(j->peer) != j->ep || process_inspect(j->ep->rooms->process, WNOHANG);
 }
 
 /* Others go on meanwhile: peers of this context, and threads in it. */
@@ -113,7 +113,7 @@ static int await_end(struct endpoint *ep, slmpm_peer peer, uint64_t deadline, in
 	struct joining j = {ep, peer};
 	/* Without a pidfd (a kernel before 5.3) look again soon. With one, now and then: the end of
 	 * a traced process is its tracer's first, and comes to us without another word. */
-	int rc, longest = ep->process->pidfd < 0 ? 2 : 100;
+	int rc, longest = ep->rooms->process->pidfd < 0 ? 2 : 100;
 
 	do
 		rc = wait_until(ep->ctx, process_own_has_ended, &j,
@@ -132,7 +132,7 @@ static int close_first(struct endpoint *ep, slmpm_peer peer, uint64_t deadline, 
 	(void)wait_inspect(ep->ctx);
 	rc = wait_connected(ep, clock_ms(clock_now(), deadline, -1));
 	if (endpoint_of(peer) == ep) {
-		if (rc < 0 && !process_inspect(ep->process, WNOHANG | WNOWAIT))
+		if (rc < 0 && !process_inspect(ep->rooms->process, WNOHANG | WNOWAIT))
 			return late_error(ep->ctx, ep, timeout_ms,
 					  "%s still runs and has not connected", ep->life->name);
 		(void)parts.close(ep, clock_ms(clock_now(), deadline, -1));
@@ -142,9 +142,9 @@ static int close_first(struct endpoint *ep, slmpm_peer peer, uint64_t deadline, 
 
 static int process_conclude(struct endpoint *ep, int *status)
 {
-	int word = status_word(ep->process), rc = 0;
+	int word = status_word(ep->rooms->process), rc = 0;
 
-	if (ep->process->unknown)
+	if (ep->rooms->process->unknown)
 		rc = error_set(SLMPM_ESTATE,
 			       "how %s ended is not known: somebody else waited for it",
 			       ep->life->name);
@@ -165,7 +165,7 @@ static struct endpoint *process_lock(slmpm_peer peer, int *rc)
 		*rc = endpoint_bad_handle(peer);
 		return NULL;
 	}
-	if (ep->process)
+	if (ep->rooms->process)
 		return ep;
 	*rc = error_set(SLMPM_ESTATE, "%s was not started by slmpm_spawn", ep->life->name);
 	context_unlock(ep->ctx);
@@ -203,12 +203,13 @@ int slmpm_kill(slmpm_peer peer, int grace_ms)
 		return rc;
 	if (grace_ms < 0)
 		rc = error_set(SLMPM_EINVAL, "slmpm_kill: a grace of %d ms", grace_ms);
-	else if (process_inspect(ep->process, WNOHANG | WNOWAIT))
+	else if (process_inspect(ep->rooms->process, WNOHANG | WNOWAIT))
 		rc = 0;
-	else if (send_signal(ep->process, grace_ms ? SIGTERM : SIGKILL) != 0)
+	else if (send_signal(ep->rooms->process, grace_ms ? SIGTERM : SIGKILL) != 0)
 		rc = error_system(-errno, ep->life->name);
-	else if (grace_ms && (!ep->process->kill_at || until < ep->process->kill_at)) {
-		ep->process->kill_at = until;
+	else if (grace_ms &&
+		 (!ep->rooms->process->kill_at || until < ep->rooms->process->kill_at)) {
+		ep->rooms->process->kill_at = until;
 		ep->ctx->kills = true;
 		context_changed(ep->ctx); /* who sleeps has a nearer end now */
 	}
@@ -223,7 +224,7 @@ uint64_t process_deadlines(struct context *ctx, uint64_t now)
 	if (!ctx->kills)
 		return next;
 	for (uint32_t i = 0; i < ctx->count; i++) {
-		struct process *p = ctx->endpoints[i]->process;
+		struct process *p = ctx->endpoints[i]->rooms->process;
 
 		if (!p || !p->kill_at)
 			continue;
@@ -247,23 +248,23 @@ static void uncount(struct process *p)
 
 void process_free(struct endpoint *ep)
 {
-	if (!ep->process)
+	if (!ep->rooms->process)
 		return;
-	uncount(ep->process);
-	if (ep->process->death_pipe >= 0)
-		close(ep->process->death_pipe);
-	if (ep->process->arrive)
-		arrive_free(ep->process->arrive);
-	free(ep->process);
-	ep->process = NULL;
+	uncount(ep->rooms->process);
+	if (ep->rooms->process->death_pipe >= 0)
+		close(ep->rooms->process->death_pipe);
+	if (ep->rooms->process->arrive)
+		arrive_free(ep->rooms->process->arrive);
+	free(ep->rooms->process);
+	ep->rooms->process = NULL;
 }
 
 void process_forked(struct endpoint *ep)
 {
-	if (ep->process)
-		uncount(ep->process);
-	if (ep->process && ep->process->death_pipe >= 0)
-		close(ep->process->death_pipe);
-	if (ep->process && ep->process->arrive)
-		arrive_forked(ep->process->arrive);
+	if (ep->rooms->process)
+		uncount(ep->rooms->process);
+	if (ep->rooms->process && ep->rooms->process->death_pipe >= 0)
+		close(ep->rooms->process->death_pipe);
+	if (ep->rooms->process && ep->rooms->process->arrive)
+		arrive_forked(ep->rooms->process->arrive);
 }

@@ -245,13 +245,13 @@ static int await_it(struct start *s, struct context *ctx, slmpm_peer *peer)
 
 	if (!ep)
 		return -SLMPM_ENOMEM;
-	ep->process = malloc(sizeof(*ep->process));
-	if (!ep->process) {
+	ep->rooms->process = malloc(sizeof(*ep->rooms->process));
+	if (!ep->rooms->process) {
 		endpoint_free(ep);
 		return error_set(SLMPM_ENOMEM, "for a process");
 	}
-	*ep->process = s->process;
-	ep->process->arrive = s->arrive;
+	*ep->rooms->process = s->process;
+	ep->rooms->process->arrive = s->arrive;
 	ep->life->element = s->element;
 	ep->life->pid = s->process.pid;
 	snprintf(ep->life->remote, sizeof(ep->life->remote), "%s", s->request.place->host);
@@ -261,8 +261,8 @@ static int await_it(struct start *s, struct context *ctx, slmpm_peer *peer)
 		peer->id = handle_id(ep);
 		return 0;
 	}
-	ep->process->arrive = NULL; /* who gives up closes all of it */
-	ep->process->death_pipe = -1;
+	ep->rooms->process->arrive = NULL; /* who gives up closes all of it */
+	ep->rooms->process->death_pipe = -1;
 	endpoint_free(ep);
 	s->arrive->ep = NULL;
 	return error_system(rc, "the way back cannot be watched");

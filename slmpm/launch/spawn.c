@@ -27,12 +27,12 @@ static int spawn_launch(struct endpoint *ep, const char *prog, char *const argv[
 		.element = ep->life->element,
 		.name = prog,
 	};
-	int rc = launch_run(&l, ep->process, prog, argv, o);
+	int rc = launch_run(&l, ep->rooms->process, prog, argv, o);
 
 	if (rc < 0)
 		return rc;
-	ep->life->pid = ep->process->pid;
-	ep->process->here = true;
+	ep->life->pid = ep->rooms->process->pid;
+	ep->rooms->process->here = true;
 	cpus_started(1);
 	return 0;
 }
@@ -90,10 +90,10 @@ static int spawn_start(struct endpoint *ep, const char *prog, char *const argv[]
 
 	if (rc < 0)
 		return rc;
-	ep->process = calloc(1, sizeof(*ep->process));
-	if (!ep->process)
+	ep->rooms->process = calloc(1, sizeof(*ep->rooms->process));
+	if (!ep->rooms->process)
 		return error_set(SLMPM_ENOMEM, "for a process");
-	ep->process->pidfd = ep->process->death_pipe = -1;
+	ep->rooms->process->pidfd = ep->rooms->process->death_pipe = -1;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) != 0)
 		return error_system(-errno, "a control socket cannot be made");
 	rc = spawn_launch(ep, prog, argv, o, &cpus, fds[1]);
@@ -103,10 +103,10 @@ static int spawn_start(struct endpoint *ep, const char *prog, char *const argv[]
 		return not_started(rc, prog, o);
 	}
 	ep->life->related = true;
-	rc = bootstrap_start(ep, fds[0], ep->process->pidfd);
+	rc = bootstrap_start(ep, fds[0], ep->rooms->process->pidfd);
 	if (rc < 0) {
-		(void)kill(ep->process->pid, SIGKILL);
-		(void)waitpid(ep->process->pid, NULL, 0);
+		(void)kill(ep->rooms->process->pid, SIGKILL);
+		(void)waitpid(ep->rooms->process->pid, NULL, 0);
 		return error_system(rc, "the control connection cannot be set up");
 	}
 	return 0;

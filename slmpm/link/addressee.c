@@ -120,7 +120,7 @@ static int addressee_hold_back(struct endpoint *ep, const struct fabric_wr *wr)
 {
 	struct fabric_wr more = *wr;
 
-	if (ep->secondary && wr->length)
+	if (ep->rooms->secondary && wr->length)
 		return -EINVAL;
 	more.length *= ADDRESSEE_WORD;
 	return ep->link.addressee->below->post(ep->link.port, &more);

@@ -28,7 +28,7 @@ static inline uint32_t addressee_hold_max(const struct endpoint *ep, uint64_t se
 
 	if (!ep->link.addressee)
 		return most;
-	return ep->secondary ? 0 : most / ADDRESSEE_WORD;
+	return ep->rooms->secondary ? 0 : most / ADDRESSEE_WORD;
 }
 
 /* As it travels: of the packet sent last. */

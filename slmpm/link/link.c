@@ -45,7 +45,7 @@ void link_mark(const struct endpoint *ep, struct link_mark *m)
 {
 	const struct fabric_link *port = ep->link.port;
 
-	if (ep->secondary)
+	if (ep->rooms->secondary)
 		bond_mark(port, m->left);
 	else
 		m->left[0] = port->left + port->lags;
@@ -55,8 +55,8 @@ bool link_passed(struct endpoint *ep, const struct link_mark *m)
 {
 	if (!link_lags(ep))
 		return true;
-	return ep->secondary ? bond_passed(ep->link.port, m->left) :
-			       ep->link.port->left >= m->left[0];
+	return ep->rooms->secondary ? bond_passed(ep->link.port, m->left) :
+				      ep->link.port->left >= m->left[0];
 }
 
 bool link_presses_on(struct endpoint *ep)
@@ -131,7 +131,7 @@ static int post_built(struct endpoint *ep, struct packet *p, const void *lead, u
 /* By which of several links R goes, whatever was asked. */
 static int note_link(const struct endpoint *ep, struct request *r, int rc)
 {
-	if (UNLIKELY(ep->secondary) && r && rc == 1 && bond_is(ep->link.port))
+	if (UNLIKELY(ep->rooms->secondary) && r && rc == 1 && bond_is(ep->link.port))
 		r->mode.link = (uint8_t)bond_path(ep->link.port);
 	return rc;
 }
@@ -290,7 +290,7 @@ void link_unauthenticated(struct endpoint *ep, struct fabric_link *port)
 void link_closed(struct endpoint *ep, const struct head *h)
 {
 	ep->link.ended = true;
-	ep->figures->received = h->seq;
+	ep->rooms->figures->received = h->seq;
 	/* Who says it waits until its machine knows that this is here. What else is found, poll finds, too. */
 	if (secondary_speaks(ep))
 		(void)ask_link(ep, FABRIC_FLUSH, FABRIC_LAST);
@@ -316,6 +316,6 @@ void link_ending(struct endpoint *ep)
  * links have, of a pair that was not closed in order, by these, too. */
 void link_end(struct endpoint *ep)
 {
-	if (ep->secondary && ep->state != SLMPM_PEER_CLOSED)
+	if (ep->rooms->secondary && ep->state != SLMPM_PEER_CLOSED)
 		(void)ask_port(ep->link.port, FABRIC_FLUSH, FABRIC_END);
 }

@@ -74,11 +74,13 @@ static inline bool link_maps(const struct endpoint *ep)
 /* Segments of a ring, out and in, of which a share may be kept: of several links the least one's. */
 static inline uint64_t link_ring_out(const struct endpoint *ep)
 {
-	return ep->secondary ? bond_ring_out(ep->link.port) : ep->link.port->counts.out_segments;
+	return ep->rooms->secondary ? bond_ring_out(ep->link.port) :
+				      ep->link.port->counts.out_segments;
 }
 static inline uint64_t link_ring_in(const struct endpoint *ep)
 {
-	return ep->secondary ? bond_ring_in(ep->link.port) : ep->link.port->counts.in_segments;
+	return ep->rooms->secondary ? bond_ring_in(ep->link.port) :
+				      ep->link.port->counts.in_segments;
 }
 
 /* A peer's memory: N bytes between OFFSET there and LOCAL, or a struct fabric_atomic. 1, or what

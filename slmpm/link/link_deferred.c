@@ -125,7 +125,7 @@ void link_credited(struct endpoint *ep, const struct head *h)
 		return;
 	}
 	ep->credited += step;
-	ep->figures->received = h->seq;
+	ep->rooms->figures->received = h->seq;
 	watermark_mark(ep); /* who is always given credit in time comes by here */
 	(void)link_push(ep);
 	context_changed(ep->ctx);

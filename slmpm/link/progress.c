@@ -139,7 +139,7 @@ static int progress_endpoint(struct endpoint *ep)
 	n = UNLIKELY(ep->blocked) ? parts.run_kept(ep) : 0;
 
 	if (ep->state != SLMPM_PEER_UP) {
-		if (ep->closing && ep->process && ep->life->was_up)
+		if (ep->closing && ep->rooms->process && ep->life->was_up)
 			progress_discard(ep);
 		return n;
 	}

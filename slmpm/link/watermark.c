@@ -21,7 +21,7 @@ static struct place watermark_place_of(struct endpoint *ep)
 	const struct fabric_link *port = ep->link.port;
 	struct place p;
 
-	if (ep->secondary) {
+	if (ep->rooms->secondary) {
 		bond_position(port, &p.out, &p.read);
 		return p;
 	}
@@ -33,7 +33,7 @@ static bool is_whole(const struct endpoint *ep)
 {
 	return list_empty(&ep->link.queue) && list_empty(&ep->link.announced) &&
 	       !ep->bundle.count && !ep->lent && !ep->link.active &&
-	       (!ep->fetch || !parts.fetches_out(ep));
+	       (!ep->rooms->fetch || !parts.fetches_out(ep));
 }
 
 static void watermark_pass(struct endpoint *ep, uint64_t read)
@@ -41,7 +41,7 @@ static void watermark_pass(struct endpoint *ep, uint64_t read)
 	struct watermark *d = ep->link.watermark;
 
 	while (d->count && !wire_is_before(read, d->marks[d->first].place)) {
-		ep->figures->arrived = d->marks[d->first].sent;
+		ep->rooms->figures->arrived = d->marks[d->first].sent;
 		d->first = (d->first + 1) % WATERMARK_MARKS;
 		d->count--;
 	}
@@ -52,7 +52,7 @@ static uint64_t newest(const struct endpoint *ep)
 	const struct watermark *d = ep->link.watermark;
 
 	return d->count ? d->marks[(d->first + d->count - 1) % WATERMARK_MARKS].sent :
-			  ep->figures->arrived;
+			  ep->rooms->figures->arrived;
 }
 
 void watermark_mark(struct endpoint *ep)
@@ -62,7 +62,7 @@ void watermark_mark(struct endpoint *ep)
 	struct place p;
 	uint32_t at;
 
-	if (ep->state != SLMPM_PEER_UP || sent == ep->figures->arrived)
+	if (ep->state != SLMPM_PEER_UP || sent == ep->rooms->figures->arrived)
 		return;
 	p = watermark_place_of(ep);
 	watermark_pass(ep, p.read);

@@ -15,14 +15,14 @@
 
 void area_begin(struct endpoint *ep)
 {
-	ep->loans->next = (uint32_t)endpoint_start(ep);
+	ep->rooms->loans->next = (uint32_t)endpoint_start(ep);
 }
 
 static struct area *best_free(struct endpoint *ep, uint64_t length)
 {
 	struct area *best = NULL;
 
-	for (struct area *a = ep->loans->areas; a; a = a->next)
+	for (struct area *a = ep->rooms->loans->areas; a; a = a->next)
 		if (!a->busy && a->map.size >= length && (!best || a->map.size < best->map.size))
 			best = a;
 	return best;
@@ -87,9 +87,9 @@ static struct area *area_make(struct endpoint *ep, uint64_t size, int *rc)
 		*rc = error_set(SLMPM_ENOMEM, "for a loan area");
 		return NULL;
 	}
-	while (area_find(ep->loans->areas, ep->loans->next)) /* 2^32 ago */
-		ep->loans->next++;
-	a->id = ep->loans->next;
+	while (area_find(ep->rooms->loans->areas, ep->rooms->loans->next)) /* 2^32 ago */
+		ep->rooms->loans->next++;
+	a->id = ep->rooms->loans->next;
 	*rc = link_maps(ep) ? area_share(ep, a, size) : area_announce(ep, a, size);
 	if (*rc < 0) {
 		/* The peer has hung up: who waits is told so as soon as that is noticed. */
@@ -100,10 +100,10 @@ static struct area *area_make(struct endpoint *ep, uint64_t size, int *rc)
 		free(a);
 		return NULL;
 	}
-	ep->loans->next++;
-	ep->loans->bytes += size;
-	a->next = ep->loans->areas;
-	ep->loans->areas = a;
+	ep->rooms->loans->next++;
+	ep->rooms->loans->bytes += size;
+	a->next = ep->rooms->loans->areas;
+	ep->rooms->loans->areas = a;
 	return a;
 }
 
@@ -112,7 +112,8 @@ struct area *area_take(struct endpoint *ep, uint64_t length, int *rc)
 	struct area *a = best_free(ep, length);
 	uint64_t size = round_up(length);
 
-	if (!a && (size > ep->life->loan_max || ep->loans->bytes > ep->life->loan_max - size)) {
+	if (!a &&
+	    (size > ep->life->loan_max || ep->rooms->loans->bytes > ep->life->loan_max - size)) {
 		bool ever = size <= ep->life->loan_max;
 
 		*rc = ever ? error_set(SLMPM_EAGAIN, "all loan areas are still at %s",
@@ -131,9 +132,9 @@ struct area *area_take(struct endpoint *ep, uint64_t length, int *rc)
 
 void area_returned(struct endpoint *ep, const struct head *h)
 {
-	struct area *a = area_find(ep->loans->areas, h->extent & WIRE_LENGTH_MASK);
+	struct area *a = area_find(ep->rooms->loans->areas, h->extent & WIRE_LENGTH_MASK);
 
-	if (PEER_FAULT(!a || !a->busy || a->queued || ep->loans->area == a)) {
+	if (PEER_FAULT(!a || !a->busy || a->queued || ep->rooms->loans->area == a)) {
 		endpoint_poison(ep, "return of an area");
 		return;
 	}
@@ -146,8 +147,9 @@ int area_offered(struct endpoint *ep, uint64_t id, uint64_t size, int fd)
 	struct area *a;
 	int rc;
 
-	if (link_maps(ep) != (fd >= 0) || id > UINT32_MAX || area_find(ep->loans->peer_areas, id) ||
-	    !size || size > ep->life->loan_max || ep->loans->peer_bytes > ep->life->loan_max - size)
+	if (link_maps(ep) != (fd >= 0) || id > UINT32_MAX ||
+	    area_find(ep->rooms->loans->peer_areas, id) || !size || size > ep->life->loan_max ||
+	    ep->rooms->loans->peer_bytes > ep->life->loan_max - size)
 		return -EPROTO;
 	a = calloc(1, sizeof(*a));
 	if (!a)
@@ -161,27 +163,27 @@ int area_offered(struct endpoint *ep, uint64_t id, uint64_t size, int fd)
 		return rc;
 	}
 	a->id = (uint32_t)id;
-	a->next = ep->loans->peer_areas;
-	ep->loans->peer_areas = a;
-	ep->loans->peer_bytes += size;
+	a->next = ep->rooms->loans->peer_areas;
+	ep->rooms->loans->peer_areas = a;
+	ep->rooms->loans->peer_bytes += size;
 	return 0;
 }
 
 struct area *area_next(struct endpoint *ep, uint64_t id, uint64_t offset, uint64_t n)
 {
-	struct area *a = link_maps(ep) ? NULL : area_find(ep->loans->peer_areas, id);
+	struct area *a = link_maps(ep) ? NULL : area_find(ep->rooms->loans->peer_areas, id);
 
 	return a && offset == a->filled && n <= a->map.size - offset ? a : NULL;
 }
 
 struct area *area_lent(struct endpoint *ep, uint32_t id, uint64_t capacity)
 {
-	struct area *a = area_find(ep->loans->peer_areas, id);
+	struct area *a = area_find(ep->rooms->loans->peer_areas, id);
 
 	if (!a && link_maps(ep)) {
 		/* Its descriptor was sent before; it may still wait in the socket. */
 		parts.read_ahead(ep);
-		a = area_find(ep->loans->peer_areas, id);
+		a = area_find(ep->rooms->loans->peer_areas, id);
 	}
 	if (!a || a->busy || capacity > a->map.size)
 		return NULL;
@@ -218,14 +220,14 @@ static void free_unused(struct area **list, const struct area *open, bool own)
 
 void area_reclaim(struct endpoint *ep)
 {
-	free_unused(&ep->loans->areas, ep->loans->area, true);
-	free_unused(&ep->loans->peer_areas, NULL, false);
+	free_unused(&ep->rooms->loans->areas, ep->rooms->loans->area, true);
+	free_unused(&ep->rooms->loans->peer_areas, NULL, false);
 }
 
 void area_free_all(struct endpoint *ep)
 {
-	while (ep->loans->areas)
-		free_first(&ep->loans->areas);
-	while (ep->loans->peer_areas)
-		free_first(&ep->loans->peer_areas);
+	while (ep->rooms->loans->areas)
+		free_first(&ep->rooms->loans->areas);
+	while (ep->rooms->loans->peer_areas)
+		free_first(&ep->rooms->loans->peer_areas);
 }

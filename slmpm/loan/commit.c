@@ -18,10 +18,10 @@
 /* A loan without a hint to a link had nothing to choose. */
 static uint8_t loan_reason(struct endpoint *ep)
 {
-	if (!ep->loans->hint)
+	if (!ep->rooms->loans->hint)
 		return SLMPM_REASON_SHORT;
-	return rail_is_on(ep, mode_hint_link(ep->loans->hint)) ? SLMPM_REASON_HINT :
-								 SLMPM_REASON_LINK;
+	return rail_is_on(ep, mode_hint_link(ep->rooms->loans->hint)) ? SLMPM_REASON_HINT :
+									SLMPM_REASON_LINK;
 }
 
 static void count_choice(struct endpoint *ep)
@@ -30,7 +30,7 @@ static void count_choice(struct endpoint *ep)
 
 	if (bond_is(ep->link.port))
 		mode.link = (uint8_t)bond_path(ep->link.port);
-	mode_count(&ep->figures->modes, MODE_SEND, mode);
+	mode_count(&ep->rooms->figures->modes, MODE_SEND, mode);
 }
 
 /* -SLMPM_EAGAIN: not now, it stays open. */
@@ -38,11 +38,11 @@ static int commit_packet(struct endpoint *ep, uint64_t len, const struct slmpm_h
 {
 	struct packet p = {
 		.opcode = WIRE_SEND_ONLY,
-		.flags = (uint16_t)(mode_packet_flags(ep->loans->hint) |
+		.flags = (uint16_t)(mode_packet_flags(ep->rooms->loans->hint) |
 				    (how && how->flags & SLMPM_MORE ? FABRIC_MORE : 0)),
 		.length = (uint32_t)len,
 		.seq = ep->sent + 1,
-		.route = wire_route(ep->loans->stream, how ? how->imm : 0),
+		.route = wire_route(ep->rooms->loans->stream, how ? how->imm : 0),
 		.extent = len,
 	};
 	int rc;
@@ -51,15 +51,15 @@ static int commit_packet(struct endpoint *ep, uint64_t len, const struct slmpm_h
 	if (rc == -EAGAIN) /* of several links: that which it goes by has no room */
 		return -SLMPM_EAGAIN;
 	if (rc == -ENOLINK)
-		return rail_impossible(ep, "slmpm_commit", ep->loans->hint);
+		return rail_impossible(ep, "slmpm_commit", ep->rooms->loans->hint);
 	loan_place(ep, LENT_NONE);
 	if (rc != 1)
 		return endpoint_error(ep);
 	ep->link.run = 0;
 	ep->sent++;
-	if (UNLIKELY(ep->loans->hint))
+	if (UNLIKELY(ep->rooms->loans->hint))
 		count_choice(ep);
-	ep->charged -= ep->loans->length - len;
+	ep->charged -= ep->rooms->loans->length - len;
 	ep->stats->sent_messages++;
 	ep->stats->sent_bytes += len;
 	return 0;
@@ -68,19 +68,19 @@ static int commit_packet(struct endpoint *ep, uint64_t len, const struct slmpm_h
 /* The word by which the peer finds what lies in the area. -SLMPM_EAGAIN: no room for it now. */
 static int post_word(struct endpoint *ep, uint64_t len, const struct slmpm_how *how, bool part)
 {
-	bool first = !ep->loans->begun;
+	bool first = !ep->rooms->loans->begun;
 	struct wire_loan loan = {
 		.ready = LITTLE_64(len),
-		.capacity = LITTLE_64(ep->loans->length),
-		.area = LITTLE_32(ep->loans->area->id),
+		.capacity = LITTLE_64(ep->rooms->loans->length),
+		.area = LITTLE_32(ep->rooms->loans->area->id),
 		.final = LITTLE_32(part ? 0 : 1),
 	};
 	struct packet p = {
 		.opcode = first ? WIRE_LOAN : WIRE_LOAN_MORE,
-		.flags = mode_packet_flags(ep->loans->hint),
+		.flags = mode_packet_flags(ep->rooms->loans->hint),
 		.length = sizeof(loan),
 		.data = &loan,
-		.route = wire_route(ep->loans->stream, how ? how->imm : 0),
+		.route = wire_route(ep->rooms->loans->stream, how ? how->imm : 0),
 	};
 	int rc;
 
@@ -88,19 +88,19 @@ static int post_word(struct endpoint *ep, uint64_t len, const struct slmpm_how *
 		return error_set(SLMPM_ECLOSED, "%s is being closed", ep->life->name);
 	if (!list_empty(&ep->link.deferred) || (ep->bundle.count && !bundle_flush(ep)))
 		return -SLMPM_EAGAIN;
-	p.seq = first ? ep->sent + 1 : ep->loans->seq; /* behind the bundle */
+	p.seq = first ? ep->sent + 1 : ep->rooms->loans->seq; /* behind the bundle */
 	rc = link_post_request(ep, &p, NULL);
 	if (rc == -EAGAIN)
 		return -SLMPM_EAGAIN;
 	if (rc == -ENOLINK)
-		return rail_impossible(ep, "slmpm_commit", ep->loans->hint);
+		return rail_impossible(ep, "slmpm_commit", ep->rooms->loans->hint);
 	if (rc != 1)
 		return endpoint_error(ep);
 	if (first) {
 		ep->link.run = 0;
-		ep->loans->seq = ++ep->sent;
+		ep->rooms->loans->seq = ++ep->sent;
 		ep->stats->sent_messages++;
-		if (UNLIKELY(ep->loans->hint))
+		if (UNLIKELY(ep->rooms->loans->hint))
 			count_choice(ep);
 	}
 	return 0;
@@ -114,19 +114,19 @@ static int commit_area(struct endpoint *ep, uint64_t len, const struct slmpm_how
 
 	if (rc < 0)
 		return rc;
-	ep->stats->sent_bytes += len - ep->loans->ready;
-	ep->loans->ready = len;
-	ep->loans->begun = true;
+	ep->stats->sent_bytes += len - ep->rooms->loans->ready;
+	ep->rooms->loans->ready = len;
+	ep->rooms->loans->begun = true;
 	if (!part) {
 		loan_place(ep, LENT_NONE);
-		ep->loans->area = NULL;
+		ep->rooms->loans->area = NULL;
 	}
 	return 0;
 }
 
 static int check_loan(struct endpoint *ep, const void *buf, const char *call)
 {
-	if (!buf || !ep->lent || ep->loans->data != buf)
+	if (!buf || !ep->lent || ep->rooms->loans->data != buf)
 		return error_set(SLMPM_ESTATE, "%s: no such loan is open to %s", call,
 				 ep->life->name);
 	return 0;
@@ -139,12 +139,13 @@ static int check_commit(struct endpoint *ep, const void *buf, uint64_t len,
 
 	if (rc < 0)
 		return rc;
-	if (len > ep->loans->length || len < ep->loans->ready)
+	if (len > ep->rooms->loans->length || len < ep->rooms->loans->ready)
 		return error_set(SLMPM_EINVAL,
 				 "slmpm_commit: %llu bytes of a loan of %llu, %llu are out",
-				 (unsigned long long)len, (unsigned long long)ep->loans->length,
-				 (unsigned long long)ep->loans->ready);
-	if (!ep->loans->area && how && how->flags & SLMPM_PART)
+				 (unsigned long long)len,
+				 (unsigned long long)ep->rooms->loans->length,
+				 (unsigned long long)ep->rooms->loans->ready);
+	if (!ep->rooms->loans->area && how && how->flags & SLMPM_PART)
 		return error_set(SLMPM_ENOTSUP, "slmpm_commit: a part of a loan inside a packet");
 	return 0;
 }
@@ -154,11 +155,12 @@ static int commit(struct endpoint *ep, uint64_t len, const struct slmpm_how *how
 	int rc;
 
 	if (ep->state == SLMPM_PEER_UP) {
-		rc = ep->loans->area ? commit_area(ep, len, how) : commit_packet(ep, len, how);
+		rc = ep->rooms->loans->area ? commit_area(ep, len, how) :
+					      commit_packet(ep, len, how);
 	} else {
 		rc = endpoint_error(ep);
 		loan_place(ep, LENT_NONE);
-		ep->loans->area = NULL;
+		ep->rooms->loans->area = NULL;
 		ep->ctx->ended = true;
 	}
 	if (rc == 0 && ep->blocked)
@@ -171,14 +173,14 @@ static int commit_notified(struct endpoint *ep, uint64_t len, const struct slmpm
 {
 	struct slmpm_done done = {
 		.len = len,
-		.stream = ep->loans->stream,
+		.stream = ep->rooms->loans->stream,
 		.imm = how->imm,
 		.peer = {handle_id(ep)},
 		.op = SLMPM_OP_SEND,
 		.reason = loan_reason(ep),
 	};
 	struct context *ctx = ep->ctx;
-	bool queued = ep->loans->area && !link_maps(ep);
+	bool queued = ep->rooms->loans->area && !link_maps(ep);
 	struct notified notified;
 	int rc = completion_open(&notified, ctx, how, NULL);
 
@@ -226,7 +228,7 @@ static int time_left(struct commit *c)
 /* What was sent before goes first: a loan in an area stands in no queue. */
 static bool is_its_turn(const struct endpoint *ep)
 {
-	return !ep->loans->area || ep->loans->begun || ep->state != SLMPM_PEER_UP ||
+	return !ep->rooms->loans->area || ep->rooms->loans->begun || ep->state != SLMPM_PEER_UP ||
 	       (list_empty(&ep->link.queue) && !ep->link.active);
 }
 
@@ -309,17 +311,17 @@ int slmpm_abort(slmpm_peer peer, void *buf)
 	if (!ep || !endpoint_lock(ep, peer))
 		return endpoint_bad_handle(peer);
 	rc = check_loan(ep, buf, "slmpm_abort");
-	if (rc == 0 && ep->loans->begun && ep->loans->area)
+	if (rc == 0 && ep->rooms->loans->begun && ep->rooms->loans->area)
 		rc = error_set(SLMPM_ESTATE, "slmpm_abort: a part of the loan is at %s already",
 			       ep->life->name);
 	if (rc == 0) {
 		loan_place(ep, LENT_NONE);
-		ep->charged -= ep->loans->charge;
-		if (ep->loans->area)
-			ep->loans->area->busy = false;
+		ep->charged -= ep->rooms->loans->charge;
+		if (ep->rooms->loans->area)
+			ep->rooms->loans->area->busy = false;
 		else
 			(void)link_flush(ep);
-		ep->loans->area = NULL;
+		ep->rooms->loans->area = NULL;
 		ep->ctx->ended |= ep->state != SLMPM_PEER_UP;
 		(void)link_push(ep);
 	}

@@ -100,15 +100,15 @@ int slmpm_loan(slmpm_peer peer, uint32_t stream, size_t len, void **buf, int tim
 	}
 	if (rc == 0) {
 		loan_place(ep, w.area ? LENT_AREA : LENT_PACKET);
-		ep->loans->data = w.data;
-		ep->loans->area = w.area;
-		ep->loans->length = len;
-		ep->loans->ready = 0;
-		ep->loans->stream = stream;
-		ep->loans->begun = false;
-		ep->loans->hint = w.link;
-		ep->loans->charge = loan_charge(ep, len);
-		ep->charged += ep->loans->charge;
+		ep->rooms->loans->data = w.data;
+		ep->rooms->loans->area = w.area;
+		ep->rooms->loans->length = len;
+		ep->rooms->loans->ready = 0;
+		ep->rooms->loans->stream = stream;
+		ep->rooms->loans->begun = false;
+		ep->rooms->loans->hint = w.link;
+		ep->rooms->loans->charge = loan_charge(ep, len);
+		ep->charged += ep->rooms->loans->charge;
 		*buf = w.data;
 	}
 	context_unlock(ctx);

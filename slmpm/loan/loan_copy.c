@@ -28,13 +28,13 @@ static void part_ended(struct request *r)
 
 static struct request *part_new(struct endpoint *ep, uint64_t len)
 {
-	struct slmpm_iov piece = {area_at(ep->loans->area, ep->loans->ready),
-				  len - ep->loans->ready};
+	struct slmpm_iov piece = {area_at(ep->rooms->loans->area, ep->rooms->loans->ready),
+				  len - ep->rooms->loans->ready};
 	struct request *r = request_new();
 
 	if (!r)
 		return NULL;
-	(void)request_init(r, REQUEST_SEND, ep->ctx, ep, ep->loans->stream, &piece, 1);
+	(void)request_init(r, REQUEST_SEND, ep->ctx, ep, ep->rooms->loans->stream, &piece, 1);
 	r->lent = calloc(1, sizeof(*r->lent));
 	if (r->lent)
 		return r;
@@ -50,20 +50,20 @@ int loan_copy(struct endpoint *ep, uint64_t len, const struct slmpm_how *how, bo
 	if (!r)
 		return -SLMPM_ENOMEM;
 	*r->lent = (struct lent){
-		.area = ep->loans->area,
-		.at = ep->loans->ready,
+		.area = ep->rooms->loans->area,
+		.at = ep->rooms->loans->ready,
 		.loan.ready = LITTLE_64(len),
-		.loan.capacity = LITTLE_64(ep->loans->length),
-		.loan.area = LITTLE_32(ep->loans->area->id),
+		.loan.capacity = LITTLE_64(ep->rooms->loans->length),
+		.loan.area = LITTLE_32(ep->rooms->loans->area->id),
 		.loan.final = LITTLE_32(final),
-		.first = !ep->loans->begun,
+		.first = !ep->rooms->loans->begun,
 	};
 	r->result.imm = how ? how->imm : 0;
-	r->hint = ep->loans->hint;
+	r->hint = ep->rooms->loans->hint;
 	r->by = mode_packet_flags(r->hint);
 	r->wire = WIRE_FLAG_UNCHARGED; /* the area is what it costs, and was paid when lent */
 	r->ended = part_ended;
-	ep->loans->area->queued++;
+	ep->rooms->loans->area->queued++;
 	link_enqueue(ep, r);
 	return 0;
 }

@@ -39,11 +39,11 @@ void fetch_open(struct endpoint *ep)
 
 struct fetch *fetch_of(struct endpoint *ep)
 {
-	struct fetch *f = ep->fetch;
+	struct fetch *f = ep->rooms->fetch;
 
 	if (f)
 		return f;
-	f = ep->fetch = calloc(1, sizeof(*f));
+	f = ep->rooms->fetch = calloc(1, sizeof(*f));
 	if (!f)
 		return NULL;
 	f->peer = all;
@@ -55,7 +55,7 @@ struct fetch *fetch_of(struct endpoint *ep)
 
 void fetch_end(struct endpoint *ep)
 {
-	struct fetch *f = ep->fetch;
+	struct fetch *f = ep->rooms->fetch;
 
 	if (!f)
 		return;
@@ -73,7 +73,7 @@ void fetch_end(struct endpoint *ep)
 
 bool fetch_release(struct endpoint *ep)
 {
-	struct fetch *f = ep->fetch;
+	struct fetch *f = ep->rooms->fetch;
 
 	while (f && !list_empty(&f->in))
 		if (!fetch_undo(LIST_ENTRY(f->in.next, struct fetch_in, node)->m))
@@ -83,11 +83,11 @@ bool fetch_release(struct endpoint *ep)
 
 void fetch_free(struct endpoint *ep)
 {
-	if (!ep->fetch)
+	if (!ep->rooms->fetch)
 		return;
-	ep->link.fabric->dereg(ep->link.port->domain, &ep->fetch->peer);
-	free(ep->fetch);
-	ep->fetch = NULL;
+	ep->link.fabric->dereg(ep->link.port->domain, &ep->rooms->fetch->peer);
+	free(ep->rooms->fetch);
+	ep->rooms->fetch = NULL;
 }
 
 /* The first of a list; the others have their turn behind it. */
@@ -102,12 +102,12 @@ static struct list *next_of(struct list *list)
 
 bool fetch_is_out(const struct endpoint *ep)
 {
-	return !list_empty(&ep->fetch->out);
+	return !list_empty(&ep->rooms->fetch->out);
 }
 
 int fetch_step(struct endpoint *ep)
 {
-	struct fetch *f = ep->fetch;
+	struct fetch *f = ep->rooms->fetch;
 	int n = 0;
 
 	if (!fetch_busy(ep))
@@ -144,7 +144,7 @@ bool fetch_notify(struct endpoint *ep, struct packet *p, struct request *r)
 
 bool fetch_introduced(struct endpoint *ep, const struct head *h, uint32_t length)
 {
-	struct fetch *f = ep->fetch;
+	struct fetch *f = ep->rooms->fetch;
 	struct fabric_blob blob = {.length = h->length - length, .fd = -1};
 
 	if (!blob.length)

@@ -105,7 +105,8 @@ static inline uint32_t fetch_no_turn(const struct endpoint *ep)
 
 static inline bool fetch_busy(const struct endpoint *ep)
 {
-	return ep->fetch && (!list_empty(&ep->fetch->in) || !list_empty(&ep->fetch->out));
+	return ep->rooms->fetch &&
+	       (!list_empty(&ep->rooms->fetch->in) || !list_empty(&ep->rooms->fetch->out));
 }
 static inline void fetch_block(struct endpoint *ep)
 {

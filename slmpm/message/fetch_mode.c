@@ -25,7 +25,7 @@ uint32_t fetch_ranges(const struct request *r, struct wire_range *ranges)
 /* STRICT: or it waits until it can be. */
 static bool can_be_fetched(const struct endpoint *ep, const struct request *r, bool strict)
 {
-	const struct fetch *f = ep->fetch;
+	const struct fetch *f = ep->rooms->fetch;
 	struct wire_range ranges[WIRE_RANGES];
 
 	if (ep->fetch_min == UINT64_MAX || !r->length || r->wire || r->kind != REQUEST_SEND)
@@ -84,7 +84,8 @@ static struct mode ask_mode(struct endpoint *ep, const struct request *r, const 
 struct mode fetch_mode(struct endpoint *ep, const struct request *r)
 {
 	static const struct choice unknown;
-	struct choice *c = ep->fetch ? choice_of(ep->fetch->choices, r->length) : NULL;
+	struct choice *c =
+		ep->rooms->fetch ? choice_of(ep->rooms->fetch->choices, r->length) : NULL;
 	uint8_t now = circumstances(ep, r);
 	struct mode mode = {.way = MODE_NONE};
 
@@ -125,7 +126,7 @@ void fetch_packets(struct endpoint *ep, const struct request *r)
 
 void fetch_sent(struct endpoint *ep, const struct request *r)
 {
-	struct fetch *f = ep->fetch;
+	struct fetch *f = ep->rooms->fetch;
 	uint64_t took;
 
 	if (!f || f->timed != r->seq)
@@ -139,7 +140,7 @@ void fetch_sent(struct endpoint *ep, const struct request *r)
 void fetch_learn(struct endpoint *ep, const struct fetch_out *p)
 {
 	uint64_t length = p->r->length, took = clock_ticks() - p->began;
-	struct choice *c = choice_of(ep->fetch->choices, length);
+	struct choice *c = choice_of(ep->rooms->fetch->choices, length);
 	enum choice_note note = p->note;
 
 	if (p->asked) {

@@ -35,7 +35,7 @@ bool fetch_take(struct endpoint *ep, struct fetch_in *p, uint64_t upto, bool las
 		.length = sizeof(take),
 	};
 
-	if (last ? !split_notify_held(ep, &ep->fetch->room_in, &p->held, &packet) :
+	if (last ? !split_notify_held(ep, &ep->rooms->fetch->room_in, &p->held, &packet) :
 		   !fetch_notify(ep, &packet, NULL))
 		return false;
 	p->notified = true;
@@ -61,7 +61,7 @@ static uint64_t choose_upto(const struct fetch_in *p)
 
 static bool take_first(struct endpoint *ep, struct fetch_in *p)
 {
-	struct fetch *f = ep->fetch;
+	struct fetch *f = ep->rooms->fetch;
 
 	if (!split_hold(ep, &f->room_in, &p->held, FETCH_RECEIVER_WORDS))
 		return false; /* others are through soon */
@@ -109,11 +109,11 @@ static int read_share(struct endpoint *ep, struct fetch_in *p)
 
 			n = n < to - p->at ? n : to - p->at;
 			at = fetch_place(p->m, p->at, &n);
-			rc = link_reach(ep, FABRIC_READ, &ep->fetch->peer, range->address + in, at,
-					n);
+			rc = link_reach(ep, FABRIC_READ, &ep->rooms->fetch->peer,
+					range->address + in, at, n);
 			if (rc != 1)
 				return rc;
-			ep->figures->pieces_read++;
+			ep->rooms->figures->pieces_read++;
 			p->at += n;
 		}
 		begin += range->length;
@@ -136,8 +136,8 @@ static bool fetch_is_whole(const struct fetch_in *p)
 /* Takes in what the sender has said; false: not all of it yet, or P has gone. */
 static bool fetch_inspect(struct endpoint *ep, struct fetch_in *p)
 {
-	ep->fetch->in_hand = p;
-	return split_catch_up(ep) && ep->fetch->in_hand == p;
+	ep->rooms->fetch->in_hand = p;
+	return split_catch_up(ep) && ep->rooms->fetch->in_hand == p;
 }
 
 enum { REFUSED, LATER, ONWARD, AGAIN }; /* AGAIN: P may have gone */
@@ -193,7 +193,7 @@ static void fetch_finish(struct endpoint *ep, struct fetch_in *p)
 	if (!p->over) {
 		if (!fetch_inspect(ep, p) || p->asked || ep->link.ended)
 			return;
-		p->over = split_notify_held(ep, &ep->fetch->room_in, &p->held, &done);
+		p->over = split_notify_held(ep, &ep->rooms->fetch->room_in, &p->held, &done);
 	}
 	if (p->over && fetch_inspect(ep, p) && !p->asked)
 		fetch_complete(m);

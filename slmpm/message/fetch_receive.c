@@ -84,7 +84,7 @@ void fetch_announced(struct endpoint *ep, const struct head *h)
 /* Nothing of it is under way any more. */
 static void rest(struct endpoint *ep, struct fetch_in *p)
 {
-	struct fetch *f = ep->fetch;
+	struct fetch *f = ep->rooms->fetch;
 
 	if (f->in_hand == p)
 		f->in_hand = NULL;
@@ -95,7 +95,7 @@ static void rest(struct endpoint *ep, struct fetch_in *p)
 
 void fetch_drop(struct inbound *m)
 {
-	m->ep->fetch->stranded -= m->fetch->stranded;
+	m->ep->rooms->fetch->stranded -= m->fetch->stranded;
 	rest(m->ep, m->fetch);
 	free(m->fetch);
 	m->fetch = NULL;
@@ -121,7 +121,7 @@ void fetch_begin(struct inbound *m)
 {
 	struct request *r = m->receive;
 	struct fetch_in *p = m->fetch;
-	struct fetch *f = m->ep->fetch;
+	struct fetch *f = m->ep->rooms->fetch;
 
 	/* With checksums the words that have room held back would not fit it. */
 	if (m->ep->link.check || !(f->peer.ops & 1u << FABRIC_READ)) {
@@ -140,7 +140,7 @@ void fetch_begin(struct inbound *m)
 bool fetch_undo(struct inbound *m)
 {
 	struct endpoint *ep = m->ep;
-	struct fetch *f = ep->fetch;
+	struct fetch *f = ep->rooms->fetch;
 	struct fetch_in *p = m->fetch;
 
 	if (ep->ctx->handling || p->over) /* is it the receive's? The sender says so in a moment */
@@ -166,7 +166,7 @@ bool fetch_abandon(struct inbound *m)
 		return false;
 	rest(ep, p);
 	p->stranded = true;
-	ep->fetch->stranded++;
+	ep->rooms->fetch->stranded++;
 	return true;
 }
 
@@ -174,7 +174,7 @@ bool fetch_abandon(struct inbound *m)
 
 static bool was_received(const struct endpoint *ep, const struct head *h)
 {
-	return ep->fetch && wire_is_given(h->seq, endpoint_start_in(ep), ep->received);
+	return ep->rooms->fetch && wire_is_given(h->seq, endpoint_start_in(ep), ep->received);
 }
 
 void fetch_given(struct endpoint *ep, const struct head *h)
@@ -201,7 +201,7 @@ void fetch_given(struct endpoint *ep, const struct head *h)
 	p->done = give.done;
 	if (p->stranded && p->claim == p->done) {
 		p->stranded = false;
-		ep->fetch->stranded--;
+		ep->rooms->fetch->stranded--;
 		match_put_back(m);
 	}
 }

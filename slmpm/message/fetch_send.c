@@ -71,7 +71,7 @@ int fetch_announce(struct endpoint *ep, struct request *r)
 void fetch_forget(struct request *r)
 {
 	struct endpoint *ep = r->ep;
-	struct fetch *f = ep->fetch;
+	struct fetch *f = ep->rooms->fetch;
 
 	if (f->out_hand == r->fetch)
 		f->out_hand = NULL;
@@ -128,7 +128,7 @@ static void send_instead(struct endpoint *ep, struct request *r)
 /* Nobody has come for it so far, and the send is not to wait for that. */
 static int step_waiting(struct endpoint *ep, struct fetch_out *p)
 {
-	struct fetch *f = ep->fetch;
+	struct fetch *f = ep->rooms->fetch;
 	struct packet instead = {
 		.opcode = WIRE_FETCH_SEND, .seq = p->r->seq, .extent = p->r->length};
 
@@ -170,7 +170,8 @@ bool fetch_take_back(struct request *r)
 		.opcode = WIRE_WITHDRAW, .seq = r->seq, .extent = WIRE_WITHDRAW_ASK};
 	uint32_t verdict = 1;
 
-	if (ep->ctx->handling || !split_notify_held(ep, &ep->fetch->room_out, &p->held, &withdraw))
+	if (ep->ctx->handling ||
+	    !split_notify_held(ep, &ep->rooms->fetch->room_out, &p->held, &withdraw))
 		return false;
 	/* The segment for the verdict stays, also when its end is heard now. */
 	p->held -= verdict;
@@ -178,7 +179,7 @@ bool fetch_take_back(struct request *r)
 	if (ep->state != SLMPM_PEER_UP)
 		return false;
 	withdraw.extent = r->done ? WIRE_WITHDRAW_NOT : 0;
-	(void)split_notify_held(ep, &ep->fetch->room_out, &verdict, &withdraw);
+	(void)split_notify_held(ep, &ep->rooms->fetch->room_out, &verdict, &withdraw);
 	if (r->fetch) /* else it was to go in packets, or is done */
 		fetch_forget(r);
 	return !r->done;
@@ -209,7 +210,7 @@ void fetch_taken(struct endpoint *ep, const struct head *h)
 	struct request *r = find_fetched(ep, h->seq);
 	struct fetch_out *p = r ? r->fetch : NULL;
 
-	if (PEER_FAULT(!ep->fetch || h->length < sizeof(take) || !was_sent(ep, h->seq) ||
+	if (PEER_FAULT(!ep->rooms->fetch || h->length < sizeof(take) || !was_sent(ep, h->seq) ||
 		       !fetch_introduced(ep, h, sizeof(take)))) {
 		endpoint_poison(ep, "taking of a message");
 		return;
@@ -234,7 +235,7 @@ void fetch_taken(struct endpoint *ep, const struct head *h)
 	p->turn = take.turn;
 	p->upto = take.upto;
 	if (list_empty(&p->node) && fetch_share(ep, p)) {
-		list_append(&ep->fetch->out, &p->node);
+		list_append(&ep->rooms->fetch->out, &p->node);
 		fetch_block(ep);
 	}
 }

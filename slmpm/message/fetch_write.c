@@ -7,7 +7,7 @@ uint64_t fetch_share(const struct endpoint *ep, const struct fetch_out *p)
 {
 	uint64_t left = p->done > p->upto ? p->done - p->upto : 0, share;
 
-	if (!(ep->fetch->peer.ops & 1u << FABRIC_WRITE) || !p->address || p->asked ||
+	if (!(ep->rooms->fetch->peer.ops & 1u << FABRIC_WRITE) || !p->address || p->asked ||
 	    left < FETCH_SHARE_MIN / 2)
 		return 0;
 	share = left / 8 * 7 > FETCH_SHARE_MAX ? FETCH_SHARE_MAX : left / 8 * 7;
@@ -29,14 +29,14 @@ static bool send_give(struct endpoint *ep, struct fetch_out *p, bool held)
 		.length = sizeof(give),
 	};
 
-	return held ? split_notify_held(ep, &ep->fetch->room_out, &p->held, &packet) :
+	return held ? split_notify_held(ep, &ep->rooms->fetch->room_out, &p->held, &packet) :
 		      split_notify(ep, &packet, NULL);
 }
 
 /* Together with room to say what became of it. */
 static bool send_claim(struct endpoint *ep, struct fetch_out *p, uint64_t claim)
 {
-	struct fetch *f = ep->fetch;
+	struct fetch *f = ep->rooms->fetch;
 	int more = FETCH_SENDER_WORDS - (int)p->held;
 
 	p->claim = claim;
@@ -57,7 +57,8 @@ static int write_share(struct endpoint *ep, const struct fetch_out *p)
 	void *run;
 
 	while (at < p->done && (run = request_walk_on(&walk, p->done - at, &n))) {
-		int rc = link_reach(ep, FABRIC_WRITE, &ep->fetch->peer, p->address + at, run, n);
+		int rc = link_reach(ep, FABRIC_WRITE, &ep->rooms->fetch->peer, p->address + at, run,
+				    n);
 
 		if (rc != 1)
 			return rc;
@@ -86,7 +87,7 @@ static void fetch_settle(struct endpoint *ep, struct fetch_out *p, bool sure)
 
 int fetch_write_step(struct endpoint *ep, struct fetch_out *p)
 {
-	struct fetch *f = ep->fetch;
+	struct fetch *f = ep->rooms->fetch;
 	uint64_t share, wrote = 0;
 	int n = 0;
 

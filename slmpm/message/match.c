@@ -9,7 +9,7 @@
 /* A receive from any peer takes nothing of one that slmpm_accept has not handed out. */
 static bool wants(const struct request *r, const struct endpoint *ep, uint32_t stream)
 {
-	return (r->ep ? r->ep == ep : !ep->listener) &&
+	return (r->ep ? r->ep == ep : !ep->rooms->listener) &&
 	       (r->stream == SLMPM_ANY_STREAM || r->stream == stream);
 }
 

@@ -161,8 +161,8 @@ static inline void attachment_pend(struct attachment *a, bool pending)
 	if (a->pending == pending)
 		return;
 	a->pending = pending;
-	ep->mirrors->pending += pending ? 1 : UINT32_MAX;
-	endpoint_block(ep, BLOCK_MIRRORS, ep->mirrors->pending);
+	ep->rooms->mirrors->pending += pending ? 1 : UINT32_MAX;
+	endpoint_block(ep, BLOCK_MIRRORS, ep->rooms->mirrors->pending);
 }
 /* Bytes of a packet of changes, at most. */
 static inline uint32_t attachment_room(const struct attachment *a)
@@ -245,7 +245,7 @@ void mirror_move(unsigned char *to, const unsigned char *from, uint64_t n);
 
 static inline bool mirror_waits(const struct endpoint *ep)
 {
-	return ep->mirrors && ep->mirrors->pending;
+	return ep->rooms->mirrors && ep->rooms->mirrors->pending;
 }
 /* Is there something now? Who is tracked waits for what may yet be found. */
 bool mirror_has_deferred(const struct endpoint *ep);

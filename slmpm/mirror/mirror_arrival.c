@@ -30,7 +30,7 @@ static bool read_ask(const struct head *h, struct wanted *w)
 
 static void asked(struct endpoint *ep, const struct head *h)
 {
-	struct mirrors *all = ep->mirrors;
+	struct mirrors *all = ep->rooms->mirrors;
 	struct wanted asks, *kept;
 	struct attachment *a;
 
@@ -63,11 +63,11 @@ static void asked(struct endpoint *ep, const struct head *h)
 
 static void left(struct endpoint *ep, uint32_t tag)
 {
-	struct attachment *a = attachment_with_tag(ep->mirrors, tag);
-	struct wanted *w = wanted_with(ep->mirrors, tag);
+	struct attachment *a = attachment_with_tag(ep->rooms->mirrors, tag);
+	struct wanted *w = wanted_with(ep->rooms->mirrors, tag);
 
 	if (w)
-		wanted_free(ep->mirrors, w);
+		wanted_free(ep->rooms->mirrors, w);
 	if (a && a->state == ATTACHMENT_JOINED)
 		attachment_stale(a, -SLMPM_ECLOSED);
 	if (PEER_FAULT(link_deferred(ep, WIRE_MIRROR_END) > 2 * MIRRORS_MAX)) {
@@ -79,7 +79,7 @@ static void left(struct endpoint *ep, uint32_t tag)
 
 static void mirror_arrival_ended(struct endpoint *ep, const struct head *h)
 {
-	struct attachment *a = attachment_with_tag(ep->mirrors, h->stream);
+	struct attachment *a = attachment_with_tag(ep->rooms->mirrors, h->stream);
 
 	if (PEER_FAULT(h->seq > 1 || h->length ||
 		       (h->seq && (!a || a->state != ATTACHMENT_ENDING)))) {
@@ -90,14 +90,15 @@ static void mirror_arrival_ended(struct endpoint *ep, const struct head *h)
 		left(ep, h->stream);
 		return;
 	}
-	ep->mirrors->slots[a->slot] = NULL;
+	ep->rooms->mirrors->slots[a->slot] = NULL;
 	free(a);
 	context_changed(ep->ctx);
 }
 
 static void mirror_arrival_changed(struct endpoint *ep, const struct head *h)
 {
-	struct attachment *a = h->stream < MIRRORS_MAX ? ep->mirrors->slots[h->stream] : NULL;
+	struct attachment *a =
+		h->stream < MIRRORS_MAX ? ep->rooms->mirrors->slots[h->stream] : NULL;
 
 	if (PEER_FAULT(!a)) {
 		(void)endpoint_poison(ep, "change of no mirror");
@@ -149,7 +150,7 @@ bool mirror_take_directly(struct endpoint *ep, const struct fabric_arrival *a)
 		.opcode = a->kind,
 	};
 
-	if (a->head[2] & ~WIRE_LENGTH_MASK || !ep->mirrors)
+	if (a->head[2] & ~WIRE_LENGTH_MASK || !ep->rooms->mirrors)
 		return false;
 	mirror_arrival_changed(ep, &h);
 	progress_release(ep, a);

@@ -35,13 +35,13 @@ static int mirror_attach_may_attach(struct mirror *m, struct endpoint *ep, const
 		return error_set(SLMPM_EBUSY, "the mirror has a leader");
 	if (!mirrors_of(ep))
 		return error_set(SLMPM_ENOMEM, "for mirrors");
-	same = attachment_with_tag(ep->mirrors, j->tag);
+	same = attachment_with_tag(ep->rooms->mirrors, j->tag);
 	if (same && same->state == ATTACHMENT_ENDING)
 		return 0;
 	if (same)
 		return error_set(SLMPM_EBUSY, "another mirror has tag %u with %s", j->tag,
 				 ep->life->name);
-	if (used(ep->mirrors) == MIRRORS_MAX)
+	if (used(ep->rooms->mirrors) == MIRRORS_MAX)
 		return error_set(SLMPM_ELIMIT, "%u mirrors with %s", MIRRORS_MAX, ep->life->name);
 	return 1;
 }
@@ -70,10 +70,10 @@ static int mirror_attach_begin(struct mirror *m, struct endpoint *ep, struct joi
 	a = attachment_new(m, ep, j->tag, j->how);
 	if (!a)
 		return error_set(SLMPM_ENOMEM, "for a mirror's changes");
-	w = wanted_with(ep->mirrors, j->tag);
+	w = wanted_with(ep->rooms->mirrors, j->tag);
 	if (w) {
 		attachment_join(a, w);
-		wanted_free(ep->mirrors, w);
+		wanted_free(ep->rooms->mirrors, w);
 	}
 	return 1;
 }

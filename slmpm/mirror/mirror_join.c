@@ -15,12 +15,12 @@
 
 struct mirrors *mirrors_of(struct endpoint *ep)
 {
-	if (!ep->mirrors) {
-		ep->mirrors = calloc(1, sizeof(*ep->mirrors));
-		if (ep->mirrors)
-			list_init(&ep->mirrors->wanted);
+	if (!ep->rooms->mirrors) {
+		ep->rooms->mirrors = calloc(1, sizeof(*ep->rooms->mirrors));
+		if (ep->rooms->mirrors)
+			list_init(&ep->rooms->mirrors->wanted);
 	}
-	return ep->mirrors;
+	return ep->rooms->mirrors;
 }
 
 struct attachment *attachment_with_tag(const struct mirrors *all, uint32_t tag)
@@ -93,7 +93,7 @@ void attachment_stale(struct attachment *a, int error)
 	struct mirror *m = a->mirror;
 
 	attachment_pend(a, false);
-	a->ep->mirrors->slots[a->slot] = NULL;
+	a->ep->rooms->mirrors->slots[a->slot] = NULL;
 	a->ep = NULL;
 	a->state = ATTACHMENT_STALE;
 	a->error = error;
@@ -138,13 +138,13 @@ void attachment_lose(struct attachment *a)
 	left->state = ATTACHMENT_ENDING;
 	list_init(&left->of_mirror);
 	attachment_stale(a, -SLMPM_ECHECKSUM);
-	ep->mirrors->slots[left->slot] = left;
+	ep->rooms->mirrors->slots[left->slot] = left;
 	mirror_send_end(ep, left->tag, false);
 }
 
 void mirror_end(struct endpoint *ep)
 {
-	struct mirrors *all = ep->mirrors;
+	struct mirrors *all = ep->rooms->mirrors;
 
 	if (!all)
 		return;
@@ -159,7 +159,7 @@ void mirror_end(struct endpoint *ep)
 	LIST_EACH(at, &all->wanted)
 		wanted_free(all, LIST_ENTRY(at, struct wanted, node));
 	free(all);
-	ep->mirrors = NULL;
+	ep->rooms->mirrors = NULL;
 }
 
 /* ---- beginnings ----------------------------------------------------------------------------- */
@@ -235,7 +235,7 @@ static void mirror_join_ask(const struct attachment *a)
 
 struct attachment *attachment_new(struct mirror *m, struct endpoint *ep, uint32_t tag, uint32_t how)
 {
-	struct mirrors *all = ep->mirrors;
+	struct mirrors *all = ep->rooms->mirrors;
 	struct attachment *a = calloc(1, sizeof(*a));
 	bool flies = how & SLMPM_MIRROR_FOLLOW && how & SLMPM_MIRROR_BOTH;
 

@@ -190,7 +190,7 @@ static int mirror_send_push(struct attachment *a, bool *stop)
 
 void mirror_scan_last(struct endpoint *ep)
 {
-	const struct mirrors *all = ep->mirrors;
+	const struct mirrors *all = ep->rooms->mirrors;
 
 	for (uint32_t i = 0; mirror_waits(ep) && i < all->top; i++) {
 		const struct attachment *a = all->slots[i];
@@ -203,7 +203,7 @@ void mirror_scan_last(struct endpoint *ep)
 
 bool mirror_has_deferred(const struct endpoint *ep)
 {
-	const struct mirrors *all = ep->mirrors;
+	const struct mirrors *all = ep->rooms->mirrors;
 
 	for (uint32_t i = 0; mirror_waits(ep) && i < all->top; i++) {
 		const struct attachment *a = all->slots[i];
@@ -217,7 +217,7 @@ bool mirror_has_deferred(const struct endpoint *ep)
 
 int mirror_push(struct endpoint *ep)
 {
-	struct mirrors *all = ep->mirrors;
+	struct mirrors *all = ep->rooms->mirrors;
 	bool stop = false;
 	int n = 0;
 

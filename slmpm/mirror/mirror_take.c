@@ -244,7 +244,8 @@ static NOINLINE bool take_run(struct endpoint *ep, const struct fabric_arrival *
 bool mirror_take_shortly(struct endpoint *ep, const struct fabric_arrival *arrival, uint64_t came)
 {
 	uint32_t slot = (uint32_t)arrival->head[1];
-	struct attachment *a = ep->mirrors && slot < MIRRORS_MAX ? ep->mirrors->slots[slot] : NULL;
+	struct attachment *a =
+		ep->rooms->mirrors && slot < MIRRORS_MAX ? ep->rooms->mirrors->slots[slot] : NULL;
 
 	if (UNLIKELY(!mirror_take_is_plain(a, arrival)))
 		return mirror_take_directly(ep, arrival);

@@ -44,7 +44,7 @@ static void sum_without(struct aggregate *sum, const struct aggregate_part *with
 void aggregate_of_job(const struct endpoint *ep, struct aggregate *sum)
 {
 	pthread_mutex_lock(&lock);
-	sum_without(sum, ep ? ep->monitor->aggregate.heard : NULL);
+	sum_without(sum, ep ? ep->rooms->monitor->aggregate.heard : NULL);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -152,9 +152,9 @@ void aggregate_set_job(uint64_t number)
 
 void aggregate_agreed(struct endpoint *ep, uint64_t features)
 {
-	ep->monitor->aggregate.agreed = features & WIRE_FEATURE_AGGREGATE;
+	ep->rooms->monitor->aggregate.agreed = features & WIRE_FEATURE_AGGREGATE;
 	pthread_mutex_lock(&lock);
-	if (ep->life->is_parent && ep->monitor->aggregate.agreed) {
+	if (ep->life->is_parent && ep->rooms->monitor->aggregate.agreed) {
 		parent = ep;
 		aggregate_set_job(0);
 	} else if (!aggregate_job() && !parent) {
@@ -206,8 +206,8 @@ void aggregate_shut(struct context *ctx)
 
 void aggregate_end(struct endpoint *ep)
 {
-	aggregate_forget(ep->monitor->aggregate.heard);
-	ep->monitor->aggregate.heard = NULL;
+	aggregate_forget(ep->rooms->monitor->aggregate.heard);
+	ep->rooms->monitor->aggregate.heard = NULL;
 	pthread_mutex_lock(&lock);
 	contributors_forget(ep);
 	if (parent == ep) { /* what is left here is a job of its own */
@@ -232,7 +232,7 @@ void aggregate_forked(void)
 /* Keeps the lock until aggregate_changed, unless it is NULL. */
 struct aggregate *aggregate_change(struct endpoint *ep, uint64_t from, uint64_t born)
 {
-	struct aggregate_part **heard = &ep->monitor->aggregate.heard;
+	struct aggregate_part **heard = &ep->rooms->monitor->aggregate.heard;
 	struct aggregate *m;
 
 	pthread_mutex_lock(&lock);

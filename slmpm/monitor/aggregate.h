@@ -82,7 +82,7 @@ void aggregate_end(struct endpoint *ep);
 /* Is the peer of this process's job? */
 static inline bool aggregate_is_kin(const struct endpoint *ep)
 {
-	return ep->life->is_parent || ep->process;
+	return ep->life->is_parent || ep->rooms->process;
 }
 /* The job's number, 0: not known yet. The first of a job's processes gives it, the others hear it. */
 uint64_t aggregate_job(void);

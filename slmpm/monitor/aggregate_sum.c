@@ -190,8 +190,8 @@ void aggregate_of_links(struct context *ctx, struct aggregate *sum)
 			monitor_take(ep, &m);
 			add_link(sum, &m, loads);
 		}
-		if (ep->monitor)
-			memcpy(ep->monitor->load, loads, sizeof(loads));
+		if (ep->rooms->monitor)
+			memcpy(ep->rooms->monitor->load, loads, sizeof(loads));
 	}
 	to_one_contributor(sum);
 }

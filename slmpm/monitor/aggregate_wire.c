@@ -57,19 +57,19 @@ static void aggregate_wire_tell(struct endpoint *ep, const struct aggregate *m, 
 
 void aggregate_send(struct endpoint *ep)
 {
-	uint32_t *turn = &ep->monitor->aggregate.turn, begun = *turn;
+	uint32_t *turn = &ep->rooms->monitor->aggregate.turn, begun = *turn;
 	uint64_t job = aggregate_job(), age;
 	struct aggregate m;
 
-	if (!ep->monitor->aggregate.agreed)
+	if (!ep->rooms->monitor->aggregate.agreed)
 		return;
 	if (aggregate_is_kin(ep)) {
 		aggregate_of_job(ep, &m);
-		ep->monitor->aggregate.busy = aggregate_busy(&m);
+		ep->rooms->monitor->aggregate.busy = aggregate_busy(&m);
 		aggregate_wire_tell(ep, &m, 0, ep->life->is_parent ? 0 : job);
 	} else if (job) {
 		aggregate_of_job(NULL, &m);
-		ep->monitor->aggregate.busy = aggregate_busy(&m);
+		ep->rooms->monitor->aggregate.busy = aggregate_busy(&m);
 		aggregate_wire_tell(ep, &m, job, 0);
 	}
 	for (int i = 0; i < AGGREGATE_SENT; i++) {
@@ -159,7 +159,7 @@ void aggregate_received(struct endpoint *ep, const struct head *h)
 	uint64_t part = h->seq & ((1 << PART_BITS) - 1), has = h->seq >> PART_BITS;
 	struct aggregate *m = NULL;
 
-	if (h->damaged || !ep->monitor)
+	if (h->damaged || !ep->rooms->monitor)
 		return;
 	if (PEER_FAULT(part >= PARTS || has >> (part ? 0 : PARTS) || h->flags & ~WIRE_FLAG_CHECK ||
 		       h->length != sizeof(struct wire_part) || job > WIRE_LENGTH_MASK)) {

@@ -29,12 +29,12 @@ uint64_t echo_traffic(const struct context *ctx)
 
 bool echo_has_traffic(const struct endpoint *ep)
 {
-	return echo_own_traffic(ep->stats) != ep->monitor->echo.traffic;
+	return echo_own_traffic(ep->stats) != ep->rooms->monitor->echo.traffic;
 }
 
 static bool echo_is_due(const struct endpoint *ep, uint64_t ns)
 {
-	const struct monitor *m = ep->monitor;
+	const struct monitor *m = ep->rooms->monitor;
 	uint64_t period = (uint64_t)config_get()->monitor_ms * 1000000;
 
 	if (!m->echo.agreed || !period || ep->state != SLMPM_PEER_UP || ep->closing ||
@@ -46,7 +46,7 @@ static bool echo_is_due(const struct endpoint *ep, uint64_t ns)
 
 bool echo_inspect(struct endpoint *ep, uint64_t ns)
 {
-	struct monitor *m = ep->monitor;
+	struct monitor *m = ep->rooms->monitor;
 
 	if (!echo_is_due(ep, ns) || ep->ctx->handling || ep->ctx->monitor.opportunistic)
 		return false;
@@ -78,7 +78,7 @@ static void echo_take(struct echo_time *t, uint64_t took)
 
 void echo_answered(struct endpoint *ep, const struct head *h)
 {
-	struct monitor *m = ep->monitor;
+	struct monitor *m = ep->rooms->monitor;
 	uint64_t took;
 
 	if (h->damaged)

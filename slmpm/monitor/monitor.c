@@ -22,17 +22,18 @@ _Static_assert(SLMPM_MONITOR_PATHS == BOND_PATHS, "one place for each link");
 
 void monitor_new(struct endpoint *ep)
 {
-	ep->monitor = calloc(1, sizeof(*ep->monitor));
-	if (!ep->monitor)
+	ep->rooms->monitor = calloc(1, sizeof(*ep->rooms->monitor));
+	if (!ep->rooms->monitor)
 		return; /* without one it is not measured */
-	ep->monitor->since = ep->monitor->flow.ns = clock_now();
-	ep->monitor->echo.id = ep->monitor->sample.seq = ep->monitor->sample.sent = ep->sent;
+	ep->rooms->monitor->since = ep->rooms->monitor->flow.ns = clock_now();
+	ep->rooms->monitor->echo.id = ep->rooms->monitor->sample.seq =
+		ep->rooms->monitor->sample.sent = ep->sent;
 	monitor_page_assign(ep);
 }
 
 void monitor_agreed(struct endpoint *ep, uint64_t features)
 {
-	struct monitor *m = ep->monitor;
+	struct monitor *m = ep->rooms->monitor;
 
 	if (!m)
 		return;
@@ -44,7 +45,7 @@ void monitor_agreed(struct endpoint *ep, uint64_t features)
 
 void monitor_leave_page(struct endpoint *ep)
 {
-	if (!ep->monitor || !ep->monitor->entry)
+	if (!ep->rooms->monitor || !ep->rooms->monitor->entry)
 		return;
 	monitor_publish(ep);
 	monitor_page_release(ep);
@@ -52,13 +53,13 @@ void monitor_leave_page(struct endpoint *ep)
 
 void monitor_free(struct endpoint *ep)
 {
-	if (!ep->monitor)
+	if (!ep->rooms->monitor)
 		return;
 	aggregate_end(ep);
 	monitor_publish(ep);
 	monitor_page_release(ep);
-	free(ep->monitor);
-	ep->monitor = NULL;
+	free(ep->rooms->monitor);
+	ep->rooms->monitor = NULL;
 }
 
 /* ---- looks ------------------------------------------------------------------------------------ */
@@ -78,7 +79,7 @@ static uint64_t rate(uint64_t now, uint64_t before, uint64_t ns)
 
 static void inspect_requests(struct endpoint *ep, uint64_t took)
 {
-	struct monitor *m = ep->monitor;
+	struct monitor *m = ep->rooms->monitor;
 	struct slmpm_monitor now;
 
 	monitor_totals(ep, &now);
@@ -94,7 +95,7 @@ static void inspect_requests(struct endpoint *ep, uint64_t took)
 static void inspect_flow(struct endpoint *ep, uint64_t ns)
 {
 	const struct slmpm_stats *s = ep->stats;
-	struct monitor *m = ep->monitor;
+	struct monitor *m = ep->rooms->monitor;
 	uint64_t took = ns - m->flow.ns;
 
 	if (took < WINDOW)
@@ -119,7 +120,7 @@ static void inspect_rings(const struct fabric_counts *c, uint32_t *out, uint32_t
 
 static void inspect_paths(struct endpoint *ep)
 {
-	struct monitor *m = ep->monitor;
+	struct monitor *m = ep->rooms->monitor;
 
 	for (uint32_t i = 0; i < BOND_PATHS; i++) {
 		const struct fabric_link *port = bond_port(ep->link.port, i);
@@ -132,7 +133,7 @@ static void inspect_paths(struct endpoint *ep)
 /* With SLMPM_AGGREGATE also by a link that rests: that there is much to do elsewhere, and no more. */
 static bool has_news(const struct endpoint *ep)
 {
-	const struct monitor *m = ep->monitor;
+	const struct monitor *m = ep->rooms->monitor;
 
 	return config_get()->aggregate && m->aggregate.agreed &&
 	       (m->aggregate.busy || aggregate_is_busy() ||
@@ -144,14 +145,15 @@ static bool sends_opportunistic(const struct endpoint *ep, uint64_t ns)
 {
 	if (ep->state != SLMPM_PEER_UP || ep->closing || ep->ctx->handling ||
 	    !list_empty(&ep->link.deferred) ||
-	    ns - ep->monitor->aggregate.notified < (uint64_t)config_get()->monitor_ms * 1000000)
+	    ns - ep->rooms->monitor->aggregate.notified <
+		    (uint64_t)config_get()->monitor_ms * 1000000)
 		return false;
 	return (ep->ctx->monitor.opportunistic && echo_has_traffic(ep)) || has_news(ep);
 }
 
 static void monitor_inspect_one(struct endpoint *ep, uint64_t ns)
 {
-	struct monitor *m = ep->monitor;
+	struct monitor *m = ep->rooms->monitor;
 	const struct fabric_counts *c = &ep->link.port->counts;
 
 	link_count(ep);
@@ -186,7 +188,7 @@ bool monitor_is_shown(const struct context *ctx)
 
 void monitor_ended(struct endpoint *ep)
 {
-	if (!ep->monitor)
+	if (!ep->rooms->monitor)
 		return;
 	aggregate_end(ep);
 	monitor_publish(ep);
@@ -213,7 +215,7 @@ void monitor_inspect(struct context *ctx, uint64_t ticks)
 		struct endpoint *ep = ctx->endpoints[ctx->monitor.next++ % ctx->count];
 
 		totals_add(ep);
-		if (ep->monitor)
+		if (ep->rooms->monitor)
 			monitor_inspect_one(ep, ns);
 	}
 }

@@ -104,10 +104,10 @@ void monitor_forked(struct context *ctx);
 COLD void monitor_inspect(struct context *ctx, uint64_t ticks);
 static inline void monitor_carrier(struct endpoint *ep, uint64_t bytes)
 {
-	if (!ep->monitor)
+	if (!ep->rooms->monitor)
 		return;
-	ep->monitor->carriers++;
-	ep->monitor->carried += bytes;
+	ep->rooms->monitor->carriers++;
+	ep->rooms->monitor->carried += bytes;
 }
 
 /* At the end of a short call that waits for nothing: a program of such alone comes by nowhere else. */

@@ -119,20 +119,20 @@ void monitor_page_assign(struct endpoint *ep)
 		count++;
 	if (!e && count < MONITOR_PAGES && (p = new_page(ctx)))
 		e = monitor_page_take(p, 0);
-	ep->monitor->entry = e;
+	ep->rooms->monitor->entry = e;
 	if (e)
 		monitor_publish(ep);
 }
 
 void monitor_page_release(struct endpoint *ep)
 {
-	const struct monitor_entry *e = ep->monitor->entry;
+	const struct monitor_entry *e = ep->rooms->monitor->entry;
 
 	for (struct monitor_pages *p = ep->ctx->monitor.pages; p && e; p = p->next)
 		for (uint32_t i = 0; i < MONITOR_ENTRIES; i++)
 			if (monitor_page_entry_of(p, i) == e)
 				p->taken[i] = false;
-	ep->monitor->entry = NULL;
+	ep->rooms->monitor->entry = NULL;
 	drop_empty(ep->ctx);
 }
 
@@ -155,10 +155,10 @@ void monitor_publish(struct endpoint *ep)
 {
 	struct slmpm_monitor now;
 
-	if (!ep->monitor->entry)
+	if (!ep->rooms->monitor->entry)
 		return;
 	monitor_take(ep, &now);
-	monitor_page_fill(ep->monitor->entry, &now, sizeof(now));
+	monitor_page_fill(ep->rooms->monitor->entry, &now, sizeof(now));
 }
 
 void monitor_publish_aggregate(struct context *ctx)

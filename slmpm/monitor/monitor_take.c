@@ -52,7 +52,7 @@ static uint64_t monitor_take_without(uint64_t all, uint64_t some)
 void monitor_totals(const struct endpoint *ep, struct slmpm_monitor *out)
 {
 	const struct slmpm_stats *s = ep->stats;
-	const struct monitor *m = ep->monitor;
+	const struct monitor *m = ep->rooms->monitor;
 
 	out->sent_messages = s->sent_messages;
 	out->sent_bytes = s->sent_bytes;
@@ -117,8 +117,8 @@ static void take_rings(const struct endpoint *ep, struct slmpm_monitor *out)
 	out->out_segments = c->out_segments;
 	out->in_unread = c->in_produced_seen - c->consumed;
 	out->in_segments = c->in_segments;
-	out->out_permille = PERMILLE(ep->monitor->out_share);
-	out->in_permille = PERMILLE(ep->monitor->in_share);
+	out->out_permille = PERMILLE(ep->rooms->monitor->out_share);
+	out->in_permille = PERMILLE(ep->rooms->monitor->in_share);
 }
 
 static void take_path(const struct endpoint *ep, uint32_t i, struct slmpm_monitor_path *out,
@@ -126,7 +126,7 @@ static void take_path(const struct endpoint *ep, uint32_t i, struct slmpm_monito
 {
 	const struct fabric_link *bond = ep->link.port, *port = bond_port(bond, i);
 	const struct fabric_counts *c = port ? &port->counts : NULL;
-	const struct monitor *m = ep->monitor;
+	const struct monitor *m = ep->rooms->monitor;
 
 	snprintf(out->link, sizeof(out->link), "%s", secondary_fabric(ep, i));
 	out->state = bond_state(bond, i) == PATH_UP && ep->state == SLMPM_PEER_UP ? SLMPM_LINK_UP :
@@ -195,8 +195,8 @@ static void take_reasons(const struct endpoint *ep, struct slmpm_monitor *out)
 	leave_out_unfinished(ep, rest);
 	for (int p = 0; p < SLMPM_PROTOCOLS; p++) {
 		for (int r = 0; r < SLMPM_REASONS; r++) {
-			out->reasons[p][r] = ep->figures->modes.by[p][r];
-			rest[p] -= ep->figures->modes.by[p][r];
+			out->reasons[p][r] = ep->rooms->figures->modes.by[p][r];
+			rest[p] -= ep->rooms->figures->modes.by[p][r];
 		}
 		if ((int64_t)rest[p] > 0) /* else some ended otherwise than they began */
 			out->reasons[p][SLMPM_REASON_SHORT] += rest[p];
@@ -205,7 +205,7 @@ static void take_reasons(const struct endpoint *ep, struct slmpm_monitor *out)
 
 void monitor_take(struct endpoint *ep, struct slmpm_monitor *out)
 {
-	const struct monitor *m = ep->monitor;
+	const struct monitor *m = ep->rooms->monitor;
 	double ns_of_tick = tick();
 
 	memset(out, 0, sizeof(*out));

@@ -51,9 +51,9 @@ void monitor_timed(struct endpoint *ep, int protocol, uint64_t length, const voi
 	struct monitor_cell *c;
 
 	/* Two processors' counters may differ by a little: less than nothing is nothing. */
-	if (!ep->monitor || (int64_t)busy <= 0)
+	if (!ep->rooms->monitor || (int64_t)busy <= 0)
 		return;
-	c = sample_add(ep->monitor, protocol, length, memory, busy);
+	c = sample_add(ep->rooms->monitor, protocol, length, memory, busy);
 	if (latency)
 		add_latency(c, latency);
 }
@@ -62,7 +62,7 @@ void monitor_timed(struct endpoint *ep, int protocol, uint64_t length, const voi
 
 void monitor_requested(struct request *r)
 {
-	struct monitor *m = r->ep->monitor;
+	struct monitor *m = r->ep->rooms->monitor;
 
 	if (!m || !r->rma.remote || r->rma.stored)
 		return;
@@ -80,7 +80,7 @@ void monitor_requested(struct request *r)
 /* A message's last packet is on its way when the request ends: that takes as long as an echo. */
 static uint64_t latency_of(const struct request *r, uint64_t took)
 {
-	const struct monitor *m = r->ep->monitor;
+	const struct monitor *m = r->ep->rooms->monitor;
 
 	if (r->kind >= REQUEST_PUT)
 		return took;
@@ -109,7 +109,7 @@ void monitor_finished(struct request *r)
 /* A call that waits for nothing reads the answer late: its way back would be all. */
 static bool may_ask(const struct endpoint *ep)
 {
-	if (!ep->monitor->sample.agreed || ep->state != SLMPM_PEER_UP ||
+	if (!ep->rooms->monitor->sample.agreed || ep->state != SLMPM_PEER_UP ||
 	    ep->ctx->monitor.after_silence)
 		return false;
 	return ep->life->pid || !ep->ctx->monitor.opportunistic;
@@ -125,7 +125,7 @@ static bool sample_is_due(const struct monitor *m, uint64_t ns)
 
 void sample_inspect(struct endpoint *ep, uint64_t ns)
 {
-	struct monitor *m = ep->monitor;
+	struct monitor *m = ep->rooms->monitor;
 	bool sends = ep->sent != m->sample.sent;
 
 	m->sample.sent = ep->sent;
@@ -154,7 +154,7 @@ bool sample_gives_way(const struct request *r)
 
 void sample_sent(struct endpoint *ep, struct request *r, uint64_t began)
 {
-	struct monitor *m = ep->monitor;
+	struct monitor *m = ep->rooms->monitor;
 	uint64_t busy = clock_ticks() - began;
 
 	if ((int64_t)busy <= 0)
@@ -182,7 +182,7 @@ void sample_asked(struct endpoint *ep, const struct head *h)
 /* By the clock of a machine that is this one's; else, or where it cannot be, by what both ways took. */
 static uint64_t latency_by(const struct endpoint *ep, uint64_t there)
 {
-	const struct monitor *m = ep->monitor;
+	const struct monitor *m = ep->rooms->monitor;
 	uint64_t took = clock_ticks() - m->sample.began, way = m->echo.time.least / 2;
 
 	if (ep->life->pid && there - m->sample.began <= took)
@@ -192,7 +192,7 @@ static uint64_t latency_by(const struct endpoint *ep, uint64_t there)
 
 void sample_answered(struct endpoint *ep, const struct head *h)
 {
-	struct monitor *m = ep->monitor;
+	struct monitor *m = ep->rooms->monitor;
 	uint64_t there, latency;
 
 	if (PEER_FAULT(!m->sample.agreed ||

@@ -177,15 +177,15 @@ static uint32_t totals_place_of(const char *id)
 
 static void totals_settle(struct endpoint *ep)
 {
-	ep->figures->totals->place = totals_place_of(ep->figures->totals->id);
-	ep->figures->totals->tenant = tenants[ep->figures->totals->place];
+	ep->rooms->figures->totals->place = totals_place_of(ep->rooms->figures->totals->id);
+	ep->rooms->figures->totals->tenant = tenants[ep->rooms->figures->totals->place];
 }
 
 /* Where its connection counts: among the others, once another id has had its place. */
 static uint32_t own_place(const struct endpoint *ep)
 {
-	return ep->figures->totals->tenant == tenants[ep->figures->totals->place] ?
-		       ep->figures->totals->place :
+	return ep->rooms->figures->totals->tenant == tenants[ep->rooms->figures->totals->place] ?
+		       ep->rooms->figures->totals->place :
 		       0;
 }
 
@@ -200,8 +200,8 @@ static void totals_own_add(struct endpoint *ep, struct slmpm_totals *t, bool bac
 
 		memcpy(&now, (const unsigned char *)ep->stats + figures[i].stat, sizeof(now));
 		now = back ? 0 : now;
-		*figure(t, i) += now - ep->figures->totals->added[i];
-		ep->figures->totals->added[i] = now;
+		*figure(t, i) += now - ep->rooms->figures->totals->added[i];
+		ep->rooms->figures->totals->added[i] = now;
 	}
 }
 
@@ -221,12 +221,12 @@ static void change(struct endpoint *ep, uint32_t place, int connections, int liv
 /* The peer's id: what the program gave it, else its host's number for it, else what the peer calls itself. */
 static void totals_name(struct endpoint *ep)
 {
-	if (!ep->figures->totals->id[0] && ep->life->element)
-		snprintf(ep->figures->totals->id, sizeof(ep->figures->totals->id), "element %u",
-			 ep->life->element);
-	if (!ep->figures->totals->id[0])
-		snprintf(ep->figures->totals->id, sizeof(ep->figures->totals->id), "%s",
-			 ep->figures->totals->offered);
+	if (!ep->rooms->figures->totals->id[0] && ep->life->element)
+		snprintf(ep->rooms->figures->totals->id, sizeof(ep->rooms->figures->totals->id),
+			 "element %u", ep->life->element);
+	if (!ep->rooms->figures->totals->id[0])
+		snprintf(ep->rooms->figures->totals->id, sizeof(ep->rooms->figures->totals->id),
+			 "%s", ep->rooms->figures->totals->offered);
 }
 
 /* Brings the peer's place in the table up to date; takes one where there was no table yet. */
@@ -235,15 +235,15 @@ static void bring_up(struct endpoint *ep, int live)
 	if (!have_table())
 		return;
 	begin_writing();
-	if (ep->figures->totals->counted) {
-		change(ep, own_place(ep), 0, live - (int)ep->figures->totals->live, false);
+	if (ep->rooms->figures->totals->counted) {
+		change(ep, own_place(ep), 0, live - (int)ep->rooms->figures->totals->live, false);
 	} else {
 		totals_settle(ep);
-		change(ep, ep->figures->totals->place, 1, live, false);
+		change(ep, ep->rooms->figures->totals->place, 1, live, false);
 	}
 	end_writing();
-	ep->figures->totals->counted = true;
-	ep->figures->totals->live = live;
+	ep->rooms->figures->totals->counted = true;
+	ep->rooms->figures->totals->live = live;
 }
 
 void totals_begin(struct endpoint *ep)
@@ -276,7 +276,7 @@ static void totals_refuse(struct endpoint *ep)
 
 void totals_end(struct endpoint *ep)
 {
-	if (!ep->life->was_up && !ep->listener)
+	if (!ep->life->was_up && !ep->rooms->listener)
 		return;
 	pthread_mutex_lock(&lock);
 	if (ep->life->was_up) {
@@ -302,11 +302,11 @@ static void move(struct endpoint *ep)
 	uint32_t old = own_place(ep);
 
 	begin_writing();
-	change(ep, old, -1, -(int)ep->figures->totals->live, true);
+	change(ep, old, -1, -(int)ep->rooms->figures->totals->live, true);
 	if (old && !totals_entry(old)->connections)
 		totals_put(totals_entry(old), &none);
 	totals_settle(ep);
-	change(ep, ep->figures->totals->place, 1, ep->figures->totals->live, false);
+	change(ep, ep->rooms->figures->totals->place, 1, ep->rooms->figures->totals->live, false);
 	end_writing();
 }
 
@@ -334,9 +334,9 @@ int slmpm_peer_id(slmpm_peer peer, const char *id)
 		return -SLMPM_EINVAL;
 	if (!endpoint_lock(ep, peer))
 		return endpoint_bad_handle(peer);
-	snprintf(ep->figures->totals->id, sizeof(ep->figures->totals->id), "%s", id);
+	snprintf(ep->rooms->figures->totals->id, sizeof(ep->rooms->figures->totals->id), "%s", id);
 	pthread_mutex_lock(&lock);
-	if (ep->figures->totals->counted && page.base)
+	if (ep->rooms->figures->totals->counted && page.base)
 		move(ep);
 	pthread_mutex_unlock(&lock);
 	context_unlock(ep->ctx);

@@ -24,22 +24,22 @@
 
 static struct grant **slot(const struct endpoint *ep, uint32_t id)
 {
-	return &ep->regions->grants[id & (ep->regions->room - 1)];
+	return &ep->rooms->regions->grants[id & (ep->rooms->regions->room - 1)];
 }
 
 static bool memory_grant_grow(struct endpoint *ep)
 {
-	uint32_t room = ep->regions->room ? ep->regions->room * 2 : ROOM_FIRST;
-	struct grant **old = ep->regions->grants, **new = calloc(room, sizeof(*new));
+	uint32_t room = ep->rooms->regions->room ? ep->rooms->regions->room * 2 : ROOM_FIRST;
+	struct grant **old = ep->rooms->regions->grants, **new = calloc(room, sizeof(*new));
 
 	if (!new)
 		return false;
-	for (uint32_t i = 0; i < ep->regions->room; i++)
+	for (uint32_t i = 0; i < ep->rooms->regions->room; i++)
 		if (old[i])
 			new[old[i]->id & (room - 1)] = old[i];
 	free(old);
-	ep->regions->grants = new;
-	ep->regions->room = room;
+	ep->rooms->regions->grants = new;
+	ep->rooms->regions->room = room;
 	return true;
 }
 
@@ -47,19 +47,19 @@ static bool memory_grant_add(struct grant *g)
 {
 	struct endpoint *ep = g->ep;
 
-	if (ep->regions->count >= ep->regions->room / 2 && !memory_grant_grow(ep))
+	if (ep->rooms->regions->count >= ep->rooms->regions->room / 2 && !memory_grant_grow(ep))
 		return false;
 	do
-		g->id = ++ep->regions->last;
+		g->id = ++ep->rooms->regions->last;
 	while (!g->id || *slot(ep, g->id));
 	*slot(ep, g->id) = g;
-	ep->regions->count++;
+	ep->rooms->regions->count++;
 	return true;
 }
 
 static struct grant *memory_grant_find(const struct endpoint *ep, uint32_t id)
 {
-	struct grant *g = ep->regions->room ? *slot(ep, id) : NULL;
+	struct grant *g = ep->rooms->regions->room ? *slot(ep, id) : NULL;
 
 	return g && g->id == id ? g : NULL;
 }
@@ -93,7 +93,7 @@ static void grant_free(struct grant *g)
 	list_remove(&g->of_region);
 	if (memory_grant_find(ep, g->id) == g) {
 		*slot(ep, g->id) = NULL;
-		ep->regions->count--;
+		ep->rooms->regions->count--;
 	}
 	free(g);
 	context_changed(ep->ctx);
@@ -170,9 +170,9 @@ static int may_give(struct region *region, struct endpoint *ep, uint32_t access)
 		return error_set(SLMPM_EBUSY, "the region is being destroyed");
 	if (ep->state != SLMPM_PEER_UP)
 		return endpoint_error(ep);
-	if (!ep->regions->agreed)
+	if (!ep->rooms->regions->agreed)
 		return error_set(SLMPM_ENOTSUP, "%s does not know regions", ep->life->name);
-	if (ep->regions->count >= most)
+	if (ep->rooms->regions->count >= most)
 		return error_set(SLMPM_ELIMIT, "%s holds %lld keys (SLMPM_KEYS)", ep->life->name,
 				 (long long)most);
 	return 0;
@@ -238,7 +238,7 @@ static bool is_given(const struct endpoint *ep, uint32_t id)
 {
 	uint32_t start = (uint32_t)endpoint_start(ep);
 
-	return id && id - start - 1 < ep->regions->last - start;
+	return id && id - start - 1 < ep->rooms->regions->last - start;
 }
 
 /* Answers to what has been forgotten since are no offence; to what never was, are. */
@@ -293,7 +293,7 @@ void grant_answered(struct endpoint *ep, uint32_t id, bool released, bool mappin
 /* A key that was never given is a guess, and there are not many (2^-128 each). */
 static void guessed(struct endpoint *ep)
 {
-	if (++ep->regions->guesses < GUESSES_MAX || ep->link.broken)
+	if (++ep->rooms->regions->guesses < GUESSES_MAX || ep->link.broken)
 		return;
 	endpoint_break(ep, "key to a region, again and again");
 }
@@ -338,8 +338,8 @@ static bool nobody_attached(void *arg)
 
 	if (handle_id(ep) != c->id || ep->state != SLMPM_PEER_UP)
 		return true;
-	for (uint32_t i = 0; i < ep->regions->room; i++)
-		if (ep->regions->grants[i] && ep->regions->grants[i]->attached)
+	for (uint32_t i = 0; i < ep->rooms->regions->room; i++)
+		if (ep->rooms->regions->grants[i] && ep->rooms->regions->grants[i]->attached)
 			return false;
 	return true;
 }
@@ -348,8 +348,8 @@ int memory_close(struct endpoint *ep, int timeout_ms)
 {
 	struct closing c = {ep, handle_id(ep)};
 
-	for (uint32_t i = 0; i < ep->regions->room; i++) {
-		struct grant *g = ep->regions->grants[i];
+	for (uint32_t i = 0; i < ep->rooms->regions->room; i++) {
+		struct grant *g = ep->rooms->regions->grants[i];
 
 		if (g && g->attached && !g->ending)
 			grant_take_back(g, WIRE_REGION_REVOKED);
@@ -361,12 +361,12 @@ int memory_close(struct endpoint *ep, int timeout_ms)
 
 void grant_end_all(struct endpoint *ep)
 {
-	for (uint32_t i = 0; i < ep->regions->room; i++)
-		if (ep->regions->grants[i])
-			grant_free(ep->regions->grants[i]);
-	free(ep->regions->grants);
-	free(ep->regions->words);
-	ep->regions->grants = NULL;
-	ep->regions->words = NULL;
-	ep->regions->room = ep->regions->count = 0;
+	for (uint32_t i = 0; i < ep->rooms->regions->room; i++)
+		if (ep->rooms->regions->grants[i])
+			grant_free(ep->rooms->regions->grants[i]);
+	free(ep->rooms->regions->grants);
+	free(ep->rooms->regions->words);
+	ep->rooms->regions->grants = NULL;
+	ep->rooms->regions->words = NULL;
+	ep->rooms->regions->room = ep->rooms->regions->count = 0;
 }

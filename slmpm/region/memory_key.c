@@ -85,7 +85,7 @@ static int memory_key_give(slmpm_mem mem, struct endpoint *ep, slmpm_peer peer, 
 	if (!g)
 		return rc;
 	key_write(key, g);
-	if (ep->regions->last % INSPECT_EVERY)
+	if (ep->rooms->regions->last % INSPECT_EVERY)
 		monitor_pass(ep->ctx);
 	else
 		progress_opportunistic(ep->ctx);
@@ -127,7 +127,7 @@ static bool is_notified(void *arg)
 	const struct ahead *a = arg;
 
 	return endpoint_of(a->peer) != a->ep || a->ep->state != SLMPM_PEER_UP ||
-	       (int32_t)(a->ep->regions->notified - a->grant) >= 0;
+	       (int32_t)(a->ep->rooms->regions->notified - a->grant) >= 0;
 }
 
 static void await_grant(struct endpoint *ep, slmpm_peer peer, const struct slmpm_key *key)

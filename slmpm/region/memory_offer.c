@@ -15,8 +15,8 @@ static bool may_map(const struct endpoint *ep, uint64_t size)
 {
 	const struct config *config = config_get();
 
-	return ep->regions->maps < config->keys && size <= (uint64_t)config->map_max &&
-	       ep->regions->mapped <= (uint64_t)config->map_max - size;
+	return ep->rooms->regions->maps < config->keys && size <= (uint64_t)config->map_max &&
+	       ep->rooms->regions->mapped <= (uint64_t)config->map_max - size;
 }
 
 /* What the fabric makes of BLOB, whose descriptor it takes or leaves; WORD of this side's speaks of the region. That it
@@ -36,8 +36,8 @@ static int memory_offer_reach(struct remote *r, struct fabric_blob *blob, uint64
 		return -SLMPM_EPROTO;
 	r->access_word = ep->link.port->access + word;
 	if (r->memory.base) {
-		ep->regions->maps++;
-		ep->regions->mapped += r->memory.size;
+		ep->rooms->regions->maps++;
+		ep->rooms->regions->mapped += r->memory.size;
 	}
 	if (foreign) { /* in the owner's byte order, and so by the owner */
 		r->memory.ops &= ~(UINT32_C(1) << FABRIC_ATOMIC);
@@ -54,9 +54,9 @@ static struct remote *offer_new(struct endpoint *ep, const struct wire_granted *
 	struct remote *r = NULL;
 
 	*rc = -SLMPM_EPROTO;
-	if (!ep->regions->agreed || !id || !access || access & ~SLMPM_READ_WRITE || !size ||
+	if (!ep->rooms->regions->agreed || !id || !access || access & ~SLMPM_READ_WRITE || !size ||
 	    size > INT64_MAX || remote_find(ep, id) ||
-	    ep->regions->taken + link_deferred(ep, WIRE_REGION_UNMAPPED) >= WIRE_KEYS_MAX)
+	    ep->rooms->regions->taken + link_deferred(ep, WIRE_REGION_UNMAPPED) >= WIRE_KEYS_MAX)
 		return NULL;
 	r = calloc(1, sizeof(*r));
 	*rc = -SLMPM_ENOMEM;
@@ -76,8 +76,8 @@ static struct remote *offer_new(struct endpoint *ep, const struct wire_granted *
 
 static void offer_keep(struct remote *r)
 {
-	list_append(&r->ep->regions->offered, &r->node);
-	r->ep->regions->taken++;
+	list_append(&r->ep->rooms->regions->offered, &r->node);
+	r->ep->rooms->regions->taken++;
 }
 
 int memory_granted(struct endpoint *ep, const struct wire_grant *packet, size_t length, int *fd,
@@ -128,7 +128,7 @@ int memory_granted_in_band(struct endpoint *ep, uint32_t id, const struct head *
 		free(r);
 		return rc;
 	}
-	ep->regions->notified = id;
+	ep->rooms->regions->notified = id;
 	context_changed(ep->ctx);
 	offer_keep(r);
 	return 0;

@@ -31,9 +31,9 @@ static struct remote *find_in(const struct list *list, uint64_t id)
 
 struct remote *remote_find(struct endpoint *ep, uint32_t id)
 {
-	struct remote *r = find_in(&ep->regions->offered, id);
+	struct remote *r = find_in(&ep->rooms->regions->offered, id);
 
-	return r ? r : find_in(&ep->regions->open, id);
+	return r ? r : find_in(&ep->rooms->regions->open, id);
 }
 
 bool remote_address(struct endpoint *ep, uint32_t id, uint64_t *address)
@@ -47,7 +47,7 @@ bool remote_address(struct endpoint *ep, uint32_t id, uint64_t *address)
 
 struct remote *remote_mapped(const struct endpoint *ep, uint32_t id)
 {
-	struct remote *r = find_in(&ep->regions->open, id);
+	struct remote *r = find_in(&ep->rooms->regions->open, id);
 
 	return r && r->memory.base && !r->revoked && remote_access(r) == FABRIC_ACCESS_DIRECT ?
 		       r :
@@ -72,15 +72,15 @@ struct remote *remote_offered(struct endpoint *ep, const struct slmpm_key *key, 
 		*rc = error_set(SLMPM_EINVAL, "these bytes are no key");
 		return NULL;
 	}
-	r = find_in(&ep->regions->offered, k.grant);
+	r = find_in(&ep->rooms->regions->offered, k.grant);
 	if (!r) {
 		/* What goes ahead of a key may still wait in the socket. */
 		parts.read_ahead(ep);
-		r = find_in(&ep->regions->offered, k.grant);
+		r = find_in(&ep->rooms->regions->offered, k.grant);
 	}
 	if (r && is_key_of(r, &k))
 		return r;
-	r = find_in(&ep->regions->open, k.grant);
+	r = find_in(&ep->rooms->regions->open, k.grant);
 	if (r && !r->revoked && is_key_of(r, &k))
 		*rc = error_set(SLMPM_EBUSY, "this region of %s is open already", ep->life->name);
 	else
@@ -110,7 +110,7 @@ int remote_open(struct remote *offer, slmpm_peer by, slmpm_rmem *rmem)
 	r->asked = endpoint_hint(by);
 	r->hint = r->memory.ops | r->memory.later ? pick_memory_hint(ep, r->asked) : r->asked;
 	remote_shortcut(r);
-	list_append(&ep->regions->open, &r->node);
+	list_append(&ep->rooms->regions->open, &r->node);
 	list_remove(&offer->node);
 	list_remove(&offer->shared);
 	free(offer);
@@ -161,8 +161,8 @@ static void unmap(struct remote *r)
 
 	remote_close_shortcut(r);
 	if (r->memory.base) {
-		ep->regions->maps--;
-		ep->regions->mapped -= r->memory.size;
+		ep->rooms->regions->maps--;
+		ep->rooms->regions->mapped -= r->memory.size;
 	}
 	if (ep->link.fabric->dereg)
 		ep->link.fabric->dereg(ep->link.port->domain, &r->memory);
@@ -175,7 +175,7 @@ static void unmap(struct remote *r)
 static void memory_remote_answer(struct remote *r, bool mapping)
 {
 	if (!mapping)
-		r->ep->regions->taken--;
+		r->ep->rooms->regions->taken--;
 	unmap(r);
 	link_control(r->ep, WIRE_REGION_UNMAPPED, mapping, r->grant, NULL, 0);
 }
@@ -250,7 +250,7 @@ int slmpm_mem_release(slmpm_rmem rmem)
 		rc = error_set(SLMPM_EBUSY, "%u operations on the region are under way", r->active);
 	} else {
 		if (r->ep->state == SLMPM_PEER_UP && !r->revoked) {
-			r->ep->regions->taken--;
+			r->ep->rooms->regions->taken--;
 			unmap(r);
 			link_control(r->ep, WIRE_REGION_RELEASED, 0, r->grant, NULL, 0);
 		}
@@ -262,9 +262,9 @@ int slmpm_mem_release(slmpm_rmem rmem)
 
 void remote_end_all(struct endpoint *ep)
 {
-	LIST_EACH(at, &ep->regions->offered)
+	LIST_EACH(at, &ep->rooms->regions->offered)
 		offer_free(LIST_ENTRY(at, struct remote, node));
-	LIST_EACH(at, &ep->regions->open) {
+	LIST_EACH(at, &ep->rooms->regions->open) {
 		struct remote *r = LIST_ENTRY(at, struct remote, node);
 
 		if (r->copying)
@@ -276,6 +276,6 @@ void remote_end_all(struct endpoint *ep)
 
 void memory_forget(struct endpoint *ep)
 {
-	LIST_EACH(at, &ep->regions->open)
+	LIST_EACH(at, &ep->rooms->regions->open)
 		remote_free(LIST_ENTRY(at, struct remote, node));
 }

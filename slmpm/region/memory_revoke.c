@@ -276,7 +276,7 @@ int slmpm_mem_revoke(slmpm_mem mem, slmpm_peer peer, int timeout_ms)
 		rc = error_set(SLMPM_EINVAL, "the peer belongs to another context than the region");
 	if (rc == 0) {
 		v.peer = handle_id(v.ep);
-		v.last = v.ep->regions->last;
+		v.last = v.ep->rooms->regions->last;
 		rc = revoke(&v);
 	}
 	context_unlock(v.ctx);

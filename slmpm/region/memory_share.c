@@ -113,7 +113,7 @@ static bool has_offer(void *arg)
 {
 	const struct accept *a = arg;
 
-	return endpoint_of(a->peer) != a->ep || !list_empty(&a->ep->regions->shared) ||
+	return endpoint_of(a->peer) != a->ep || !list_empty(&a->ep->rooms->regions->shared) ||
 	       (a->ep->state != SLMPM_PEER_UP && a->ep->state != SLMPM_PEER_CONNECTING);
 }
 
@@ -123,8 +123,9 @@ static int accept_next(struct accept *a, slmpm_rmem *rmem, int timeout_ms)
 
 	if (endpoint_of(a->peer) != a->ep)
 		return endpoint_bad_handle(a->peer);
-	if (!list_empty(&a->ep->regions->shared))
-		return remote_open(LIST_ENTRY(a->ep->regions->shared.next, struct remote, shared),
+	if (!list_empty(&a->ep->rooms->regions->shared))
+		return remote_open(LIST_ENTRY(a->ep->rooms->regions->shared.next, struct remote,
+					      shared),
 				   a->peer, rmem);
 	return rc < 0 ? late_from(a->ep->ctx, a->ep, timeout_ms, "no region was shared by") :
 			endpoint_error(a->ep);
@@ -164,7 +165,7 @@ static void offered(struct endpoint *ep, const struct head *h)
 		endpoint_poison(ep, "key of an offered region");
 		return;
 	}
-	list_append(&ep->regions->shared, &r->shared);
+	list_append(&ep->rooms->regions->shared, &r->shared);
 	context_changed(ep->ctx);
 }
 
@@ -184,8 +185,8 @@ void memory_arrival(struct endpoint *ep, const struct head *h)
 {
 	uint64_t id = h->extent & WIRE_LENGTH_MASK;
 
-	if (PEER_FAULT(!ep->regions->agreed || (h->seq > 1 && h->opcode != WIRE_REGION_GRANT) ||
-		       id > UINT32_MAX ||
+	if (PEER_FAULT(!ep->rooms->regions->agreed ||
+		       (h->seq > 1 && h->opcode != WIRE_REGION_GRANT) || id > UINT32_MAX ||
 		       (h->opcode != WIRE_REGION_OFFER && h->opcode != WIRE_REGION_GRANT &&
 			h->length))) {
 		endpoint_poison(ep, "packet about a region");
@@ -207,15 +208,15 @@ void memory_arrival(struct endpoint *ep, const struct head *h)
 
 void memory_begin(struct endpoint *ep)
 {
-	list_init(&ep->regions->offered);
-	list_init(&ep->regions->open);
-	list_init(&ep->regions->shared);
-	ep->regions->last = (uint32_t)endpoint_start(ep);
+	list_init(&ep->rooms->regions->offered);
+	list_init(&ep->rooms->regions->open);
+	list_init(&ep->rooms->regions->shared);
+	ep->rooms->regions->last = (uint32_t)endpoint_start(ep);
 }
 
 void memory_up(struct endpoint *ep)
 {
-	ep->regions->notified = (uint32_t)endpoint_start_in(ep);
+	ep->rooms->regions->notified = (uint32_t)endpoint_start_in(ep);
 }
 
 void memory_end(struct endpoint *ep)

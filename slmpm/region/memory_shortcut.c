@@ -69,14 +69,14 @@ void remote_close_shortcut(struct remote *r)
 void remote_close_shortcuts(struct context *ctx)
 {
 	for (uint32_t i = 0; i < ctx->count; i++)
-		LIST_EACH(at, &ctx->endpoints[i]->regions->open)
+		LIST_EACH(at, &ctx->endpoints[i]->rooms->regions->open)
 			remote_close_shortcut(LIST_ENTRY(at, struct remote, node));
 }
 
 void remote_guard_shortcuts(struct context *ctx)
 {
 	for (uint32_t i = 0; i < ctx->count; i++)
-		LIST_EACH(at, &ctx->endpoints[i]->regions->open) {
+		LIST_EACH(at, &ctx->endpoints[i]->rooms->regions->open) {
 			struct remote *r = LIST_ENTRY(at, struct remote, node);
 			uint32_t ops = r->direct.ops | r->measured | r->guarded;
 

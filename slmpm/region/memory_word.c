@@ -14,12 +14,13 @@
 bool grant_word_take(struct grant *g)
 {
 	struct endpoint *ep = g->ep;
-	uint64_t *words = ep->regions->words;
+	uint64_t *words = ep->rooms->regions->words;
 
 	if (!ep->link.port->access)
 		return false;
 	if (!words)
-		words = ep->regions->words = calloc(FABRIC_ACCESS_WORDS / BITS, sizeof(*words));
+		words = ep->rooms->regions->words =
+			calloc(FABRIC_ACCESS_WORDS / BITS, sizeof(*words));
 	for (uint32_t i = 0; words && i < FABRIC_ACCESS_WORDS / BITS; i++) {
 		if (!~words[i])
 			continue;
@@ -38,7 +39,7 @@ void grant_word_free(struct grant *g)
 	if (!g->ending)
 		grant_word_set(g, FABRIC_ACCESS_REVOKED);
 	if (g->has_word)
-		g->ep->regions->words[g->word / BITS] &= ~(UINT64_C(1) << g->word % BITS);
+		g->ep->rooms->regions->words[g->word / BITS] &= ~(UINT64_C(1) << g->word % BITS);
 	g->has_word = false;
 }
 

@@ -15,7 +15,7 @@ int rma_move_start(struct request *r)
 	int rc;
 
 	if (!remote) /* an address: all of the peer's memory */
-		return engine_start(r, &r->ep->fetch->peer, NULL);
+		return engine_start(r, &r->ep->rooms->fetch->peer, NULL);
 	remote->copying++;
 	rc = engine_start(r, &remote->memory, remote->access_word);
 	if (rc < 0)

@@ -169,11 +169,11 @@ static COLD void note_begun(const struct operation *o)
 	struct endpoint *ep = o->remote->ep;
 
 	if (o->kind == REQUEST_PUT) {
-		ep->figures->puts++;
-		ep->figures->put_bytes += o->length;
+		ep->rooms->figures->puts++;
+		ep->rooms->figures->put_bytes += o->length;
 	} else if (!o->atomic) {
-		ep->figures->gets++;
-		ep->figures->get_bytes += o->length;
+		ep->rooms->figures->gets++;
+		ep->rooms->figures->get_bytes += o->length;
 	}
 }
 
@@ -182,11 +182,11 @@ void rma_uncount(const struct request *r, uint64_t from)
 	struct endpoint *ep = r->ep;
 
 	if (r->kind == REQUEST_PUT) {
-		ep->figures->puts--;
-		ep->figures->put_bytes -= r->length - from;
+		ep->rooms->figures->puts--;
+		ep->rooms->figures->put_bytes -= r->length - from;
 	} else {
-		ep->figures->gets--;
-		ep->figures->get_bytes -= r->length - from;
+		ep->rooms->figures->gets--;
+		ep->rooms->figures->get_bytes -= r->length - from;
 	}
 }
 
@@ -207,7 +207,7 @@ static void account(const struct operation *o, bool direct)
 	if (!direct)
 		note_begun(o);
 	else if (o->mode.reason != SLMPM_REASON_SHORT)
-		mode_count(&o->remote->ep->figures->modes, mode_op(o), o->mode);
+		mode_count(&o->remote->ep->rooms->figures->modes, mode_op(o), o->mode);
 }
 
 /* With a request of the caller's, which is done when it gets it. */

@@ -72,7 +72,7 @@ void arrival_loan(struct endpoint *ep, const struct head *h)
 	m = inbound_new(ep, h, loan.capacity);
 	if (!m)
 		return;
-	ep->figures->pieces_read += link_maps(ep); /* else it has come here by packets */
+	ep->rooms->figures->pieces_read += link_maps(ep); /* else it has come here by packets */
 	m->area = area;
 	m->charge = WIRE_ENVELOPE;
 	m->got = loan.ready;

@@ -237,7 +237,7 @@ void arrival_withdrawn(struct endpoint *ep, const struct head *h)
 	if (m->charge)
 		link_discharge(ep, m->charge);
 	if (m->active)
-		ep->am->message = NULL;
+		ep->rooms->am->message = NULL;
 	if (m->cleared)
 		(void)link_disown(ep, WIRE_CLEAR, m->seq);
 	inbound_free(m);

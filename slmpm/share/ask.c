@@ -20,7 +20,7 @@ uint64_t ask_least(const struct endpoint *ep, bool engine)
 {
 	const struct mode_limits *l = mode_limits();
 
-	if (!engine || !ep->share || config_get()->engine || l->force == MODE_SMT)
+	if (!engine || !ep->rooms->share || config_get()->engine || l->force == MODE_SMT)
 		return UINT64_MAX;
 	return l->force == MODE_DMA && l->engine < l->ask ? l->engine : l->ask;
 }
@@ -28,7 +28,7 @@ uint64_t ask_least(const struct endpoint *ep, bool engine)
 /* As for messages that are fetched; whether that works, the peer finds out. */
 static bool is_attached(const struct endpoint *ep)
 {
-	return ep->life->attach && ep->link.fabric->reg && !ep->share->unreached;
+	return ep->life->attach && ep->link.fabric->reg && !ep->rooms->share->unreached;
 }
 
 /* Whether this call, which may not block, or not long, is to wait for somebody. */
@@ -98,7 +98,7 @@ static bool ask_offer(struct endpoint *ep, const struct request *r)
 
 static int ask_begin(struct endpoint *ep, struct request *r)
 {
-	struct share *s = ep->share;
+	struct share *s = ep->rooms->share;
 
 	if (!ask_offer(ep, r))
 		return 0;
@@ -122,7 +122,7 @@ static uint64_t late_at(const struct share *s)
  * others would be read to. */
 static bool ask_undo(struct endpoint *ep)
 {
-	struct share *s = ep->share;
+	struct share *s = ep->rooms->share;
 	const struct request *r = s->asked;
 
 	if (ep->ctx->handling || !share_take_back(ep) || s->asked != r || s->upto)
@@ -134,7 +134,7 @@ static bool ask_undo(struct endpoint *ep)
 
 int ask_step(struct endpoint *ep)
 {
-	struct share *s = ep->share;
+	struct share *s = ep->rooms->share;
 	struct request *r;
 
 	if (!ask_waits(ep) || (s->asked && s->upto))
@@ -159,9 +159,9 @@ void ask_start(struct request *r)
 
 	w->parts = 1;
 	w->span = w->span_count;
-	list_append(&r->ep->share->asks, &r->node);
+	list_append(&r->ep->rooms->share->asks, &r->node);
 	ask_block(r->ep);
-	if (!r->ep->share
+	if (!r->ep->rooms->share
 		     ->asked) /* else its turn comes, and who is late is given up amid no packet */
 		(void)ask_step(r->ep);
 }
@@ -174,7 +174,7 @@ uint64_t ask_deadlines(struct context *ctx, uint64_t now)
 		return first;
 	ctx->asking = false;
 	for (uint32_t i = 0; i < ctx->live; i++) {
-		const struct share *s = ctx->endpoints[i]->share;
+		const struct share *s = ctx->endpoints[i]->rooms->share;
 
 		if (!s || !s->asked || s->upto || s->given)
 			continue;
@@ -189,7 +189,7 @@ uint64_t ask_deadlines(struct context *ctx, uint64_t now)
 
 void ask_answered(struct endpoint *ep)
 {
-	struct share *s = ep->share;
+	struct share *s = ep->rooms->share;
 	struct request *r = s->asked;
 	uint64_t done = s->done;
 
@@ -217,7 +217,7 @@ void ask_answered(struct endpoint *ep)
 bool ask_take_back(struct request *r)
 {
 	struct endpoint *ep = r->ep;
-	struct share *s = ep->share;
+	struct share *s = ep->rooms->share;
 
 	if (s->asked != r) {
 		list_remove(&r->node);
@@ -231,9 +231,9 @@ struct endpoint *ask_abandon(struct request *r)
 {
 	struct endpoint *ep = r->ep;
 
-	if (!r->rma.asked || ep->share->asked != r)
+	if (!r->rma.asked || ep->rooms->share->asked != r)
 		return NULL;
-	ep->share->asked = NULL;
+	ep->rooms->share->asked = NULL;
 	ask_block(ep);
 	ep->rma->holds |= RMA_BEHIND; /* nothing may be overtaken by what it still moves */
 	rma_finished(r);
@@ -242,7 +242,7 @@ struct endpoint *ask_abandon(struct request *r)
 
 bool ask_release(struct endpoint *ep)
 {
-	struct share *s = ep->share;
+	struct share *s = ep->rooms->share;
 	struct request *r;
 
 	if (!s)
@@ -261,9 +261,9 @@ bool ask_release(struct endpoint *ep)
 
 void ask_end(struct endpoint *ep)
 {
-	if (!ep->share)
+	if (!ep->rooms->share)
 		return;
 	ask_stop(ep);
-	ep->share->asked = NULL; /* it is among those of rma_end, like what waits */
+	ep->rooms->share->asked = NULL; /* it is among those of rma_end, like what waits */
 	endpoint_block(ep, BLOCK_SHARE, false);
 }

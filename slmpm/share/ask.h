@@ -44,7 +44,7 @@ void ask_answered(struct endpoint *ep);
 /* Is something to be done by ask_step? */
 static inline bool ask_waits(const struct endpoint *ep)
 {
-	const struct share *s = ep->share;
+	const struct share *s = ep->rooms->share;
 
 	return s && (!list_empty(&s->asks) || (s->asked && !s->upto));
 }

@@ -16,24 +16,24 @@ void share_open(struct endpoint *ep)
 {
 	if (ep->link.check || !addressee_hold_max(ep, link_ring_out(ep)))
 		return;
-	ep->share = calloc(1, sizeof(*ep->share)); /* without, nothing is shared */
-	if (!ep->share)
+	ep->rooms->share = calloc(1, sizeof(*ep->rooms->share)); /* without, nothing is shared */
+	if (!ep->rooms->share)
 		return;
-	ep->share->room.max = 1;
-	list_init(&ep->share->asks);
-	ep->share->id = endpoint_start(ep);
-	ep->share->in.id = endpoint_start_in(ep);
+	ep->rooms->share->room.max = 1;
+	list_init(&ep->rooms->share->asks);
+	ep->rooms->share->id = endpoint_start(ep);
+	ep->rooms->share->in.id = endpoint_start_in(ep);
 }
 
 void share_free(struct endpoint *ep)
 {
-	free(ep->share);
-	ep->share = NULL;
+	free(ep->rooms->share);
+	ep->rooms->share = NULL;
 }
 
 bool share_offer(struct endpoint *ep, const struct wire_share *w)
 {
-	struct share *s = ep->share;
+	struct share *s = ep->rooms->share;
 	struct packet p = {.opcode = WIRE_SHARE, .seq = s->id + 1, .data = w, .length = sizeof(*w)};
 	bool by_address = LITTLE_32(w->how) & WIRE_SHARE_ADDRESS;
 
@@ -53,7 +53,7 @@ bool share_offer(struct endpoint *ep, const struct wire_share *w)
 
 bool share_take_back(struct endpoint *ep)
 {
-	struct share *s = ep->share;
+	struct share *s = ep->rooms->share;
 	struct packet p = {.opcode = WIRE_SHARE_GIVE, .seq = s->id};
 
 	if (!s->given)
@@ -66,7 +66,7 @@ void share_taken(struct endpoint *ep, const struct head *h)
 	bool over = h->opcode == WIRE_SHARE_OVER;
 	uint64_t upto = h->extent & WIRE_LENGTH_MASK;
 	uint64_t done = over ? upto : h->stream | (uint64_t)h->imm << 32;
-	struct share *s = ep->share;
+	struct share *s = ep->rooms->share;
 
 	if (PEER_FAULT(!s || !s->out || s->over || h->seq != s->id || h->length || h->flags ||
 		       upto > s->limit || done < s->done || done > s->upto ||

@@ -54,7 +54,7 @@ static bool share_put_offer(struct job *j)
 static void take_all_back(struct job *j)
 {
 	struct endpoint *ep = j->to->ep;
-	struct share *s = ep->share;
+	struct share *s = ep->rooms->share;
 
 	if (!share_take_back(ep) || s->over)
 		return;
@@ -66,7 +66,7 @@ static void take_all_back(struct job *j)
 static bool claim_back(struct job *j)
 {
 	struct endpoint *ep = j->to->ep;
-	struct share *s = ep->share;
+	struct share *s = ep->rooms->share;
 	uint64_t claim =
 		s->upto ? s->upto + (((j->claim - s->upto) / 2) & ~(uint64_t)(PAGE - 1)) : 0;
 	struct packet give = {.opcode = WIRE_SHARE_GIVE, .seq = s->id, .extent = claim};
@@ -103,7 +103,7 @@ static bool await_target(struct job *j, uint32_t scans)
 static bool finish(struct job *j)
 {
 	struct endpoint *ep = j->to->ep;
-	struct share *s = ep->share;
+	struct share *s = ep->rooms->share;
 	bool waits = false, late = false;
 
 	for (uint32_t scans = 1;
@@ -142,9 +142,9 @@ static int share_it(struct job *j)
 	} else {
 		ep->rma->holds |= RMA_BEHIND; /* nothing may be overtaken by what it still copies */
 	}
-	if (done && ep->share->over && ep->share->done) {
+	if (done && ep->rooms->share->over && ep->rooms->share->done) {
 		ep->stats->shared_puts++;
-		ep->stats->shared_bytes += ep->share->done;
+		ep->stats->shared_bytes += ep->rooms->share->done;
 	}
 	memory_done(to);
 	memory_copied(to);
@@ -155,7 +155,7 @@ static bool may_share(const struct endpoint *ep, uint64_t len, int timeout_ms)
 {
 	struct context *ctx = ep->ctx;
 
-	if (!ep->share || config_get()->share == WHEN_NEVER ||
+	if (!ep->rooms->share || config_get()->share == WHEN_NEVER ||
 	    len < (uint64_t)config_get()->share_min || ep->blocked & BLOCK_SENDS ||
 	    ep->bundle.count || ctx->handling || ctx->polling || ctx->armed ||
 	    ctx->wait == SLMPM_WAIT_BLOCK || (timeout_ms >= 0 && timeout_ms < LEAST_MS))
@@ -183,7 +183,7 @@ static void share_put_conclude(struct share *s, uint64_t now)
 
 static void note_time(struct endpoint *ep, const struct job *j, bool shared, uint64_t began)
 {
-	struct share *s = ep->share;
+	struct share *s = ep->rooms->share;
 	enum choice_note note = choice_taken(choice_of(s->choices, j->length), shared);
 	uint64_t took;
 
@@ -238,21 +238,21 @@ int share_put(struct remote *to, uint64_t offset, const void *from, uint64_t len
 
 	if (!may_share(ep, len, j.timeout_ms))
 		return 0;
-	if (ep->share->out && !ep->share->over) {
+	if (ep->rooms->share->out && !ep->rooms->share->over) {
 		share_put_copy(&j, 0, len);
 		(void)progress_inspect(ep); /* the answer to the last offer may have come */
 		return 1;
 	}
 	began = clock_ticks(); /* the clock would take longer, and costs are compared, nothing else */
-	share_put_conclude(ep->share, began);
-	c = choice_of(ep->share->choices, len);
+	share_put_conclude(ep->rooms->share, began);
+	c = choice_of(ep->rooms->share->choices, len);
 	mode = share_put_choose(len, c);
 	shared = mode.way == MODE_SHARED;
 	if (shared)
 		rc = share_it(&j);
 	if (shared && rc <= 0)
 		return rc;
-	mode_count(&ep->figures->modes, MODE_PUT, mode);
+	mode_count(&ep->rooms->figures->modes, MODE_PUT, mode);
 	if (!shared)
 		share_put_copy(&j, 0, len);
 	if (config_get()->share == WHEN_AUTO)

@@ -28,7 +28,7 @@ static bool is_sound(struct endpoint *ep, const struct head *h, const struct wir
 
 void share_offered(struct endpoint *ep, const struct head *h)
 {
-	struct share *s = ep->share;
+	struct share *s = ep->rooms->share;
 	struct wire_share w;
 
 	if (PEER_FAULT(!s || share_waits(ep) || s->in.mover || h->length < sizeof(w) || h->flags ||
@@ -55,7 +55,7 @@ void share_offered(struct endpoint *ep, const struct head *h)
 
 void share_given(struct endpoint *ep, const struct head *h)
 {
-	struct share *s = ep->share;
+	struct share *s = ep->rooms->share;
 	uint64_t claim = h->extent & WIRE_LENGTH_MASK;
 
 	if (PEER_FAULT(!s || s->in.id == endpoint_start_in(ep) || h->seq != s->in.id || h->length ||
@@ -85,7 +85,7 @@ static bool find_theirs(const struct endpoint *ep, const struct wire_share *w,
 
 	*remote = NULL;
 	if (w->how & WIRE_SHARE_ADDRESS)
-		return ep->fetch && ep->fetch->peer.ops >> op & 1;
+		return ep->rooms->fetch && ep->rooms->fetch->peer.ops >> op & 1;
 	*remote = r = remote_mapped(ep, w->grant);
 	return r && r->access & access && w->offset <= r->memory.size &&
 	       w->target.length <= r->memory.size - w->offset;
@@ -109,8 +109,8 @@ static bool share_take(struct endpoint *ep, uint64_t upto)
 {
 	struct packet p = {
 		.opcode = WIRE_SHARE_TAKE,
-		.seq = ep->share->in.id,
-		.route = ep->share->in.done,
+		.seq = ep->rooms->share->in.id,
+		.route = ep->rooms->share->in.done,
 		.extent = upto,
 	};
 
@@ -120,7 +120,7 @@ static bool share_take(struct endpoint *ep, uint64_t upto)
 /* This side is through. */
 static void share_end(struct endpoint *ep, uint64_t done)
 {
-	struct share *s = ep->share;
+	struct share *s = ep->rooms->share;
 
 	endpoint_block(ep, BLOCK_SHARE, false);
 	s->in.done = done;
@@ -131,7 +131,7 @@ static void share_end(struct endpoint *ep, uint64_t done)
 /* Takes it, if the origin still leaves it, and copies it. */
 static bool take_piece(struct endpoint *ep)
 {
-	struct share *s = ep->share;
+	struct share *s = ep->rooms->share;
 	const struct wire_share *w = &s->in.offer;
 	uint64_t from = s->in.done, left = s->in.claim > from ? s->in.claim - from : 0;
 	uint64_t n = left < SHARE_PIECE ? left : SHARE_PIECE;
@@ -149,7 +149,7 @@ static bool take_piece(struct endpoint *ep)
 	to = (unsigned char *)region_at(ours, w->target.offset) + from;
 	memcpy(to, (const unsigned char *)theirs->memory.base + w->offset + from, n);
 	part_landed(ep->ctx, to, n);
-	ep->figures->pieces_read++;
+	ep->rooms->figures->pieces_read++;
 	s->in.done += n;
 	return true;
 }
@@ -159,7 +159,7 @@ static bool take_piece(struct endpoint *ep)
 /* The engine has it no more. */
 static void release(struct endpoint *ep, uint64_t done)
 {
-	struct share *s = ep->share;
+	struct share *s = ep->rooms->share;
 	struct request *r = s->in.mover;
 
 	s->in.mover = NULL;
@@ -185,7 +185,7 @@ static void moved(struct request *r)
 static struct request *ask_serve_prepare(struct endpoint *ep, struct region *region,
 					 struct remote *remote)
 {
-	const struct wire_share *w = &ep->share->in.offer;
+	const struct wire_share *w = &ep->rooms->share->in.offer;
 	const struct slmpm_iov piece = {region_at(region, w->target.offset), w->target.length};
 	struct request *r = request_new();
 
@@ -206,7 +206,7 @@ static struct request *ask_serve_prepare(struct endpoint *ep, struct region *reg
 /* It is this side's to do: what was said meanwhile may have taken either memory away. */
 static bool ask_serve_begin(struct endpoint *ep)
 {
-	struct share *s = ep->share;
+	struct share *s = ep->rooms->share;
 	const struct wire_share *w = &s->in.offer;
 	struct region *region = find_ours(ep, w);
 	struct remote *remote;
@@ -229,7 +229,7 @@ static bool ask_serve_begin(struct endpoint *ep)
 
 static int ask_serve(struct endpoint *ep)
 {
-	struct share *s = ep->share;
+	struct share *s = ep->rooms->share;
 	const struct wire_share *w = &s->in.offer;
 	struct remote *remote;
 	bool able = find_ours(ep, w) && find_theirs(ep, w, &remote) && s->in.claim && !ep->closing;
@@ -247,7 +247,7 @@ static int ask_serve(struct endpoint *ep)
 
 void ask_stop(struct endpoint *ep)
 {
-	struct share *s = ep->share;
+	struct share *s = ep->rooms->share;
 	struct request *r = s->in.mover;
 	uint64_t done;
 
@@ -261,7 +261,7 @@ void ask_stop(struct endpoint *ep)
 
 void ask_revoke(struct endpoint *ep, uint32_t grant)
 {
-	struct share *s = ep->share;
+	struct share *s = ep->rooms->share;
 
 	if (s && s->in.mover && s->in.offer.target.grant == grant)
 		ask_stop(ep);
@@ -269,7 +269,7 @@ void ask_revoke(struct endpoint *ep, uint32_t grant)
 
 int share_step(struct endpoint *ep)
 {
-	struct share *s = ep->share;
+	struct share *s = ep->rooms->share;
 	uint64_t from;
 
 	if (!share_waits(ep))

@@ -22,6 +22,7 @@ struct lonely { /* an endpoint whose only link is lost, as far as secondary_even
 	struct rig rig;
 	struct context ctx;
 	struct endpoint ep;
+	struct rooms rooms;
 	struct control control;
 	struct secondary secondary;
 	uint64_t patience, now;
@@ -47,10 +48,10 @@ static void begin(struct lonely *l)
 	bond_may_reconnect(l->rig.link[LEFT], true);
 	list_init(&l->ctx.secondary);
 	l->control.socket.fd = 0; /* there is one; nobody uses it */
+	l->rooms = (struct rooms){.secondary = &l->secondary, .control = &l->control};
 	l->ep = (struct endpoint){.ctx = &l->ctx,
 				  .state = SLMPM_PEER_UP,
-				  .secondary = &l->secondary,
-				  .control = &l->control,
+				  .rooms = &l->rooms,
 				  .link.port = l->rig.link[LEFT]};
 	l->secondary = (struct secondary){
 		.ep = &l->ep, .links = 1, .wanted = -1, .hopes = true, .alone = NEVER};
