@@ -18,12 +18,9 @@ static bool is_end(uint32_t type)
 
 static struct event *event_find(const struct endpoint *ep, uint32_t type, uint32_t link)
 {
-	LIST_EACH(at, &ep->life->events) {
-		struct event *e = LIST_ENTRY(at, struct event, of_peer);
-
+	LIST_EACH_ENTRY(struct event, e, &ep->life->events, of_peer)
 		if (e->event.type == type && e->link == link)
 			return e;
-	}
 	return NULL;
 }
 

@@ -64,18 +64,14 @@ void am_ack_settle(struct endpoint *ep, uint64_t tag, uint64_t charge, int statu
 /* Who waits for the answer to TAG, out of wherever it is; NULL: nobody. */
 static struct request *take_awaiting(struct endpoint *ep, uint64_t tag)
 {
-	LIST_EACH(at, &ep->rooms->am->awaiting) {
-		struct request *r = LIST_ENTRY(at, struct request, node);
-
+	LIST_EACH_ENTRY(struct request, r, &ep->rooms->am->awaiting, node) {
 		if (r->fifo.tag != tag)
 			continue;
-		list_remove(at);
+		list_remove(&r->node);
 		return r;
 	}
 	/* All of it has left, which the link has not been asked about since. */
-	LIST_EACH(at, &ep->link.queue) {
-		struct request *r = LIST_ENTRY(at, struct request, node);
-
+	LIST_EACH_ENTRY(struct request, r, &ep->link.queue, node) {
 		if (r->fifo.tag != tag || !message_is_out(r))
 			continue;
 		link_dequeue(ep, r);

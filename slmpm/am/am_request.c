@@ -75,9 +75,7 @@ int am_check_peer(const struct endpoint *ep)
 void am_refuse(struct endpoint *ep)
 {
 	ep->active = false;
-	LIST_EACH(at, &ep->link.queue) {
-		struct request *r = LIST_ENTRY(at, struct request, node);
-
+	LIST_EACH_ENTRY(struct request, r, &ep->link.queue, node) {
 		if (!(r->wire & WIRE_FLAG_ACTIVE))
 			continue;
 		link_dequeue(ep, r);

@@ -17,6 +17,17 @@ struct list {
 	for (struct list *at = (head)->next, *at##_next = at->next; at != (head);                  \
 	     at = at##_next, at##_next = at->next)
 
+/* The same with each element itself, a TYPE whose MEMBER is in the list. */
+#define LIST_EACH_ENTRY(type, e, head, member)                                                     \
+	for (type *e##_at = (void *)(head)->next, *e##_next = list_after(e##_at), *e;              \
+	     (void *)e##_at != (void *)(head) && (e = LIST_ENTRY(e##_at, type, member), true);     \
+	     e##_at = e##_next, e##_next = list_after(e##_at))
+
+static inline void *list_after(const void *node)
+{
+	return ((const struct list *)node)->next;
+}
+
 static inline void list_init(struct list *head)
 {
 	head->next = head->prev = head;

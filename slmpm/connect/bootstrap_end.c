@@ -238,9 +238,7 @@ uint64_t bootstrap_deadlines(struct context *ctx, uint64_t now_ns)
 {
 	uint64_t next = UINT64_MAX;
 
-	LIST_EACH(at, &ctx->deadlines) {
-		struct control *c = LIST_ENTRY(at, struct control, node);
-
+	LIST_EACH_ENTRY(struct control, c, &ctx->deadlines, node) {
 		if (now_ns < c->deadline) {
 			next = c->deadline < next ? c->deadline : next;
 			continue;

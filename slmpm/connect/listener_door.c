@@ -42,9 +42,7 @@ static bool listener_door_has_room(struct listener *l)
 	struct control *oldest = NULL;
 	uint32_t n = 0;
 
-	LIST_EACH(at, &l->ctx->deadlines) {
-		struct control *c = LIST_ENTRY(at, struct control, node);
-
+	LIST_EACH_ENTRY(struct control, c, &l->ctx->deadlines, node) {
 		if (!is_half_open(l, c))
 			continue;
 		n++;
@@ -128,9 +126,7 @@ uint64_t listener_deadlines(struct context *ctx, uint64_t now_ns)
 
 	if (!ctx->paused)
 		return next;
-	LIST_EACH(at, &ctx->listeners) {
-		struct listener *l = LIST_ENTRY(at, struct listener, node);
-
+	LIST_EACH_ENTRY(struct listener, l, &ctx->listeners, node) {
 		if (l->paused && now_ns >= l->again) {
 			l->again = now_ns + AGAIN_MS * UINT64_C(1000000);
 			listener_resume(l);
@@ -170,9 +166,7 @@ void listener_near_ready(struct context *ctx, struct watch *w)
 
 	if (fd < 0)
 		return;
-	LIST_EACH(at, &ctx->deadlines) {
-		struct control *c = LIST_ENTRY(at, struct control, node);
-
+	LIST_EACH_ENTRY(struct control, c, &ctx->deadlines, node) {
 		if (c->ep->rooms->listener != l || c->step != WAIT_ROUND || !c->stream ||
 		    c->stream->guest != guest)
 			continue;

@@ -257,9 +257,7 @@ uint64_t secondary_deadlines(struct context *ctx, uint64_t now_ns)
 	uint64_t next = NEVER;
 	bool news = false;
 
-	LIST_EACH(at, &ctx->secondary) {
-		struct secondary *f = LIST_ENTRY(at, struct secondary, node);
-
+	LIST_EACH_ENTRY(struct secondary, f, &ctx->secondary, node) {
 		if (ends(f->ep)) {
 			secondary_try_free(f);
 			continue;
@@ -278,10 +276,7 @@ uint64_t secondary_deadlines(struct context *ctx, uint64_t now_ns)
 
 void secondary_ask_all(struct context *ctx)
 {
-	LIST_EACH(at, &ctx->secondary) {
-		struct secondary *f = LIST_ENTRY(at, struct secondary, node);
-
+	LIST_EACH_ENTRY(struct secondary, f, &ctx->secondary, node)
 		if (f->ep->state == SLMPM_PEER_UP)
 			secondary_try_ask(f);
-	}
 }

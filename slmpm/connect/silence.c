@@ -151,8 +151,7 @@ uint64_t silence_deadlines(struct context *ctx, uint64_t now_ns)
 		return UINT64_MAX;
 	if (now_ns < ctx->silence_deadline)
 		return ctx->silence_deadline;
-	LIST_EACH(at, &ctx->remote_peers) {
-		struct control *c = LIST_ENTRY(at, struct control, silence.node);
+	LIST_EACH_ENTRY(struct control, c, &ctx->remote_peers, silence.node) {
 		uint64_t when = UINT64_MAX;
 
 		if (c->ep->state == SLMPM_PEER_UP)

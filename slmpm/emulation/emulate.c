@@ -233,9 +233,7 @@ static int push_operations(struct endpoint *ep, int most)
 	struct emulation *e = ep->rooms->emulation;
 	int n = 0, rc = 1;
 
-	LIST_EACH(at, &e->going) {
-		struct emulated *op = LIST_ENTRY(at, struct emulated, node);
-
+	LIST_EACH_ENTRY(struct emulated, op, &e->going, node) {
 		for (rc = 1; n < most && has_more(op); n++) {
 			rc = emulate_send(ep, op);
 			if (rc == -ENOLINK)

@@ -66,12 +66,9 @@ static void inject(struct transfer *t)
 /* Of PORT; or NULL: of any. */
 static struct transfer *first_injected(const struct engine_port *port)
 {
-	LIST_EACH(at, &engine.injected) {
-		struct transfer *t = LIST_ENTRY(at, struct transfer, node);
-
+	LIST_EACH_ENTRY(struct transfer, t, &engine.injected, node)
 		if (!port || t->port == port)
 			return t;
-	}
 	return NULL;
 }
 

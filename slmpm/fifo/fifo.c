@@ -111,9 +111,7 @@ static bool fifo_find(void *arg)
 	struct taking *t = arg;
 
 	t->entry = NULL;
-	LIST_EACH(at, &t->ctx->fifo) {
-		struct fifo_entry *e = LIST_ENTRY(at, struct fifo_entry, node);
-
+	LIST_EACH_ENTRY(struct fifo_entry, e, &t->ctx->fifo, node) {
 		if (t->ep && e->ep != t->ep)
 			continue;
 		t->entry = e;

@@ -102,9 +102,7 @@ void link_return_credit(struct endpoint *ep)
 	inspect_tick_amid(ep->ctx); /* who never waits comes by here */
 	progress_turn(ep);
 	ep->returned_charge = ep->matched_charge;
-	LIST_EACH(at, &ep->link.deferred) {
-		struct deferred *o = LIST_ENTRY(at, struct deferred, node);
-
+	LIST_EACH_ENTRY(struct deferred, o, &ep->link.deferred, node) {
 		if (o->opcode == WIRE_CREDIT) {
 			o->seq = ep->stats->received_messages;
 			o->extent = ep->matched_charge & WIRE_LENGTH_MASK;
@@ -135,9 +133,7 @@ int link_push_deferred(struct endpoint *ep)
 {
 	int n = 0;
 
-	LIST_EACH(at, &ep->link.deferred) {
-		struct deferred *o = LIST_ENTRY(at, struct deferred, node);
-
+	LIST_EACH_ENTRY(struct deferred, o, &ep->link.deferred, node) {
 		if (post_deferred(ep, o) != 1)
 			return n;
 		deferred_free(ep, o);
@@ -157,9 +153,7 @@ uint32_t link_deferred(const struct endpoint *ep, uint8_t opcode)
 
 bool link_disown(struct endpoint *ep, uint8_t opcode, uint64_t seq)
 {
-	LIST_EACH(at, &ep->link.deferred) {
-		struct deferred *o = LIST_ENTRY(at, struct deferred, node);
-
+	LIST_EACH_ENTRY(struct deferred, o, &ep->link.deferred, node) {
 		if (o->opcode != opcode || o->seq != seq)
 			continue;
 		deferred_free(ep, o);

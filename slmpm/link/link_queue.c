@@ -63,12 +63,9 @@ static struct request *find_ready(struct endpoint *ep)
 
 	if (!memcmp(&now, &ep->link.vain, sizeof(now)))
 		return NULL;
-	LIST_EACH(at, &ep->link.queue) {
-		struct request *r = LIST_ENTRY(at, struct request, node);
-
+	LIST_EACH_ENTRY(struct request, r, &ep->link.queue, node)
 		if (r->streaming || request_ops[r->kind].ready(ep, r, false))
 			return r;
-	}
 	ep->link.vain = now;
 	return NULL;
 }
@@ -140,10 +137,8 @@ int link_push(struct endpoint *ep)
 
 static void fail_all(struct list *list, int error)
 {
-	LIST_EACH(at, list) {
-		struct request *r = LIST_ENTRY(at, struct request, node);
-
-		list_remove(at);
+	LIST_EACH_ENTRY(struct request, r, list, node) {
+		list_remove(&r->node);
 		request_finish(r, -error);
 	}
 }

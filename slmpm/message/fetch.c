@@ -62,12 +62,9 @@ void fetch_end(struct endpoint *ep)
 	/* The messages go with the endpoint's lists. */
 	LIST_EACH(at, &f->in)
 		list_remove(at);
-	LIST_EACH(at, &ep->link.announced) {
-		struct request *r = LIST_ENTRY(at, struct request, node);
-
+	LIST_EACH_ENTRY(struct request, r, &ep->link.announced, node)
 		if (r->fetch)
 			fetch_forget(r);
-	}
 	f->in_hand = NULL;
 }
 

@@ -189,12 +189,9 @@ bool fetch_take_back(struct request *r)
 
 static struct request *find_fetched(struct endpoint *ep, uint64_t seq)
 {
-	LIST_EACH(at, &ep->link.announced) {
-		struct request *r = LIST_ENTRY(at, struct request, node);
-
+	LIST_EACH_ENTRY(struct request, r, &ep->link.announced, node)
 		if (r->seq == seq && r->fetch)
 			return r;
-	}
 	return NULL;
 }
 

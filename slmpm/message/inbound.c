@@ -33,12 +33,9 @@ bool inbound_envelope(struct endpoint *ep, const struct head *h, uint64_t charge
 
 struct inbound *inbound_unfinished(struct endpoint *ep, uint64_t seq)
 {
-	LIST_EACH(at, &ep->messages->assembling) {
-		struct inbound *m = LIST_ENTRY(at, struct inbound, parts);
-
+	LIST_EACH_ENTRY(struct inbound, m, &ep->messages->assembling, parts)
 		if (m->seq == seq)
 			return m;
-	}
 	return NULL;
 }
 
@@ -182,9 +179,7 @@ void inbound_finish(struct inbound *m)
 
 void inbound_end(struct endpoint *ep)
 {
-	LIST_EACH(at, &ep->messages->assembling) {
-		struct inbound *m = LIST_ENTRY(at, struct inbound, parts);
-
+	LIST_EACH_ENTRY(struct inbound, m, &ep->messages->assembling, parts) {
 		if (m->receive) {
 			inbound_describe(m, &m->receive->result);
 			m->receive->message = NULL;

@@ -15,12 +15,9 @@ static bool wants(const struct request *r, const struct endpoint *ep, uint32_t s
 
 static struct request *first_in(const struct list *list, const struct endpoint *ep, uint32_t stream)
 {
-	LIST_EACH(at, list) {
-		struct request *r = LIST_ENTRY(at, struct request, node);
-
+	LIST_EACH_ENTRY(struct request, r, list, node)
 		if (wants(r, ep, stream))
 			return r;
-	}
 	return NULL;
 }
 
@@ -62,12 +59,9 @@ struct request *match_posted(struct endpoint *ep, uint32_t stream)
 
 static struct inbound *find_unexpected(const struct request *r, struct endpoint *ep)
 {
-	LIST_EACH(at, &ep->messages->unexpected) {
-		struct inbound *m = LIST_ENTRY(at, struct inbound, node);
-
+	LIST_EACH_ENTRY(struct inbound, m, &ep->messages->unexpected, node)
 		if (wants(r, ep, m->stream))
 			return m;
-	}
 	return NULL;
 }
 
@@ -190,8 +184,7 @@ void match_keep(struct inbound *m)
 
 void match_accepted(struct endpoint *ep)
 {
-	LIST_EACH(at, &ep->messages->unexpected) {
-		struct inbound *m = LIST_ENTRY(at, struct inbound, node);
+	LIST_EACH_ENTRY(struct inbound, m, &ep->messages->unexpected, node) {
 		struct request *r;
 
 		if (!list_empty(&ep->kept) && wire_is_before(inbound_first_kept(ep)->seq, m->seq))

@@ -213,14 +213,12 @@ void message_cleared(struct endpoint *ep, const struct head *h)
 {
 	if (h->extent & WIRE_LENGTH_MASK)
 		ep->fetch_min = UINT64_MAX; /* it cannot fetch, after all */
-	LIST_EACH(at, &ep->link.announced) {
-		struct request *r = LIST_ENTRY(at, struct request, node);
-
+	LIST_EACH_ENTRY(struct request, r, &ep->link.announced, node) {
 		if (r->seq != h->seq)
 			continue;
 		if (r->fetch && fetch_refused(r))
 			return;
-		list_remove(at);
+		list_remove(&r->node);
 		r->cleared = true;
 		link_enqueue(ep, r);
 		link_streams(ep, r);

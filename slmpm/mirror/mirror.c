@@ -82,12 +82,9 @@ static bool overlap(const void *a, uint64_t n, const void *b, uint64_t m)
 
 bool mirror_lies(const struct context *ctx, const void *at, uint64_t n)
 {
-	LIST_EACH(node, &ctx->mirrors) {
-		const struct mirror *m = LIST_ENTRY(node, struct mirror, node);
-
+	LIST_EACH_ENTRY(const struct mirror, m, &ctx->mirrors, node)
 		if (overlap(m->base, m->size, at, n))
 			return true;
-	}
 	return false;
 }
 
@@ -96,9 +93,7 @@ static int may_lie(const struct context *ctx, const void *base, size_t size)
 {
 	if (mirror_lies(ctx, base, size))
 		return error_set(SLMPM_EBUSY, "another mirror lies there");
-	LIST_EACH(node, &ctx->regions) {
-		const struct region *region = LIST_ENTRY(node, struct region, node);
-
+	LIST_EACH_ENTRY(const struct region, region, &ctx->regions, node) {
 		if (!overlap(region->memory.base, region->memory.size, base, size))
 			continue;
 		if (region->exposed)
@@ -232,12 +227,9 @@ void mirror_shut(struct context *ctx)
 
 void mirror_forked(struct context *ctx)
 {
-	LIST_EACH(at, &ctx->mirrors) {
-		const struct mirror *m = LIST_ENTRY(at, struct mirror, node);
-
+	LIST_EACH_ENTRY(const struct mirror, m, &ctx->mirrors, node)
 		if (m->tracker)
 			track_forked(m->tracker);
-	}
 }
 
 /* ---- looking at it -------------------------------------------------------------------------- */
@@ -246,12 +238,9 @@ struct attachment *mirror_find(const struct mirror *m, slmpm_peer peer)
 {
 	uint64_t id = endpoint_plain(peer).id;
 
-	LIST_EACH(at, &m->attachments) {
-		struct attachment *a = LIST_ENTRY(at, struct attachment, of_mirror);
-
+	LIST_EACH_ENTRY(struct attachment, a, &m->attachments, of_mirror)
 		if (id ? a->peer == id : a->how & SLMPM_MIRROR_FOLLOW)
 			return a;
-	}
 	return NULL;
 }
 

@@ -25,18 +25,14 @@ void mirror_note(struct mirror *m, uint64_t lo, uint64_t hi, const struct attach
 	if (lo == hi)
 		return;
 	m->loose |= !m->group;
-	LIST_EACH(at, &m->attachments) {
-		struct attachment *a = LIST_ENTRY(at, struct attachment, of_mirror);
-
+	LIST_EACH_ENTRY(struct attachment, a, &m->attachments, of_mirror)
 		if (a != from && attachment_sends(a))
 			note_spans(a, lo, hi);
-	}
 }
 
 void mirror_landed(struct context *ctx, const void *at, uint64_t n)
 {
-	LIST_EACH(node, &ctx->mirrors) {
-		struct mirror *m = LIST_ENTRY(node, struct mirror, node);
+	LIST_EACH_ENTRY(struct mirror, m, &ctx->mirrors, node) {
 		uintptr_t base = (uintptr_t)m->base, from = (uintptr_t)at;
 		uint64_t lo, hi;
 

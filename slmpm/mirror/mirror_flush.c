@@ -63,12 +63,9 @@ static struct attachment *first_behind(const struct flushing *f)
 
 	if (!m)
 		return NULL;
-	LIST_EACH(at, &m->attachments) {
-		struct attachment *a = LIST_ENTRY(at, struct attachment, of_mirror);
-
+	LIST_EACH_ENTRY(struct attachment, a, &m->attachments, of_mirror)
 		if (attachment_sends(a) && (a->sending || !dirty_is_empty(&a->dirty)))
 			return a;
-	}
 	return NULL;
 }
 
@@ -94,9 +91,7 @@ static int mirror_flush_all(struct mirror *m, slmpm_mirror handle, const char *c
 
 	if (m->tracker)
 		(void)track_scan(m);
-	LIST_EACH(at, &m->attachments) {
-		struct attachment *a = LIST_ENTRY(at, struct attachment, of_mirror);
-
+	LIST_EACH_ENTRY(struct attachment, a, &m->attachments, of_mirror) {
 		if (LIKELY(a->pending && send_shortly(a)))
 			continue;
 		sent &= !a->pending && dirty_is_empty(&a->dirty);
@@ -147,11 +142,8 @@ int slmpm_mirror_flush(slmpm_mirror mirror, int timeout_ms)
 static void open_group(struct mirror *m)
 {
 	m->group = true;
-	LIST_EACH(at, &m->attachments) {
-		struct attachment *a = LIST_ENTRY(at, struct attachment, of_mirror);
-
+	LIST_EACH_ENTRY(struct attachment, a, &m->attachments, of_mirror)
 		attachment_pend(a, a->pending && attachment_has_deferred(a));
-	}
 }
 
 int slmpm_mirror_begin(slmpm_mirror mirror, int timeout_ms)
@@ -191,9 +183,7 @@ int slmpm_mirror_end(slmpm_mirror mirror)
 			(void)track_scan(m);
 		m->group = false;
 		m->sequence++;
-		LIST_EACH(at, &m->attachments) {
-			struct attachment *a = LIST_ENTRY(at, struct attachment, of_mirror);
-
+		LIST_EACH_ENTRY(struct attachment, a, &m->attachments, of_mirror) {
 			if (attachment_sends(a) && (!dirty_is_empty(&a->dirty) || m->tracker))
 				attachment_pend(a, true);
 			if (a->pending && !send_shortly(a))

@@ -33,12 +33,9 @@ struct attachment *attachment_with_tag(const struct mirrors *all, uint32_t tag)
 
 struct wanted *wanted_with(const struct mirrors *all, uint32_t tag)
 {
-	LIST_EACH(at, &all->wanted) {
-		struct wanted *w = LIST_ENTRY(at, struct wanted, node);
-
+	LIST_EACH_ENTRY(struct wanted, w, &all->wanted, node)
 		if (w->tag == tag)
 			return w;
-	}
 	return NULL;
 }
 

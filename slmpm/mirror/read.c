@@ -140,13 +140,11 @@ static void try_to_take(const struct mirror *m, struct snapshot *s)
 
 void read_serve(struct mirror *m)
 {
-	LIST_EACH(at, &m->snapshots) {
-		struct snapshot *s = LIST_ENTRY(at, struct snapshot, node);
-
+	LIST_EACH_ENTRY(struct snapshot, s, &m->snapshots, node) {
 		if (s->status == 1)
 			try_to_take(m, s);
 		if (s->status != 1)
-			list_remove(at);
+			list_remove(&s->node);
 	}
 }
 

@@ -33,12 +33,9 @@ static uint32_t aggregate_cut32(uint64_t value)
 static void sum_without(struct aggregate *sum, const struct aggregate_part *without)
 {
 	*sum = (struct aggregate){.instances = 1};
-	LIST_EACH(at, &received_parts) {
-		const struct aggregate_part *part = LIST_ENTRY(at, struct aggregate_part, node);
-
+	LIST_EACH_ENTRY(const struct aggregate_part, part, &received_parts, node)
 		if (part != without)
 			aggregate_add(sum, &part->sum);
-	}
 }
 
 void aggregate_of_job(const struct endpoint *ep, struct aggregate *sum)

@@ -80,10 +80,8 @@ static void region_free(struct region *region)
 	struct fabric_memory *m = &region->memory;
 	struct fabric_domain *domain = region->domain;
 
-	LIST_EACH(at, &region->grants) {
-		struct grant *g = LIST_ENTRY(at, struct grant, of_region);
-
-		list_remove(at);
+	LIST_EACH_ENTRY(struct grant, g, &region->grants, of_region) {
+		list_remove(&g->of_region);
 		g->region = NULL; /* it ends with the peer's answer */
 	}
 	if (region->allocated && m->base && !m->allocated)
@@ -152,11 +150,8 @@ static uint64_t acceptors(const struct region *region)
 {
 	uint64_t n = 0;
 
-	LIST_EACH(at, &region->grants) {
-		const struct grant *g = LIST_ENTRY(at, struct grant, of_region);
-
+	LIST_EACH_ENTRY(const struct grant, g, &region->grants, of_region)
 		n += g->accepted && !g->ending && !g->revoking;
-	}
 	return n;
 }
 
@@ -226,24 +221,18 @@ static bool memory_is_free(void *arg)
 		return true;
 	if (region->storing)
 		return false;
-	LIST_EACH(at, &region->grants) {
-		const struct grant *g = LIST_ENTRY(at, struct grant, of_region);
-
+	LIST_EACH_ENTRY(const struct grant, g, &region->grants, of_region)
 		if (g->ending ? g->attached : g->accepted)
 			return false;
-	}
 	return true;
 }
 
 /* Keys that nobody has opened: nobody shall any more. */
 static void take_back_all(struct region *region)
 {
-	LIST_EACH(at, &region->grants) {
-		struct grant *g = LIST_ENTRY(at, struct grant, of_region);
-
+	LIST_EACH_ENTRY(struct grant, g, &region->grants, of_region)
 		if (!g->ending)
 			grant_take_back(g, WIRE_REGION_REVOKED);
-	}
 }
 
 static int destroy(struct ending *e, int timeout_ms)

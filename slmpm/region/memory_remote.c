@@ -20,12 +20,9 @@ bool remote_is_revoked(const struct remote *r)
 
 static struct remote *find_in(const struct list *list, uint64_t id)
 {
-	LIST_EACH(at, list) {
-		struct remote *r = LIST_ENTRY(at, struct remote, node);
-
+	LIST_EACH_ENTRY(struct remote, r, list, node)
 		if (r->grant == id)
 			return r;
-	}
 	return NULL;
 }
 
@@ -264,9 +261,7 @@ void remote_end_all(struct endpoint *ep)
 {
 	LIST_EACH(at, &ep->rooms->regions->offered)
 		offer_free(LIST_ENTRY(at, struct remote, node));
-	LIST_EACH(at, &ep->rooms->regions->open) {
-		struct remote *r = LIST_ENTRY(at, struct remote, node);
-
+	LIST_EACH_ENTRY(struct remote, r, &ep->rooms->regions->open, node) {
 		if (r->copying)
 			r->deferred |= RELEASE_ALL; /* the mapping goes with the last of them */
 		else

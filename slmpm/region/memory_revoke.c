@@ -40,11 +40,8 @@ static bool is_exposed(const struct revocation *v, const struct region *region)
 {
 	bool mapped = region->exposed;
 
-	LIST_EACH(at, &region->grants) {
-		const struct grant *g = LIST_ENTRY(at, struct grant, of_region);
-
+	LIST_EACH_ENTRY(const struct grant, g, &region->grants, of_region)
 		mapped |= is_meant(v, g) && g->mapped;
-	}
 	return mapped && region->memory.allocated;
 }
 
@@ -61,8 +58,7 @@ static void ask_to_release(struct grant *g)
 
 static void suspend(const struct revocation *v, struct region *region, bool exchange)
 {
-	LIST_EACH(at, &region->grants) {
-		struct grant *g = LIST_ENTRY(at, struct grant, of_region);
+	LIST_EACH_ENTRY(struct grant, g, &region->grants, of_region) {
 		bool revoked = is_meant(v, g);
 
 		if (g->ending || (!revoked && !(exchange && g->mapped)))
@@ -78,23 +74,17 @@ static void resume(const struct region *region)
 {
 	if (region->revoking)
 		return;
-	LIST_EACH(at, &region->grants) {
-		const struct grant *g = LIST_ENTRY(at, struct grant, of_region);
-
+	LIST_EACH_ENTRY(const struct grant, g, &region->grants, of_region)
 		if (!g->ending)
 			grant_word_set(g, FABRIC_ACCESS_DIRECT);
-	}
 }
 
 static void count_revoking(const struct revocation *v, struct region *region, uint32_t more)
 {
 	region->revoking += more;
-	LIST_EACH(at, &region->grants) {
-		struct grant *g = LIST_ENTRY(at, struct grant, of_region);
-
+	LIST_EACH_ENTRY(struct grant, g, &region->grants, of_region)
 		if (is_meant(v, g))
 			g->revoking += more;
-	}
 }
 
 /* Those who are to go on without the mapping have released it, and the revoked peer of what it
@@ -108,12 +98,9 @@ static bool is_quiet(void *arg)
 		return true;
 	if (region->storing)
 		return false;
-	LIST_EACH(at, &region->grants) {
-		const struct grant *g = LIST_ENTRY(at, struct grant, of_region);
-
+	LIST_EACH_ENTRY(const struct grant, g, &region->grants, of_region)
 		if (is_meant(v, g) ? g->attached : g->releasing_mapping)
 			return false;
-	}
 	return true;
 }
 
@@ -174,9 +161,7 @@ static int exchange_pages(struct revocation *v, struct region *region)
 	region->memory.fresh = NULL;
 	if (rc < 0)
 		return error_system(rc, "fresh pages for a region cannot take their place");
-	LIST_EACH(at, &region->grants) {
-		struct grant *g = LIST_ENTRY(at, struct grant, of_region);
-
+	LIST_EACH_ENTRY(struct grant, g, &region->grants, of_region) {
 		g->mapped = false;
 		if (g->releasing_mapping) /* it has not answered: what it does reaches nothing any more */
 			grant_take_back(g, WIRE_REGION_REVOKED);
@@ -207,12 +192,9 @@ static void await_quiet(struct revocation *v)
 
 static void memory_revoke_take_back(const struct revocation *v, const struct region *region)
 {
-	LIST_EACH(at, &region->grants) {
-		struct grant *g = LIST_ENTRY(at, struct grant, of_region);
-
+	LIST_EACH_ENTRY(struct grant, g, &region->grants, of_region)
 		if (is_meant(v, g) && !g->ending)
 			grant_take_back(g, WIRE_REGION_REVOKED);
-	}
 }
 
 /* What had to be waited for has been, or is late. */

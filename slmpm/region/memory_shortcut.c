@@ -76,8 +76,7 @@ void remote_close_shortcuts(struct context *ctx)
 void remote_guard_shortcuts(struct context *ctx)
 {
 	for (uint32_t i = 0; i < ctx->count; i++)
-		LIST_EACH(at, &ctx->endpoints[i]->rooms->regions->open) {
-			struct remote *r = LIST_ENTRY(at, struct remote, node);
+		LIST_EACH_ENTRY(struct remote, r, &ctx->endpoints[i]->rooms->regions->open, node) {
 			uint32_t ops = r->direct.ops | r->measured | r->guarded;
 
 			if (ops) /* else other threads may look */

@@ -189,8 +189,7 @@ static void next_barrier(struct endpoint *ep)
 
 	m->barrier = 0;
 	m->holds &= (uint8_t)~RMA_BARRIER;
-	LIST_EACH(at, &ep->one_sided) {
-		const struct rma_work *w = LIST_ENTRY(at, struct rma_work, live);
+	LIST_EACH_ENTRY(const struct rma_work, w, &ep->one_sided, live) {
 		const struct request *r = LIST_ENTRY(w, struct request, rma);
 
 		if (r->flags & SLMPM_BARRIER) {

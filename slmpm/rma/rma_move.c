@@ -51,11 +51,8 @@ void rma_move_end(struct endpoint *ep)
 {
 	if (!ep->moving)
 		return;
-	LIST_EACH(at, &ep->one_sided) {
-		struct rma_work *w = LIST_ENTRY(at, struct rma_work, live);
-
+	LIST_EACH_ENTRY(struct rma_work, w, &ep->one_sided, live)
 		(void)rma_move_stop(LIST_ENTRY(w, struct request, rma));
-	}
 }
 
 static int status_of(int rc)

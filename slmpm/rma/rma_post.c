@@ -296,10 +296,7 @@ void rma_post_end(struct endpoint *ep)
 		if (!p->requests[__builtin_ctzll(left)])
 			post_left_done(ep, (unsigned)__builtin_ctzll(left));
 	p->taken = 0;
-	LIST_EACH(at, &ep->one_sided) {
-		const struct rma_work *w = LIST_ENTRY(at, struct rma_work, live);
-
+	LIST_EACH_ENTRY(const struct rma_work, w, &ep->one_sided, live)
 		if (w->posted && !w->parked)
 			leave_fabric(LIST_ENTRY(w, struct request, rma));
-	}
 }

@@ -101,12 +101,9 @@ static bool engine_has_any(const struct endpoint *ep)
 {
 	if (ep->moving || ep->ask_min == UINT64_MAX)
 		return ep->moving;
-	LIST_EACH(at, &ep->one_sided) {
-		const struct rma_work *w = LIST_ENTRY(at, struct rma_work, live);
-
+	LIST_EACH_ENTRY(const struct rma_work, w, &ep->one_sided, live)
 		if (w->asked && !w->parked)
 			return true;
-	}
 	return false;
 }
 

@@ -89,13 +89,10 @@ void share_taken(struct endpoint *ep, const struct head *h)
 static const struct grant *grant_of(const struct region *r, const struct endpoint *ep,
 				    uint32_t access)
 {
-	LIST_EACH(at, &r->grants) {
-		const struct grant *g = LIST_ENTRY(at, struct grant, of_region);
-
+	LIST_EACH_ENTRY(const struct grant, g, &r->grants, of_region)
 		if (g->ep == ep && g->mapped && g->accepted && !g->ending &&
 		    !g->releasing_mapping && g->access & access)
 			return g;
-	}
 	return NULL;
 }
 
@@ -104,8 +101,7 @@ const struct grant *share_grant(const struct endpoint *ep, const void *at, uint6
 {
 	int inspected = 0;
 
-	LIST_EACH(node, &ep->ctx->regions) {
-		const struct region *r = LIST_ENTRY(node, struct region, node);
+	LIST_EACH_ENTRY(const struct region, r, &ep->ctx->regions, node) {
 		uintptr_t base = (uintptr_t)r->memory.base, from = (uintptr_t)at;
 
 		if (from >= base && from - base < r->memory.size &&

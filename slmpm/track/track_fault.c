@@ -38,12 +38,9 @@ static struct {
 
 static struct fault_pages *pages_at(uintptr_t at)
 {
-	LIST_EACH(node, &faults.all) {
-		struct fault_pages *p = LIST_ENTRY(node, struct fault_pages, node);
-
+	LIST_EACH_ENTRY(struct fault_pages, p, &faults.all, node)
 		if (at >= p->written.pages.lo && at < p->written.pages.hi)
 			return p;
-	}
 	return NULL;
 }
 
@@ -278,9 +275,7 @@ static bool track_fault_lies(uintptr_t lo, uintptr_t hi, bool unprotect)
 
 	pthread_mutex_lock(&faults.lock);
 	if (faults.server && !faults.server->of_kernel)
-		LIST_EACH(node, &faults.all) {
-			struct fault_pages *p = LIST_ENTRY(node, struct fault_pages, node);
-
+		LIST_EACH_ENTRY(struct fault_pages, p, &faults.all, node) {
 			if (p->written.pages.lo >= hi || p->written.pages.hi <= lo)
 				continue;
 			any = true;

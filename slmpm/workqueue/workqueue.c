@@ -143,12 +143,9 @@ int workqueue_advance(struct endpoint *ep)
 
 	if (!ep->work_waiting)
 		return 0;
-	LIST_EACH(at, &ep->ctx->work_queues) {
-		struct workqueue *wq = LIST_ENTRY(at, struct workqueue, node);
-
+	LIST_EACH_ENTRY(struct workqueue, wq, &ep->ctx->work_queues, node)
 		if (wq->peer.id == id)
 			n += workqueue_own_advance(wq, ep);
-	}
 	return n;
 }
 
@@ -156,13 +153,10 @@ void workqueue_fail(struct endpoint *ep)
 {
 	uint64_t id = handle_id(ep);
 
-	LIST_EACH(at, &ep->ctx->work_queues) {
-		struct workqueue *wq = LIST_ENTRY(at, struct workqueue, node);
-
+	LIST_EACH_ENTRY(struct workqueue, wq, &ep->ctx->work_queues, node)
 		while (wq->peer.id == id && !list_empty(&wq->waiting))
 			workqueue_own_fail(wq, LIST_ENTRY(wq->waiting.next, struct work, node),
 					   -ep->life->error);
-	}
 	ep->work_waiting = 0;
 }
 
