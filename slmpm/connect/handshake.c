@@ -14,6 +14,7 @@
 #include "slmpm/connect/control.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -72,6 +73,18 @@ static void prepare_round(struct control *c)
 	c->made = rc < 0 ? rc : 1;
 }
 
+/* What the program is called: by the system where it was started as /proc/self/exe. */
+static void own_name(char *name, size_t size)
+{
+	char path[PATH_MAX];
+	ssize_t n = -1;
+
+	if (!strncmp(program_invocation_name, "/proc/", 6))
+		n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+	path[n > 0 ? n : 0] = 0;
+	snprintf(name, size, "%s", n > 0 ? strrchr(path, '/') + 1 : program_invocation_short_name);
+}
+
 static int send_round(struct control *c)
 {
 	if (!c->made)
@@ -79,9 +92,10 @@ static int send_round(struct control *c)
 	if (c->made < 0)
 		return handshake_fail(c->ep, c->made, "no memory for a ring is to be had");
 	c->made = 0;
-	if (c->rounds.round == 0)
-		snprintf(c->packet.name, sizeof(c->packet.name), "%s",
-			 *config_get()->name ? config_get()->name : program_invocation_short_name);
+	if (c->rounds.round == 0 && *config_get()->name)
+		snprintf(c->packet.name, sizeof(c->packet.name), "%s", config_get()->name);
+	else if (c->rounds.round == 0)
+		own_name(c->packet.name, sizeof(c->packet.name));
 	return control_send(c, &c->packet, sizeof(c->packet), WIRE_ROUND, c->fd);
 }
 

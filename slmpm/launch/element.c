@@ -16,6 +16,7 @@
 
 #include "slmpm/context.h"
 #include "slmpm/base/error.h"
+#include "slmpm/launch/launch.h"
 #include "slmpm/net/topology.h"
 #include "slmpm/base/sized.h"
 
@@ -200,6 +201,16 @@ int slmpm_element_release(slmpm_ctx ctx, int n, const uint32_t *ids)
 	return rc;
 }
 
+int element_find(uint32_t *element, const struct place **place)
+{
+	int rc = topology_find(element, place);
+
+	if (rc == 0 && !*place && *element > last_element(SLMPM_ELEMENT_ACCELERATOR))
+		return error_set(SLMPM_EINVAL, "element %u: there are %u", *element,
+				 last_element(SLMPM_ELEMENT_ACCELERATOR));
+	return rc;
+}
+
 int slmpm_element_query(uint32_t element, struct slmpm_element_info *info)
 {
 	const struct place *place = NULL;
@@ -212,12 +223,9 @@ int slmpm_element_query(uint32_t element, struct slmpm_element_info *info)
 		return -SLMPM_EINVAL;
 	if (!element)
 		return error_set(SLMPM_EINVAL, "element 0: they count from 1");
-	rc = topology_find(&element, &place);
+	rc = element_find(&element, &place);
 	if (rc < 0)
 		return rc;
-	if (!place && element > last_element(SLMPM_ELEMENT_ACCELERATOR))
-		return error_set(SLMPM_EINVAL, "element %u: there are %u", element,
-				 last_element(SLMPM_ELEMENT_ACCELERATOR));
 	now = (struct slmpm_element_info){.element = element, .elsewhere = (uint32_t)rc};
 	snprintf(now.host, sizeof(now.host), "%s", place ? place->host : "");
 	sized_give_own(info, &now, sizeof(now));

@@ -15,6 +15,8 @@
 #define PARENT_VARIABLE     "SLMPM_PARENT"     /* FD:INODE of its socket */
 #define DEATH_PIPE_VARIABLE "SLMPM_DEATH_PIPE" /* the descriptor whose end kills it */
 
+struct place;
+
 struct launch {
 	/* What is given: */
 	int fd;                  /* the child's end of its socket */
@@ -41,5 +43,8 @@ int launch_find(const char *prog, char out[PATH_MAX]);
 /* Starts PROG as P, as O says, which may be NULL. Negative errno: P has but its end of the parent-death pipe. */
 int launch_run(struct launch *l, struct process *p, const char *prog, char *const argv[],
 	       const struct slmpm_spawn_options *o);
+
+/* As topology_find; -SLMPM_EINVAL also where there is no topology, nor such an element. */
+int element_find(uint32_t *element, const struct place **place);
 
 #endif

@@ -152,7 +152,7 @@ int slmpm_spawn(slmpm_peer *peer, const char *prog, char *const argv[],
 	if (!ctx)
 		return rc;
 	element = o ? o->element : 0;
-	rc = topology_find(&element, &place);
+	rc = element_find(&element, &place);
 	if (rc < 0)
 		return rc;
 	return rc ? remote_spawn(peer, ctx, prog, argv, o, element, place) :

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <slmpm.h>
+#include <slmpm_stats.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -229,6 +230,21 @@ static void wrappers(void)
 	finish(peer);
 }
 
+/* As /proc/self/exe it is counted under the name of its file. */
+static void own_name(void)
+{
+	static struct slmpm_totals all[64];
+	slmpm_peer peer = start("/proc/self/exe", NULL, NULL);
+	int n, at = 0;
+
+	says(peer, "a0", "/proc/self/exe");
+	n = slmpm_totals((slmpm_ctx){0}, all, sizeof(*all), 64);
+	while (at < n && strcmp(all[at].id, strrchr(self, '/') + 1))
+		at++;
+	CHECK(at < n, "none of %d is called by the file", n);
+	finish(peer);
+}
+
 /* ---- what cannot be started ----------------------------------------------------------------- */
 
 static void write_file(const char *name, const char *text, mode_t mode, char path[256])
@@ -258,7 +274,7 @@ static void refused(const char *prog, struct slmpm_spawn_options *o, int error, 
 static void not_programs(void)
 {
 	struct slmpm_spawn_options nowhere = {.cwd = "/no/such"}, wrap = {.wrapper = "nosuch %e"},
-				   blank = {.wrapper = "   "};
+				   blank = {.wrapper = "   "}, beyond = {.element = 9999};
 	char path[256], longer[3000];
 
 	refused("/no/such/program", NULL, SLMPM_ENOENT, "/no/such/program");
@@ -275,6 +291,7 @@ static void not_programs(void)
 	refused(self, &nowhere, SLMPM_ENOENT, "/no/such");
 	refused(self, &wrap, SLMPM_ENOENT, "nosuch");
 	refused(self, &blank, SLMPM_EINVAL, "wrapper");
+	refused(self, &beyond, SLMPM_EINVAL, "element 9999");
 	/* A name that fits nowhere is not cut down to one that does. */
 	memset(longer, 'x', sizeof(longer) - 1);
 	longer[sizeof(longer) - 1] = 0;
@@ -435,6 +452,7 @@ int main(int argc, char **argv)
 	environments();
 	folders();
 	wrappers();
+	own_name();
 	not_programs();
 	ends();
 	grace();
