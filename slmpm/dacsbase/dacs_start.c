@@ -46,6 +46,8 @@ static DACS_ERR_T spawn(struct dacsi_process *p, const char *path, char const **
 		return DACS_ERR_ARCH_MISMATCH;
 	if (rc == -SLMPM_EACCES)
 		return DACS_ERR_INVALID_PROG;
+	if (rc == -SLMPM_EINVAL) /* the element has been checked: SLMPM_CPUS names no processor */
+		return DACS_ERR_INVALID_ENV;
 	if (rc < 0)
 		return dacsi_code(rc);
 	(void)slmpm_peer_query(p->peer, &info);

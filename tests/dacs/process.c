@@ -313,9 +313,37 @@ static int bad_arguments_are_refused(int argc, char **argv)
 	return 0;
 }
 
+/* Another host: settings are read once. */
+static int role_lost(int argc, char **argv)
+{
+	dacs_process_id_t pid = 5;
+	uint32_t n = 1;
+	de_id_t de;
+
+	(void)argc, (void)argv;
+	OK(dacs_init(0));
+	OK(dacs_reserve_children(DACS_DE_CBE, &n, &de));
+	EXPECT(START(de, pair_self, NULL, NULL, 2, &pid), DACS_ERR_INVALID_ENV);
+	CHECK(pid == 5, "a refused start wrote the process id");
+	OK(dacs_exit());
+	return 0;
+}
+
+static int processors_that_are_not_there(int argc, char **argv)
+{
+	char command[600];
+
+	(void)argc, (void)argv;
+	snprintf(command, sizeof(command), "SLMPM_CPUS=1023 '%s' lost", pair_self);
+	CHECK(system(command) == 0, "%s", command);
+	return 0;
+}
+
 static const struct pair_entry roles[] = {
-	{"exit", role_exit},         {"signal", role_signal}, {"wait", role_wait},
-	{"stubborn", role_stubborn}, {"argv", role_argv},     {NULL, NULL},
+	{"exit", role_exit}, {"signal", role_signal},
+	{"wait", role_wait}, {"stubborn", role_stubborn},
+	{"argv", role_argv}, {"lost", role_lost},
+	{NULL, NULL},
 };
 
 static const struct pair_entry cases[] = {
@@ -328,6 +356,7 @@ static const struct pair_entry cases[] = {
 	{"many children", many_children},
 	{"exit cleans up", exit_cleans_up},
 	{"bad arguments are refused", bad_arguments_are_refused},
+	{"processors that are not there", processors_that_are_not_there},
 	{NULL, NULL},
 };
 
