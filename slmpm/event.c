@@ -70,8 +70,11 @@ void context_link_event(struct context *ctx, struct endpoint *ep, uint32_t type,
 	e->event.written = ep->stats->out_produced;
 	e->event.read = ep->stats->out_consumed;
 	e->event.sent = ep->stats->sent_messages;
-	e->event.arrived = ep->rooms->figures->arrived;
 	e->event.received = event_least(ep->rooms->figures->received, ep->stats->sent_messages);
+	/* What its program has received its library has read, though that is said later. */
+	e->event.arrived = ep->rooms->figures->arrived;
+	if (e->event.arrived < e->event.received)
+		e->event.arrived = e->event.received;
 	snprintf(e->event.detail, sizeof(e->event.detail), "%s", detail);
 	list_append(&ctx->events, &e->node);
 	if (!event_find(ep, type, link))
