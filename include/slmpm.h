@@ -338,7 +338,7 @@ SLMPM_API int slmpm_connect(slmpm_peer *peer, slmpm_ctx ctx, const char *url, in
 SLMPM_API int slmpm_close(slmpm_peer peer, int timeout_ms);
 /* Waits for a spawned process to end (closing first, if that was not done, once it has
  * connected); 0 and *STATUS as of waitpid(2), and the handle is gone. SLMPM_ETIMEOUT while it
- * runs. STATUS may be NULL; the return value then is the exit code (128 + signal number when a
+ * runs: the connection is closed, the handle stays to be joined again. STATUS may be NULL; the return value then is the exit code (128 + signal number when a
  * signal ended it). SLMPM_ESTATE, and the handle is gone: somebody else's waitpid has taken the
  * status. */
 SLMPM_API int slmpm_join(slmpm_peer peer, int *status, int timeout_ms);

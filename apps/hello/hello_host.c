@@ -10,6 +10,8 @@ int main(int argc, char **argv)
 	const char *slash = argc ? strrchr(argv[0], '/') : NULL;
 	slmpm_peer accel;
 
+	if (argc > 1)
+		return printf("usage: hello_host\n") < 0 || strcmp(argv[1], "-h") != 0;
 	/* Where this program was found, the other one is too: same folder, or the same PATH. */
 	snprintf(prog, sizeof(prog), "%.*shello_accel", slash ? (int)(slash + 1 - argv[0]) : 0,
 		 slash ? argv[0] : "");

@@ -11,6 +11,8 @@ want="hello from the accelerator"
 [ "$("$bin/hello_host")" = "$want" ] || fail "hello_host by its full path"
 [ "$(cd "$bin" && ./hello_host)" = "$want" ] || fail "hello_host by ./"
 [ "$(cd / && PATH=$bin:$PATH hello_host)" = "$want" ] || fail "hello_host by PATH"
+[ "$("$bin/hello_host" -h)" = "usage: hello_host" ] || fail "hello_host -h"
+"$bin/hello_host" more >/dev/null && fail "hello_host took an argument"
 "$bin/hello_accel" 2>/dev/null && fail "hello_accel ran without a host"
 
 got=$(printf 'one\ntwo\nthree without end' | timeout 20 "$bin/epoll_loop") || fail "epoll_loop ended with $?"
