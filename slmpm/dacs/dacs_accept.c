@@ -84,12 +84,11 @@ static DACS_ERR_T open_offered(struct dacsi_process *process, const struct dacsi
 {
 	enum dacsi_family family = (enum dacsi_family)offer->word.value;
 	const struct dacsi_kind *kind = dacsi_parts.kinds[family];
-	struct dacsi_object *object = dacsi_object_new(family);
+	struct dacsi_object *object = dacsi_object_new(family, process);
 	DACS_ERR_T rc;
 
 	if (!object)
 		return DACS_ERR_NO_RESOURCE;
-	object->process = process;
 	object->theirs = offer->word.from;
 	rc = kind->accept ? kind->accept(object, offer) : DACS_SUCCESS;
 	if (rc == DACS_SUCCESS)
@@ -157,27 +156,22 @@ static DACS_ERR_T accept_object(enum dacsi_family family, de_id_t de, dacs_proce
 	if (!handle)
 		return DACS_ERR_INVALID_ADDR;
 	dacsi_pause_begin(&pause);
-	for (;;) {
+	do {
 		rc = dacsi_partner(de, pid, &process);
 		if (rc == DACS_SUCCESS && dacsi_parts.kinds[family]->downward &&
 		    process != dacsi.parent)
-			return DACS_ERR_INVALID_TARGET;
+			rc = DACS_ERR_INVALID_TARGET;
 		if (rc == DACS_SUCCESS)
 			rc = accept_once(process, family, handle);
-		if (rc != DACS_WID_BUSY)
-			return rc;
-		rc = dacsi_pause(&pause);
-		if (rc != DACS_SUCCESS)
-			return rc;
-	}
+	} while (rc == DACS_WID_BUSY && (rc = dacsi_pause(&pause)) == DACS_SUCCESS);
+	return rc;
 }
 
 DACS_ERR_T dacsi_accept(enum dacsi_family family, de_id_t de, dacs_process_id_t pid,
 			uint64_t *handle)
 {
-	DACS_ERR_T rc = dacsi_enter();
-
-	return rc == DACS_SUCCESS ? dacsi_leave(accept_object(family, de, pid, handle)) : rc;
+	return dacsi_enter() ? dacsi_leave(accept_object(family, de, pid, handle)) :
+			       DACS_ERR_NOT_INITIALIZED;
 }
 
 /* ---- release -------------------------------------------------------------------------------- */
@@ -194,13 +188,8 @@ DACS_ERR_T dacsi_object_leave(struct dacsi_object *object)
 
 static DACS_ERR_T release_once(struct dacsi_object *object)
 {
-	DACS_ERR_T rc;
+	DACS_ERR_T rc = dacsi_parts.kinds[object->family]->leave(object);
 
-	if (!object)
-		return DACS_ERR_INVALID_HANDLE;
-	if (object->owner)
-		return DACS_ERR_OWNER;
-	rc = dacsi_parts.kinds[object->family]->leave(object);
 	if (rc == DACS_SUCCESS)
 		dacsi_object_free(object);
 	return rc;
@@ -208,5 +197,5 @@ static DACS_ERR_T release_once(struct dacsi_object *object)
 
 DACS_ERR_T dacsi_release(enum dacsi_family family, uint64_t *handle)
 {
-	return dacsi_object_until(family, handle, release_once);
+	return dacsi_object_until(family, false, handle, release_once);
 }

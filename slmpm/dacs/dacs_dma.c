@@ -238,13 +238,13 @@ void dacsi_dma_abandon(struct dacsi_wid *wid)
 static struct dacsi_dma *make_dma(const struct dacsi_dma_call *call, struct dacsi_region *remote,
 				  struct dacsi_region *local, uint64_t total)
 {
-	size_t spans = call->remote.count * sizeof(struct slmpm_span);
-	size_t pieces = call->local.count * sizeof(struct slmpm_iov);
+	size_t spans = call->remote->count * sizeof(struct slmpm_span);
+	size_t pieces = call->local->count * sizeof(struct slmpm_iov);
 	struct dacsi_dma *d = calloc(1, sizeof(*d) + spans + pieces);
 
 	if (!d)
 		return NULL;
-	d->put = call->put;
+	d->put = call->what & DACSI_PUT;
 	d->order = call->order;
 	if (call->swap != DACS_BYTE_SWAP_DISABLE && dacsi_foreign(remote->is.process))
 		d->swap = call->swap;
@@ -256,9 +256,9 @@ static struct dacsi_dma *make_dma(const struct dacsi_dma_call *call, struct dacs
 		}
 	}
 	d->spans = (struct slmpm_span *)(d + 1);
-	d->pieces = (struct slmpm_iov *)(d->spans + call->remote.count);
-	d->span_count = (int)call->remote.count;
-	d->piece_count = (int)call->local.count;
+	d->pieces = (struct slmpm_iov *)(d->spans + call->remote->count);
+	d->span_count = (int)call->remote->count;
+	d->piece_count = (int)call->local->count;
 	dacsi_dma_convert(call, local, d->spans, d->pieces);
 	d->remote = remote;
 	d->local = local;
@@ -293,19 +293,24 @@ static DACS_ERR_T submit_dma(struct dacsi_wid *wid, struct dacsi_dma *d)
 	return DACS_SUCCESS;
 }
 
-DACS_ERR_T dacsi_dma(const struct dacsi_dma_call *call)
+DACS_ERR_T dacsi_dma(enum dacsi_family family, uint32_t what, const struct dacsi_dma_side *to,
+		     const struct dacsi_dma_side *from, dacs_wid_t wid, DACS_ORDER_ATTR_T order,
+		     DACS_BYTE_SWAP_T swap)
 {
+	const bool put = what & DACSI_PUT;
+	const struct dacsi_dma_call call = {
+		family, what, put ? to : from, put ? from : to, wid, order, swap,
+	};
 	struct dacsi_region *remote, *local;
 	struct dacsi_dma *d;
 	uint64_t total;
-	DACS_ERR_T rc = dacsi_enter();
+	DACS_ERR_T rc;
 
-	if (rc != DACS_SUCCESS)
-		return rc;
-	rc = dacsi_dma_check(call, &remote, &local, &total);
+	if (!dacsi_enter())
+		return DACS_ERR_NOT_INITIALIZED;
+	rc = dacsi_dma_check(&call, &remote, &local, &total);
 	if (rc != DACS_SUCCESS)
 		return dacsi_leave_fast(rc);
-	d = make_dma(call, remote, local, total);
-	return dacsi_leave_fast(d ? submit_dma(dacsi_wid_find(call->wid), d) :
-				    DACS_ERR_NO_RESOURCE);
+	d = make_dma(&call, remote, local, total);
+	return dacsi_leave_fast(d ? submit_dma(dacsi_wid_find(wid), d) : DACS_ERR_NO_RESOURCE);
 }

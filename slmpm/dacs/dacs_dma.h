@@ -6,18 +6,18 @@
 #include "slmpm/dacs/dacs_message.h"
 #include "slmpm/dacs/dacs_region.h"
 
+enum { DACSI_PUT = 1, DACSI_LIST = 2 }; /* what a call is, of the list calls or not */
+
 struct dacsi_dma_side {
-	uint64_t handle; /* a region's; ... */
-	void *base;      /* ... of memory here that dacs_put and its like name by its address */
+	uint64_t at; /* a region's handle; of memory here in the older family its address */
 	const dacs_dma_list_t *list;
 	uint32_t count;
 };
 
 struct dacsi_dma_call { /* a put or get as it was called */
-	bool put;
-	bool list; /* of the list calls */
 	enum dacsi_family family;
-	struct dacsi_dma_side remote, local;
+	uint32_t what;
+	const struct dacsi_dma_side *remote, *local;
 	dacs_wid_t wid;
 	DACS_ORDER_ATTR_T order;
 	DACS_BYTE_SWAP_T swap;
@@ -35,7 +35,10 @@ void dacsi_dma_convert(const struct dacsi_dma_call *call, const struct dacsi_reg
 
 /* ---- dacs_dma.c ---- */
 
-DACS_ERR_T dacsi_dma(const struct dacsi_dma_call *call);
+/* A put or get as WHAT says, whole. */
+DACS_ERR_T dacsi_dma(enum dacsi_family family, uint32_t what, const struct dacsi_dma_side *to,
+		     const struct dacsi_dma_side *from, dacs_wid_t wid, DACS_ORDER_ATTR_T order,
+		     DACS_BYTE_SWAP_T swap);
 /* Moves a wid's transfers on, and starts those whose turn has come. */
 bool dacsi_dma_poll(struct dacsi_wid *wid);
 /* The same for all there are. */

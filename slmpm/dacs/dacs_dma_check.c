@@ -11,7 +11,7 @@ static bool aligned(const struct dacsi_dma_call *call, uint64_t address, uint64_
 {
 	uint64_t unit = QUAD;
 
-	if (call->list && size % QUAD)
+	if (call->what & DACSI_LIST && size % QUAD)
 		return false;
 	if (size < QUAD)
 		unit = UINT64_C(1) << (63 - __builtin_clzll(size));
@@ -39,60 +39,50 @@ static DACS_ERR_T check_side(const struct dacsi_dma_call *call, const struct dac
 	return DACS_SUCCESS;
 }
 
-static DACS_ERR_T check_lists(const struct dacsi_dma_call *call)
+static DACS_ERR_T check_lists(const struct dacsi_dma_call *call, const struct dacsi_region *remote,
+			      const struct dacsi_region *local, uint64_t *total)
 {
-	if (!call->remote.list || !call->local.list)
-		return DACS_ERR_INVALID_ADDR;
-	if (!call->remote.count || !call->local.count)
-		return DACS_ERR_INVALID_SIZE;
-	/* Either gather or scatter. */
-	if (call->remote.count != 1 && call->local.count != 1)
-		return DACS_ERR_INVALID_SIZE;
-	return call->remote.count > INT_MAX || call->local.count > INT_MAX ? DACS_ERR_INVALID_SIZE :
-									     DACS_SUCCESS;
-}
-
-static DACS_ERR_T list_check(const struct dacsi_dma_call *call, const struct dacsi_region *remote,
-			     const struct dacsi_region *local, uint64_t *total)
-{
-	uint64_t base = local ? local->address : (uintptr_t)call->local.base, here;
+	const struct dacsi_dma_side *there = call->remote, *here = call->local;
+	uint64_t base = local ? local->address : here->at, total_here;
 	uint64_t limit = local ? local->size : UINTPTR_MAX - base;
-	DACS_ERR_T rc = check_lists(call);
+	uint64_t pairs = (uint64_t)there->count * here->count;
+	DACS_ERR_T rc;
 
+	if (!there->list || !here->list)
+		return DACS_ERR_INVALID_ADDR;
+	/* Either gather or scatter. */
+	if ((there->count != 1 && here->count != 1) || !pairs || pairs > INT_MAX)
+		return DACS_ERR_INVALID_SIZE;
+	rc = check_side(call, there, remote->address, remote->size, total);
 	if (rc == DACS_SUCCESS)
-		rc = check_side(call, &call->remote, remote->address, remote->size, total);
-	if (rc == DACS_SUCCESS)
-		rc = check_side(call, &call->local, base, limit, &here);
-	if (rc != DACS_SUCCESS)
-		return rc;
-	return *total == here && here <= SLMPM_MESSAGE_MAX ? DACS_SUCCESS : DACS_ERR_INVALID_SIZE;
+		rc = check_side(call, here, base, limit, &total_here);
+	if (rc == DACS_SUCCESS && (*total != total_here || *total > SLMPM_MESSAGE_MAX))
+		rc = DACS_ERR_INVALID_SIZE;
+	return rc;
 }
 
 static DACS_ERR_T find_ends(const struct dacsi_dma_call *call, struct dacsi_region **remote,
 			    struct dacsi_region **local)
 {
-	uint32_t here = call->put ? DACS_MEM_READ_ONLY : DACS_MEM_WRITE_ONLY;
+	uint32_t here = call->what & DACSI_PUT ? DACS_MEM_READ_ONLY : DACS_MEM_WRITE_ONLY;
+	DACS_ERR_T rc;
 
-	*remote = dacsi_handle_find(call->remote.handle, call->family);
+	*remote = dacsi_handle_find_as(call->remote->at, call->family, false, &rc);
 	*local = NULL;
 	if (!*remote)
-		return DACS_ERR_INVALID_HANDLE;
-	if ((*remote)->is.owner)
-		return DACS_ERR_OWNER;
+		return rc;
 	if (call->family == DACSI_REMOTE)
-		return call->local.base ? DACS_SUCCESS : DACS_ERR_INVALID_ADDR;
-	*local = dacsi_handle_find(call->local.handle, call->family);
+		return call->local->at ? DACS_SUCCESS : DACS_ERR_INVALID_ADDR;
+	*local = dacsi_handle_find_as(call->local->at, call->family, true, &rc);
 	if (!*local)
-		return DACS_ERR_INVALID_HANDLE;
-	if (!(*local)->is.owner)
-		return DACS_ERR_NOT_OWNER;
+		return rc;
 	return (*local)->local_access & here ? DACS_SUCCESS : DACS_ERR_NO_PERM;
 }
 
 DACS_ERR_T dacsi_dma_check(const struct dacsi_dma_call *call, struct dacsi_region **remote,
 			   struct dacsi_region **local, uint64_t *total)
 {
-	uint32_t there = call->put ? DACS_MEM_WRITE_ONLY : DACS_MEM_READ_ONLY;
+	uint32_t there = call->what & DACSI_PUT ? DACS_MEM_WRITE_ONLY : DACS_MEM_READ_ONLY;
 	DACS_ERR_T rc;
 
 	if (!dacsi_wid_find(call->wid))
@@ -102,7 +92,7 @@ DACS_ERR_T dacsi_dma_check(const struct dacsi_dma_call *call, struct dacsi_regio
 		return DACS_ERR_INVALID_ATTR;
 	rc = find_ends(call, remote, local);
 	if (rc == DACS_SUCCESS)
-		rc = list_check(call, *remote, *local, total);
+		rc = check_lists(call, *remote, *local, total);
 	if (rc != DACS_SUCCESS)
 		return rc;
 	if (!((*remote)->remote_access & there))
@@ -113,12 +103,12 @@ DACS_ERR_T dacsi_dma_check(const struct dacsi_dma_call *call, struct dacsi_regio
 void dacsi_dma_convert(const struct dacsi_dma_call *call, const struct dacsi_region *local,
 		       struct slmpm_span *spans, struct slmpm_iov *pieces)
 {
-	unsigned char *base = local ? (unsigned char *)(uintptr_t)local->address : call->local.base;
+	const struct dacsi_dma_side *there = call->remote, *here = call->local;
+	uintptr_t base = (uintptr_t)(local ? local->address : here->at);
 
-	for (uint32_t i = 0; i < call->remote.count; i++)
-		spans[i] =
-			(struct slmpm_span){call->remote.list[i].offset, call->remote.list[i].size};
-	for (uint32_t i = 0; i < call->local.count; i++)
-		pieces[i] = (struct slmpm_iov){base + call->local.list[i].offset,
-					       call->local.list[i].size};
+	for (uint32_t i = 0; i < there->count; i++)
+		spans[i] = (struct slmpm_span){there->list[i].offset, there->list[i].size};
+	for (uint32_t i = 0; i < here->count; i++)
+		pieces[i] = (struct slmpm_iov){(void *)(base + here->list[i].offset),
+					       here->list[i].size};
 }

@@ -173,9 +173,9 @@ static DACS_ERR_T come_to_barrier(struct dacsi_group *g)
 /* DACS_WID_BUSY: some have not come. */
 static DACS_ERR_T barrier_outcome(struct dacsi_group *g)
 {
-	DACS_ERR_T rc = dacsi_object_check(&g->is);
+	DACS_ERR_T rc = g ? dacsi_object_check(&g->is) : DACS_ERR_INVALID_HANDLE;
 
-	if (!g->answered)
+	if (!g || !g->answered)
 		return rc == DACS_SUCCESS ? DACS_WID_BUSY : rc;
 	g->there = g->answered = false;
 	return g->answer;
@@ -195,15 +195,12 @@ static DACS_ERR_T wait_at_barrier(dacs_group_t group)
 	(void)dacsi_object_settle();
 	g->inside = true;
 	dacsi_pause_begin(&pause);
-	while ((rc = barrier_outcome(g)) == DACS_WID_BUSY) {
-		rc = dacsi_pause(&pause);
-		g = dacsi_handle_find(group, DACSI_GROUP);
-		if (!g)
-			return rc == DACS_SUCCESS ? DACS_ERR_INVALID_HANDLE : rc;
-		if (rc != DACS_SUCCESS)
-			break;
-	}
-	g->inside = false;
+	do
+		rc = barrier_outcome(dacsi_handle_find(group, DACSI_GROUP));
+	while (rc == DACS_WID_BUSY && (rc = dacsi_pause(&pause)) == DACS_SUCCESS);
+	g = dacsi_handle_find(group, DACSI_GROUP);
+	if (g)
+		g->inside = false;
 	return rc;
 }
 
@@ -211,29 +208,25 @@ static DACS_ERR_T wait_at_barrier(dacs_group_t group)
 
 static DACS_ERR_T add_self(dacs_group_t group)
 {
-	struct dacsi_group *g = dacsi_handle_find(group, DACSI_GROUP);
-	struct dacsi_member *member;
+	DACS_ERR_T rc;
+	struct dacsi_group *g = dacsi_handle_find_as(group, DACSI_GROUP, true, &rc);
 
 	if (!g)
-		return DACS_ERR_INVALID_HANDLE;
-	if (!g->is.owner)
-		return DACS_ERR_NOT_OWNER;
+		return rc;
 	if (g->closed)
 		return DACS_ERR_GROUP_CLOSED;
 	if (dacsi_member_find(&g->is, NULL))
 		return DACS_ERR_GROUP_DUPLICATE;
-	member = dacsi_member_join(&g->is, NULL);
-	return member ? DACS_SUCCESS : DACS_ERR_NO_RESOURCE;
+	return dacsi_member_join(&g->is, NULL) ? DACS_SUCCESS : DACS_ERR_NO_RESOURCE;
 }
 
 static DACS_ERR_T close_group(dacs_group_t group)
 {
-	struct dacsi_group *g = dacsi_handle_find(group, DACSI_GROUP);
+	DACS_ERR_T rc;
+	struct dacsi_group *g = dacsi_handle_find_as(group, DACSI_GROUP, true, &rc);
 
 	if (!g)
-		return DACS_ERR_INVALID_HANDLE;
-	if (!g->is.owner)
-		return DACS_ERR_NOT_OWNER;
+		return rc;
 	if (g->closed)
 		return DACS_ERR_GROUP_CLOSED;
 	(void)slmpm_progress(dacsi.ctx); /* who has accepted belongs to it */
@@ -284,16 +277,14 @@ const struct dacsi_kind dacsi_group_kind = {
 
 DACS_ERR_T dacs_group_init(dacs_group_t *group, uint32_t flags)
 {
-	DACS_ERR_T rc = dacsi_enter();
+	DACS_ERR_T rc = dacsi_enter_with(group);
 	const struct dacsi_object *object;
 
 	if (rc != DACS_SUCCESS)
 		return rc;
-	if (!group)
-		return dacsi_leave_fast(DACS_ERR_INVALID_ADDR);
 	if (flags)
 		return dacsi_leave_fast(DACS_ERR_INVALID_ATTR);
-	object = dacsi_object_own(DACSI_GROUP);
+	object = dacsi_object_new(DACSI_GROUP, NULL);
 	if (object)
 		*group = object->number;
 	return dacsi_leave_fast(object ? DACS_SUCCESS : DACS_ERR_NO_RESOURCE);
@@ -301,19 +292,14 @@ DACS_ERR_T dacs_group_init(dacs_group_t *group, uint32_t flags)
 
 DACS_ERR_T dacs_group_add_member(de_id_t de, dacs_process_id_t pid, dacs_group_t group)
 {
-	DACS_ERR_T rc;
-
 	if (de != DACS_DE_SELF || pid != DACS_PID_SELF)
 		return dacsi_share(DACSI_GROUP, de, pid, group);
-	rc = dacsi_enter();
-	return rc != DACS_SUCCESS ? rc : dacsi_leave_fast(add_self(group));
+	return dacsi_enter() ? dacsi_leave_fast(add_self(group)) : DACS_ERR_NOT_INITIALIZED;
 }
 
 DACS_ERR_T dacs_group_close(dacs_group_t group)
 {
-	DACS_ERR_T rc = dacsi_enter();
-
-	return rc != DACS_SUCCESS ? rc : dacsi_leave(close_group(group));
+	return dacsi_enter() ? dacsi_leave(close_group(group)) : DACS_ERR_NOT_INITIALIZED;
 }
 
 DACS_ERR_T dacs_group_accept(de_id_t de, dacs_process_id_t pid, dacs_group_t *group)
@@ -333,7 +319,5 @@ DACS_ERR_T dacs_group_destroy(dacs_group_t *group)
 
 DACS_ERR_T dacs_barrier_wait(dacs_group_t group)
 {
-	DACS_ERR_T rc = dacsi_enter();
-
-	return rc != DACS_SUCCESS ? rc : dacsi_leave_fast(wait_at_barrier(group));
+	return dacsi_enter() ? dacsi_leave_fast(wait_at_barrier(group)) : DACS_ERR_NOT_INITIALIZED;
 }

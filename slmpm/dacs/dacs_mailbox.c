@@ -127,25 +127,19 @@ static DACS_ERR_T write_word(struct dacsi_process *process, uint32_t *word)
 static DACS_ERR_T transfer(uint32_t *word, de_id_t de, dacs_process_id_t pid,
 			   DACS_ERR_T (*once)(struct dacsi_process *, uint32_t *))
 {
-	DACS_ERR_T rc = dacsi_enter();
+	DACS_ERR_T rc = dacsi_enter_with(word);
 	struct dacsi_process *process;
 	struct dacsi_pause pause;
 
 	if (rc != DACS_SUCCESS)
 		return rc;
-	if (!word)
-		return dacsi_leave(DACS_ERR_INVALID_ADDR);
 	dacsi_pause_begin(&pause);
-	for (;;) {
+	do {
 		rc = dacsi_partner(de, pid, &process); /* may be reaped meanwhile */
 		if (rc == DACS_SUCCESS)
 			rc = once(process, word);
-		if (rc != DACS_WID_BUSY)
-			return dacsi_leave_fast(rc);
-		rc = dacsi_pause(&pause);
-		if (rc != DACS_SUCCESS)
-			return dacsi_leave_fast(rc);
-	}
+	} while (rc == DACS_WID_BUSY && (rc = dacsi_pause(&pause)) == DACS_SUCCESS);
+	return dacsi_leave_fast(rc);
 }
 
 DACS_ERR_T dacs_mailbox_write(uint32_t *msg, de_id_t dst_de, dacs_process_id_t dst_pid)
@@ -161,14 +155,12 @@ DACS_ERR_T dacs_mailbox_read(uint32_t *msg, de_id_t src_de, dacs_process_id_t sr
 DACS_ERR_T dacs_mailbox_test(DACS_TEST_MAILBOX_T rw_flag, de_id_t de, dacs_process_id_t pid,
 			     int32_t *mbox_status)
 {
-	DACS_ERR_T rc = dacsi_enter();
+	DACS_ERR_T rc = dacsi_enter_with(mbox_status);
 	struct dacsi_process *process;
 	int32_t status = 0;
 
 	if (rc != DACS_SUCCESS)
 		return rc;
-	if (!mbox_status)
-		return dacsi_leave(DACS_ERR_INVALID_ADDR);
 	if (rw_flag != DACS_TEST_MAILBOX_READ && rw_flag != DACS_TEST_MAILBOX_WRITE)
 		return dacsi_leave(DACS_ERR_INVALID_ATTR);
 	(void)dacsi_progress(); /* who calls nothing else still serves its mutexes and groups */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory regions: the calls of the newer family, in which memory at both ends is named by handles. */
+/* Memory regions: the calls of both families. In the older one (dacs_remote_mem_*, dacs_put, dacs_get)
+ * memory here is named by its address, in the newer one (dacs_mem_*) by a handle as well. */
 #include "slmpm/dacs/dacs_dma.h"
 #include "slmpm/dacsbase/dacs_process.h"
 
@@ -14,10 +15,8 @@ static bool is_access(DACS_MEM_ACCESS_MODE_T access)
 DACS_ERR_T dacs_mem_create(void *addr, uint64_t size, DACS_MEM_ACCESS_MODE_T remote_access,
 			   DACS_MEM_ACCESS_MODE_T local_access, dacs_mem_t *mem)
 {
-	DACS_ERR_T rc = dacsi_enter();
-
-	if (rc != DACS_SUCCESS)
-		return rc;
+	if (!dacsi_enter())
+		return DACS_ERR_NOT_INITIALIZED;
 	if (!is_access(remote_access) || !is_access(local_access) ||
 	    (remote_access == DACS_MEM_NONE && local_access == DACS_MEM_NONE))
 		return dacsi_leave(DACS_ERR_INVALID_ATTR);
@@ -25,7 +24,21 @@ DACS_ERR_T dacs_mem_create(void *addr, uint64_t size, DACS_MEM_ACCESS_MODE_T rem
 					       (uint32_t)local_access, mem));
 }
 
+DACS_ERR_T dacs_remote_mem_create(void *addr, uint64_t size, DACS_MEMORY_ACCESS_MODE_T access_mode,
+				  dacs_remote_mem_t *mem)
+{
+	uint32_t access = (uint32_t)access_mode; /* the newer family's numbers are the same */
+
+	if (!dacsi_enter())
+		return DACS_ERR_NOT_INITIALIZED;
+	if (access != DACS_READ_ONLY && access != DACS_WRITE_ONLY && access != DACS_READ_WRITE)
+		return dacsi_leave(DACS_ERR_INVALID_ATTR);
+	return dacsi_leave(
+		dacsi_region_create(DACSI_REMOTE, addr, size, access, DACS_MEM_READ_WRITE, mem));
+}
+
 DACSI_SHARED_CALLS(mem, DACSI_MEM)
+DACSI_SHARED_CALLS(remote_mem, DACSI_REMOTE)
 
 /* ---- registration --------------------------------------------------------------------------- */
 
@@ -60,17 +73,16 @@ void dacsi_mem_unregister(struct dacsi_region *region, const struct dacsi_proces
 /* One more with that partner, or one fewer. */
 static DACS_ERR_T change_registration(de_id_t de, dacs_process_id_t pid, dacs_mem_t mem, bool more)
 {
-	struct dacsi_region *region = dacsi_handle_find(mem, DACSI_MEM);
 	struct dacsi_registration **link;
 	struct dacsi_process *process;
+	struct dacsi_region *region;
 	DACS_ERR_T rc = dacsi_partner(de, pid, &process);
 
 	if (rc != DACS_SUCCESS)
 		return rc;
+	region = dacsi_handle_find_as(mem, DACSI_MEM, true, &rc);
 	if (!region)
-		return DACS_ERR_INVALID_HANDLE;
-	if (!region->is.owner)
-		return DACS_ERR_NOT_OWNER;
+		return rc;
 	link = find_registration(region, process);
 	if (!*link && !more)
 		return DACS_ERR_INVALID_TARGET;
@@ -89,18 +101,14 @@ static DACS_ERR_T change_registration(de_id_t de, dacs_process_id_t pid, dacs_me
 
 DACS_ERR_T dacs_mem_register(de_id_t dst_de, dacs_process_id_t dst_pid, dacs_mem_t mem)
 {
-	DACS_ERR_T rc = dacsi_enter();
-
-	return rc != DACS_SUCCESS ? rc :
-				    dacsi_leave(change_registration(dst_de, dst_pid, mem, true));
+	return dacsi_enter() ? dacsi_leave(change_registration(dst_de, dst_pid, mem, true)) :
+			       DACS_ERR_NOT_INITIALIZED;
 }
 
 DACS_ERR_T dacs_mem_deregister(de_id_t dst_de, dacs_process_id_t dst_pid, dacs_mem_t mem)
 {
-	DACS_ERR_T rc = dacsi_enter();
-
-	return rc != DACS_SUCCESS ? rc :
-				    dacsi_leave(change_registration(dst_de, dst_pid, mem, false));
+	return dacsi_enter() ? dacsi_leave(change_registration(dst_de, dst_pid, mem, false)) :
+			       DACS_ERR_NOT_INITIALIZED;
 }
 
 /* ---- asking --------------------------------------------------------------------------------- */
@@ -110,16 +118,20 @@ DACS_ERR_T dacs_mem_query(dacs_mem_t mem, DACS_MEM_ATTR_T attr, uint64_t *value)
 	return dacsi_region_query(DACSI_MEM, mem, (unsigned)attr, value);
 }
 
+DACS_ERR_T dacs_remote_mem_query(dacs_remote_mem_t mem, DACS_REMOTE_MEM_ATTR_T attr,
+				 uint64_t *value)
+{
+	return dacsi_region_query(DACSI_REMOTE, mem, (unsigned)attr, value);
+}
+
 DACS_ERR_T dacs_mem_limits_query(DACS_MEM_LIMITS_T attr, de_id_t tgt_de, dacs_process_id_t tgt_pid,
 				 uint64_t *value)
 {
-	DACS_ERR_T rc = dacsi_enter();
+	DACS_ERR_T rc = dacsi_enter_with(value);
 	struct dacsi_process *process;
 
 	if (rc != DACS_SUCCESS)
 		return rc;
-	if (!value)
-		return dacsi_leave_fast(DACS_ERR_INVALID_ADDR);
 	rc = dacsi_partner(tgt_de, tgt_pid, &process);
 	if (rc != DACS_SUCCESS)
 		return dacsi_leave_fast(rc);
@@ -139,16 +151,10 @@ DACS_ERR_T dacs_mem_put_list(dacs_mem_t dst_remote, dacs_dma_list_t *dst_list,
 			     dacs_dma_list_t *src_list, uint32_t src_list_size, dacs_wid_t wid,
 			     DACS_ORDER_ATTR_T order, DACS_BYTE_SWAP_T swap)
 {
-	return dacsi_dma(&(struct dacsi_dma_call){
-		.put = true,
-		.list = true,
-		.family = DACSI_MEM,
-		.remote = {dst_remote, NULL, dst_list, dst_list_size},
-		.local = {src_local, NULL, src_list, src_list_size},
-		.wid = wid,
-		.order = order,
-		.swap = swap,
-	});
+	const struct dacsi_dma_side to = {dst_remote, dst_list, dst_list_size};
+	const struct dacsi_dma_side from = {src_local, src_list, src_list_size};
+
+	return dacsi_dma(DACSI_MEM, DACSI_PUT | DACSI_LIST, &to, &from, wid, order, swap);
 }
 
 DACS_ERR_T dacs_mem_get_list(dacs_mem_t dst_local, dacs_dma_list_t *dst_list,
@@ -156,46 +162,66 @@ DACS_ERR_T dacs_mem_get_list(dacs_mem_t dst_local, dacs_dma_list_t *dst_list,
 			     dacs_dma_list_t *src_list, uint32_t src_list_size, dacs_wid_t wid,
 			     DACS_ORDER_ATTR_T order, DACS_BYTE_SWAP_T swap)
 {
-	return dacsi_dma(&(struct dacsi_dma_call){
-		.list = true,
-		.family = DACSI_MEM,
-		.remote = {src_remote, NULL, src_list, src_list_size},
-		.local = {dst_local, NULL, dst_list, dst_list_size},
-		.wid = wid,
-		.order = order,
-		.swap = swap,
-	});
+	const struct dacsi_dma_side to = {dst_local, dst_list, dst_list_size};
+	const struct dacsi_dma_side from = {src_remote, src_list, src_list_size};
+
+	return dacsi_dma(DACSI_MEM, DACSI_LIST, &to, &from, wid, order, swap);
 }
 
 DACS_ERR_T dacs_mem_put(dacs_mem_t dst_remote, uint64_t dst_offset, dacs_mem_t src_local,
 			uint64_t src_offset, uint64_t size, dacs_wid_t wid, DACS_ORDER_ATTR_T order,
 			DACS_BYTE_SWAP_T swap)
 {
-	const dacs_dma_list_t there = {dst_offset, size}, here = {src_offset, size};
+	const struct dacsi_dma_side to = {dst_remote, &(dacs_dma_list_t){dst_offset, size}, 1};
+	const struct dacsi_dma_side from = {src_local, &(dacs_dma_list_t){src_offset, size}, 1};
 
-	return dacsi_dma(&(struct dacsi_dma_call){
-		.put = true,
-		.family = DACSI_MEM,
-		.remote = {dst_remote, NULL, &there, 1},
-		.local = {src_local, NULL, &here, 1},
-		.wid = wid,
-		.order = order,
-		.swap = swap,
-	});
+	return dacsi_dma(DACSI_MEM, DACSI_PUT, &to, &from, wid, order, swap);
 }
 
 DACS_ERR_T dacs_mem_get(dacs_mem_t dst_local, uint64_t dst_offset, dacs_mem_t src_remote,
 			uint64_t src_offset, uint64_t size, dacs_wid_t wid, DACS_ORDER_ATTR_T order,
 			DACS_BYTE_SWAP_T swap)
 {
-	const dacs_dma_list_t there = {src_offset, size}, here = {dst_offset, size};
+	const struct dacsi_dma_side to = {dst_local, &(dacs_dma_list_t){dst_offset, size}, 1};
+	const struct dacsi_dma_side from = {src_remote, &(dacs_dma_list_t){src_offset, size}, 1};
 
-	return dacsi_dma(&(struct dacsi_dma_call){
-		.family = DACSI_MEM,
-		.remote = {src_remote, NULL, &there, 1},
-		.local = {dst_local, NULL, &here, 1},
-		.wid = wid,
-		.order = order,
-		.swap = swap,
-	});
+	return dacsi_dma(DACSI_MEM, 0, &to, &from, wid, order, swap);
+}
+
+DACS_ERR_T dacs_put(dacs_remote_mem_t dst, uint64_t dst_offset, void *src, uint64_t size,
+		    dacs_wid_t wid, DACS_ORDER_ATTR_T order, DACS_BYTE_SWAP_T swap)
+{
+	const struct dacsi_dma_side to = {dst, &(dacs_dma_list_t){dst_offset, size}, 1};
+	const struct dacsi_dma_side from = {(uintptr_t)src, &(dacs_dma_list_t){0, size}, 1};
+
+	return dacsi_dma(DACSI_REMOTE, DACSI_PUT, &to, &from, wid, order, swap);
+}
+
+DACS_ERR_T dacs_get(void *dst, dacs_remote_mem_t src, uint64_t src_offset, uint64_t size,
+		    dacs_wid_t wid, DACS_ORDER_ATTR_T order, DACS_BYTE_SWAP_T swap)
+{
+	const struct dacsi_dma_side to = {(uintptr_t)dst, &(dacs_dma_list_t){0, size}, 1};
+	const struct dacsi_dma_side from = {src, &(dacs_dma_list_t){src_offset, size}, 1};
+
+	return dacsi_dma(DACSI_REMOTE, 0, &to, &from, wid, order, swap);
+}
+
+DACS_ERR_T dacs_put_list(dacs_remote_mem_t dst, dacs_dma_list_t *dst_list, uint32_t dst_list_size,
+			 void *src, dacs_dma_list_t *src_list, uint32_t src_list_size,
+			 dacs_wid_t wid, DACS_ORDER_ATTR_T order, DACS_BYTE_SWAP_T swap)
+{
+	const struct dacsi_dma_side to = {dst, dst_list, dst_list_size};
+	const struct dacsi_dma_side from = {(uintptr_t)src, src_list, src_list_size};
+
+	return dacsi_dma(DACSI_REMOTE, DACSI_PUT | DACSI_LIST, &to, &from, wid, order, swap);
+}
+
+DACS_ERR_T dacs_get_list(void *dst, dacs_dma_list_t *dst_list, uint32_t dst_list_size,
+			 dacs_remote_mem_t src, dacs_dma_list_t *src_list, uint32_t src_list_size,
+			 dacs_wid_t wid, DACS_ORDER_ATTR_T order, DACS_BYTE_SWAP_T swap)
+{
+	const struct dacsi_dma_side to = {(uintptr_t)dst, dst_list, dst_list_size};
+	const struct dacsi_dma_side from = {src, src_list, src_list_size};
+
+	return dacsi_dma(DACSI_REMOTE, DACSI_LIST, &to, &from, wid, order, swap);
 }

@@ -234,13 +234,13 @@ DACS_ERR_T dacs_send(void *src_data, uint32_t len, de_id_t dst_de, dacs_process_
 {
 	struct slmpm_iov iov = {.base = src_data, .len = len};
 	struct slmpm_how how = {.size = sizeof(how), .imm = (uint32_t)swap};
-	DACS_ERR_T rc = dacsi_enter();
 	struct dacsi_process *process;
 	struct dacsi_transfer *t;
+	DACS_ERR_T rc;
 	int sent;
 
-	if (rc != DACS_SUCCESS)
-		return rc;
+	if (!dacsi_enter())
+		return DACS_ERR_NOT_INITIALIZED;
 	if (stream > DACS_STREAM_UB)
 		return dacsi_leave_fast(DACS_ERR_INVALID_STREAM);
 	rc = prepare_transfer(src_data, len, dst_de, dst_pid, wid, swap, &process, &t);
@@ -264,12 +264,12 @@ DACS_ERR_T dacs_send(void *src_data, uint32_t len, de_id_t dst_de, dacs_process_
 DACS_ERR_T dacs_recv(void *dst_data, uint32_t len, de_id_t src_de, dacs_process_id_t src_pid,
 		     uint32_t stream, dacs_wid_t wid, DACS_BYTE_SWAP_T swap)
 {
-	DACS_ERR_T rc = dacsi_enter();
 	struct dacsi_process *process;
 	struct dacsi_transfer *t, **link;
+	DACS_ERR_T rc;
 
-	if (rc != DACS_SUCCESS)
-		return rc;
+	if (!dacsi_enter())
+		return DACS_ERR_NOT_INITIALIZED;
 	if (stream > DACS_STREAM_UB && stream != DACS_STREAM_ALL)
 		return dacsi_leave_fast(DACS_ERR_INVALID_STREAM);
 	rc = prepare_transfer(dst_data, len, src_de, src_pid, wid, swap, &process, &t);

@@ -173,19 +173,36 @@ static DACS_ERR_T ask_owner(struct dacsi_mutex *m, enum dacsi_word_type type)
 /* DACS_WID_BUSY: not yet. */
 static DACS_ERR_T take_if_granted(struct dacsi_mutex *m)
 {
-	DACS_ERR_T rc = dacsi_object_check(&m->is);
+	DACS_ERR_T rc = m ? dacsi_object_check(&m->is) : DACS_ERR_INVALID_HANDLE;
 
-	if (!m->granted)
+	if (!m || !m->granted)
 		return rc == DACS_SUCCESS ? DACS_WID_BUSY : rc;
 	m->granted = false;
 	m->held = true;
 	return DACS_SUCCESS;
 }
 
+/* Waits for a grant, of a TRY only for its answer: DACS_WID_BUSY then. *M: the mutex, or NULL by now. */
+static DACS_ERR_T await_grant(dacs_mutex_t mutex, bool try, struct dacsi_mutex **m)
+{
+	struct dacsi_pause pause;
+	DACS_ERR_T rc;
+
+	dacsi_pause_begin(&pause);
+	do {
+		*m = dacsi_handle_find(mutex, DACSI_MUTEX);
+		rc = take_if_granted(*m);
+	} while (rc == DACS_WID_BUSY && (!try || (*m)->trying) &&
+		 (rc = dacsi_pause(&pause)) == DACS_SUCCESS);
+	*m = dacsi_handle_find(mutex, DACSI_MUTEX);
+	if (rc != DACS_SUCCESS && take_if_granted(*m) == DACS_SUCCESS)
+		rc = DACS_SUCCESS; /* in the last moment */
+	return rc;
+}
+
 static DACS_ERR_T lock_mutex(dacs_mutex_t mutex)
 {
 	struct dacsi_mutex *m = dacsi_handle_find(mutex, DACSI_MUTEX);
-	struct dacsi_pause pause;
 	DACS_ERR_T rc;
 
 	if (!m)
@@ -197,46 +214,16 @@ static DACS_ERR_T lock_mutex(dacs_mutex_t mutex)
 		return rc;
 	}
 	(void)dacsi_object_settle();
-	dacsi_pause_begin(&pause);
-	while ((rc = take_if_granted(m)) == DACS_WID_BUSY) {
-		rc = dacsi_pause(&pause);
-		m = dacsi_handle_find(mutex, DACSI_MUTEX);
-		if (!m)
-			return rc == DACS_SUCCESS ? DACS_ERR_INVALID_HANDLE : rc;
-		if (rc != DACS_SUCCESS)
-			break;
-	}
-	if (rc != DACS_SUCCESS && take_if_granted(m) == DACS_SUCCESS)
-		rc = DACS_SUCCESS; /* in the last moment */
-	else if (rc != DACS_SUCCESS)
+	rc = await_grant(mutex, false, &m);
+	if (m && rc != DACS_SUCCESS)
 		(void)ask_owner(m, DACSI_GIVE_UP);
-	m->wanted--;
+	if (m)
+		m->wanted--;
 	return rc;
 }
 
 /* The answer is the owner's; the mutex itself is not waited for, also where another thread has taken
  * what was granted. */
-static DACS_ERR_T await_try(dacs_mutex_t mutex)
-{
-	struct dacsi_mutex *m = dacsi_handle_find(mutex, DACSI_MUTEX);
-	struct dacsi_pause pause;
-	DACS_ERR_T rc;
-
-	dacsi_pause_begin(&pause);
-	while ((rc = take_if_granted(m)) == DACS_WID_BUSY && m->trying) {
-		rc = dacsi_pause(&pause);
-		m = dacsi_handle_find(mutex, DACSI_MUTEX);
-		if (!m)
-			return rc == DACS_SUCCESS ? DACS_ERR_INVALID_HANDLE : rc;
-		if (rc != DACS_SUCCESS) {
-			rc = take_if_granted(m) == DACS_SUCCESS ? DACS_SUCCESS : rc;
-			break;
-		}
-	}
-	m->awaits_try = false;
-	return rc == DACS_WID_BUSY ? DACS_ERR_MUTEX_BUSY : rc;
-}
-
 static DACS_ERR_T try_lock_mutex(dacs_mutex_t mutex)
 {
 	struct dacsi_mutex *m;
@@ -251,9 +238,12 @@ static DACS_ERR_T try_lock_mutex(dacs_mutex_t mutex)
 	m->trying = m->awaits_try = true;
 	rc = ask_owner(m, DACSI_TRY);
 	if (rc == DACS_SUCCESS)
-		return await_try(mutex);
-	m->trying = m->awaits_try = false;
-	return rc;
+		rc = await_grant(mutex, true, &m);
+	else
+		m->trying = false;
+	if (m)
+		m->awaits_try = false;
+	return rc == DACS_WID_BUSY ? DACS_ERR_MUTEX_BUSY : rc;
 }
 
 static DACS_ERR_T unlock_mutex(dacs_mutex_t mutex)
@@ -272,49 +262,36 @@ static DACS_ERR_T unlock_mutex(dacs_mutex_t mutex)
 
 /* ---- the calls ------------------------------------------------------------------------------ */
 
-static DACS_ERR_T create_mutex(dacs_mutex_t *mutex)
+DACS_ERR_T dacs_mutex_init(dacs_mutex_t *mutex)
 {
 	struct dacsi_object *object;
+	DACS_ERR_T rc = dacsi_enter_with(mutex);
 
-	if (!mutex)
-		return DACS_ERR_INVALID_ADDR;
-	object = dacsi_object_own(DACSI_MUTEX);
+	if (rc != DACS_SUCCESS)
+		return rc;
+	object = dacsi_object_new(DACSI_MUTEX, NULL);
 	if (object && !dacsi_member_join(object, NULL)) {
 		dacsi_object_free(object);
 		object = NULL;
 	}
-	if (!object)
-		return DACS_ERR_NO_RESOURCE;
-	*mutex = object->number;
-	return DACS_SUCCESS;
-}
-
-DACS_ERR_T dacs_mutex_init(dacs_mutex_t *mutex)
-{
-	DACS_ERR_T rc = dacsi_enter();
-
-	return rc != DACS_SUCCESS ? rc : dacsi_leave_fast(create_mutex(mutex));
+	if (object)
+		*mutex = object->number;
+	return dacsi_leave_fast(object ? DACS_SUCCESS : DACS_ERR_NO_RESOURCE);
 }
 
 DACSI_SHARED_CALLS(mutex, DACSI_MUTEX)
 
 DACS_ERR_T dacs_mutex_lock(dacs_mutex_t mutex)
 {
-	DACS_ERR_T rc = dacsi_enter();
-
-	return rc != DACS_SUCCESS ? rc : dacsi_leave_fast(lock_mutex(mutex));
+	return dacsi_enter() ? dacsi_leave_fast(lock_mutex(mutex)) : DACS_ERR_NOT_INITIALIZED;
 }
 
 DACS_ERR_T dacs_mutex_try_lock(dacs_mutex_t mutex)
 {
-	DACS_ERR_T rc = dacsi_enter();
-
-	return rc != DACS_SUCCESS ? rc : dacsi_leave_fast(try_lock_mutex(mutex));
+	return dacsi_enter() ? dacsi_leave_fast(try_lock_mutex(mutex)) : DACS_ERR_NOT_INITIALIZED;
 }
 
 DACS_ERR_T dacs_mutex_unlock(dacs_mutex_t mutex)
 {
-	DACS_ERR_T rc = dacsi_enter();
-
-	return rc != DACS_SUCCESS ? rc : dacsi_leave_fast(unlock_mutex(mutex));
+	return dacsi_enter() ? dacsi_leave_fast(unlock_mutex(mutex)) : DACS_ERR_NOT_INITIALIZED;
 }

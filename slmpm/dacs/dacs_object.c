@@ -19,23 +19,16 @@ static const struct dacsi_kind *kind_of(const struct dacsi_object *object)
 
 /* ---- begin and end -------------------------------------------------------------------------- */
 
-struct dacsi_object *dacsi_object_new(enum dacsi_family family)
+struct dacsi_object *dacsi_object_new(enum dacsi_family family, struct dacsi_process *owner)
 {
 	struct dacsi_object *object = calloc(1, dacsi_parts.kinds[family]->size);
 
-	if (object && !dacsi_handle_give(object, family)) {
+	if (!object || !dacsi_handle_give(object, family)) {
 		free(object);
 		return NULL;
 	}
-	return object;
-}
-
-struct dacsi_object *dacsi_object_own(enum dacsi_family family)
-{
-	struct dacsi_object *object = dacsi_object_new(family);
-
-	if (object)
-		object->owner = true;
+	object->owner = !owner;
+	object->process = owner;
 	return object;
 }
 
@@ -215,22 +208,24 @@ void dacsi_object_end(void)
 			dacsi_object_free(dacsi.handles[i]);
 }
 
-DACS_ERR_T dacsi_object_until(enum dacsi_family family, uint64_t *handle,
+DACS_ERR_T dacsi_object_until(enum dacsi_family family, bool own, uint64_t *handle,
 			      DACS_ERR_T (*ends)(struct dacsi_object *object))
 {
-	DACS_ERR_T rc = dacsi_enter();
+	DACS_ERR_T rc = dacsi_enter_with(handle);
+	struct dacsi_object *object;
 	struct dacsi_pause pause;
 	uint64_t wanted;
 
 	if (rc != DACS_SUCCESS)
 		return rc;
-	if (!handle)
-		return dacsi_leave(DACS_ERR_INVALID_ADDR);
 	wanted = *handle;
 	dacsi_pause_begin(&pause);
-	do /* another thread may be faster */
-		rc = ends(dacsi_handle_find(wanted, family));
-	while (rc == DACS_WID_BUSY && (rc = dacsi_pause(&pause)) == DACS_SUCCESS);
+	do {
+		object = dacsi_handle_find_as(wanted, family, own,
+					      &rc); /* another thread may be faster */
+		if (object)
+			rc = ends(object);
+	} while (rc == DACS_WID_BUSY && (rc = dacsi_pause(&pause)) == DACS_SUCCESS);
 	if (rc == DACS_SUCCESS)
 		*handle = 0;
 	return dacsi_leave(rc);

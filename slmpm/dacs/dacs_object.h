@@ -6,7 +6,24 @@
 #ifndef SLMPM_DACS_OBJECT_H
 #define SLMPM_DACS_OBJECT_H
 
-#include "slmpm/dacsbase/dacs_handle.h"
+#include "slmpm/dacsbase/dacs_internal.h"
+
+#define DACSI_HANDLES 65535
+
+/* Of handles: dacs_remote_mem_*, dacs_mem_*, dacs_mutex_*, dacs_group_*. */
+enum dacsi_family { DACSI_REMOTE = 0, DACSI_MEM = 1, DACSI_MUTEX = 2, DACSI_GROUP = 3 };
+
+struct dacsi_object { /* a region, mutex or group: what a handle names begins with it */
+	uint64_t number;
+	enum dacsi_family family;
+	bool owner;   /* else accepted from `process` */
+	bool unknown; /* accepted, and destroyed by its owner since */
+	bool due;     /* on the list of those to be settled */
+	struct dacsi_object *due_next;
+	struct dacsi_process *process; /* NULL once it was reaped */
+	uint64_t theirs;               /* accepted: the owner's handle */
+	struct dacsi_member *members;  /* own */
+};
 
 struct dacsi_member { /* a partner's part in an object of this process */
 	struct dacsi_member *next;
@@ -82,12 +99,22 @@ struct dacsi_kind {
 	void (*forget)(struct dacsi_object *object, const struct dacsi_process *process);
 };
 
+/* ---- dacs_handle.c ---- */
+
+/* What HANDLE names, or NULL. Pointers last until the lock is given back. */
+void *dacsi_handle_find(uint64_t handle, enum dacsi_family family);
+/* The same where it has to be an OWN one, or else an accepted one; NULL: *RC says why. */
+void *dacsi_handle_find_as(uint64_t handle, enum dacsi_family family, bool own, DACS_ERR_T *rc);
+/* Gives OBJECT its number; false: no memory, or too many. */
+bool dacsi_handle_give(struct dacsi_object *object, enum dacsi_family family);
+/* Its number names nothing from now on. */
+void dacsi_handle_take(const struct dacsi_object *object);
+void dacsi_handle_end(void);
+
 /* ---- dacs_object.c ---- */
 
-/* A new one with its handle, or NULL. */
-struct dacsi_object *dacsi_object_new(enum dacsi_family family);
-/* The same as this process's own. */
-struct dacsi_object *dacsi_object_own(enum dacsi_family family);
+/* A new one with its handle, which OWNER offers (NULL: this process's own), or NULL. */
+struct dacsi_object *dacsi_object_new(enum dacsi_family family, struct dacsi_process *owner);
 void dacsi_object_free(struct dacsi_object *object);
 /* PROCESS's part in it: it has not left; or NULL. */
 struct dacsi_member *dacsi_member_find(const struct dacsi_object *object,
@@ -107,8 +134,9 @@ DACS_ERR_T dacsi_object_check(const struct dacsi_object *object);
 /* PROCESS has ended, or is no more. */
 void dacsi_object_forget(struct dacsi_process *process);
 void dacsi_object_end(void);
-/* A whole call: ENDS an object as soon as that is possible, DACS_WID_BUSY until then; *HANDLE becomes 0. */
-DACS_ERR_T dacsi_object_until(enum dacsi_family family, uint64_t *handle,
+/* A whole call: ENDS an object, own or accepted, as soon as that is possible, DACS_WID_BUSY until
+ * then; *HANDLE becomes 0. */
+DACS_ERR_T dacsi_object_until(enum dacsi_family family, bool own, uint64_t *handle,
 			      DACS_ERR_T (*ends)(struct dacsi_object *object));
 
 extern const struct dacsi_kind dacsi_group_kind, dacsi_mutex_kind;

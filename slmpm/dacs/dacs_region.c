@@ -23,7 +23,7 @@ DACS_ERR_T dacsi_region_create(enum dacsi_family family, void *addr, uint64_t si
 		return DACS_ERR_INVALID_ADDR;
 	if (!size || size > INT64_MAX || (uintptr_t)addr + size < (uintptr_t)addr)
 		return DACS_ERR_INVALID_SIZE;
-	region = (struct dacsi_region *)dacsi_object_own(family);
+	region = (struct dacsi_region *)dacsi_object_new(family, NULL);
 	if (!region)
 		return DACS_ERR_NO_RESOURCE;
 	region->remote_access = remote_access;
@@ -44,12 +44,10 @@ DACS_ERR_T dacsi_region_query(enum dacsi_family family, uint64_t handle, unsigne
 			      uint64_t *value)
 {
 	const struct dacsi_region *region;
-	DACS_ERR_T rc = dacsi_enter();
+	DACS_ERR_T rc = dacsi_enter_with(value);
 
 	if (rc != DACS_SUCCESS)
 		return rc;
-	if (!value)
-		return dacsi_leave_fast(DACS_ERR_INVALID_ADDR);
 	region = dacsi_handle_find(handle, family);
 	if (!region)
 		return dacsi_leave_fast(DACS_ERR_INVALID_HANDLE);

@@ -203,14 +203,11 @@ DACS_ERR_T dacs_init(int config_flags)
 
 DACS_ERR_T dacs_exit(void)
 {
-	DACS_ERR_T rc = dacsi_enter();
-
-	if (rc != DACS_SUCCESS)
-		return rc;
-	rc = dacsi_leave(DACS_SUCCESS); /* handlers run for what has happened until now */
-	rc = dacsi_enter();
-	if (rc != DACS_SUCCESS)
-		return rc;
+	if (!dacsi_enter())
+		return DACS_ERR_NOT_INITIALIZED;
+	(void)dacsi_leave(DACS_SUCCESS); /* handlers run for what has happened until now */
+	if (!dacsi_enter())
+		return DACS_ERR_NOT_INITIALIZED;
 	dacsi.leaving = true;
 	while (dacsi.threads && dacsi.inside) {
 		dacsi_kick();

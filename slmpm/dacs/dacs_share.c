@@ -90,15 +90,9 @@ static DACS_ERR_T offer_outcome(struct dacsi_object *object, const struct dacsi_
 static DACS_ERR_T share_once(struct dacsi_object *object, struct dacsi_process *process,
 			     struct dacsi_member **mine)
 {
-	const struct dacsi_kind *kind;
-	DACS_ERR_T rc;
+	const struct dacsi_kind *kind = dacsi_parts.kinds[object->family];
+	DACS_ERR_T rc = kind->shareable && !*mine ? kind->shareable(object) : DACS_SUCCESS;
 
-	if (!object)
-		return DACS_ERR_INVALID_HANDLE;
-	if (!object->owner)
-		return DACS_ERR_NOT_OWNER;
-	kind = dacsi_parts.kinds[object->family];
-	rc = kind->shareable && !*mine ? kind->shareable(object) : DACS_SUCCESS;
 	(void)slmpm_progress(dacsi.ctx);
 	if (rc == DACS_SUCCESS && !*mine)
 		rc = begin_share(object, kind, process, mine);
@@ -120,12 +114,11 @@ static DACS_ERR_T share_object(enum dacsi_family family, de_id_t de, dacs_proces
 		if (rc == DACS_SUCCESS && dacsi_parts.kinds[family]->downward &&
 		    process == dacsi.parent)
 			return DACS_ERR_INVALID_TARGET;
-		if (rc == DACS_SUCCESS)
-			rc = share_once(dacsi_handle_find(handle, family), process, &mine);
-		if (rc != DACS_WID_BUSY)
-			break;
-		rc = dacsi_pause(&pause);
-	} while (rc == DACS_SUCCESS);
+		object =
+			rc == DACS_SUCCESS ? dacsi_handle_find_as(handle, family, true, &rc) : NULL;
+		if (object)
+			rc = share_once(object, process, &mine);
+	} while (rc == DACS_WID_BUSY && (rc = dacsi_pause(&pause)) == DACS_SUCCESS);
 	/* At a deadline the offer stands. A member that is watched lasts as long as the object. */
 	object = mine ? dacsi_handle_find(handle, family) : NULL;
 	if (object) {
@@ -137,9 +130,8 @@ static DACS_ERR_T share_object(enum dacsi_family family, de_id_t de, dacs_proces
 
 DACS_ERR_T dacsi_share(enum dacsi_family family, de_id_t de, dacs_process_id_t pid, uint64_t handle)
 {
-	DACS_ERR_T rc = dacsi_enter();
-
-	return rc == DACS_SUCCESS ? dacsi_leave(share_object(family, de, pid, handle)) : rc;
+	return dacsi_enter() ? dacsi_leave(share_object(family, de, pid, handle)) :
+			       DACS_ERR_NOT_INITIALIZED;
 }
 
 void dacsi_share_withdraw(struct dacsi_object *object)
@@ -171,15 +163,9 @@ static bool has_partners(const struct dacsi_object *object)
 
 static DACS_ERR_T destroy_once(struct dacsi_object *object)
 {
-	const struct dacsi_kind *kind;
-	DACS_ERR_T rc;
+	const struct dacsi_kind *kind = dacsi_parts.kinds[object->family];
+	DACS_ERR_T rc = kind->destroyable ? kind->destroyable(object) : DACS_SUCCESS;
 
-	if (!object)
-		return DACS_ERR_INVALID_HANDLE;
-	if (!object->owner)
-		return DACS_ERR_NOT_OWNER;
-	kind = dacsi_parts.kinds[object->family];
-	rc = kind->destroyable ? kind->destroyable(object) : DACS_SUCCESS;
 	if (rc != DACS_SUCCESS)
 		return rc;
 	(void)slmpm_progress(dacsi.ctx);
@@ -195,5 +181,5 @@ static DACS_ERR_T destroy_once(struct dacsi_object *object)
 
 DACS_ERR_T dacsi_destroy(enum dacsi_family family, uint64_t *handle)
 {
-	return dacsi_object_until(family, handle, destroy_once);
+	return dacsi_object_until(family, true, handle, destroy_once);
 }

@@ -42,12 +42,10 @@ static void poll(struct dacsi_wid *wid)
 DACS_ERR_T dacs_wid_reserve(dacs_wid_t *wid)
 {
 	static uint32_t given; /* under the lock */
-	DACS_ERR_T rc = dacsi_enter();
+	DACS_ERR_T rc = dacsi_enter_with(wid);
 
 	if (rc != DACS_SUCCESS)
 		return rc;
-	if (!wid)
-		return dacsi_leave_fast(DACS_ERR_INVALID_ADDR);
 	for (uint32_t i = 0; i < DACSI_WIDS; i++) {
 		struct dacsi_wid *w = &dacsi.wids[i];
 
@@ -65,13 +63,11 @@ DACS_ERR_T dacs_wid_reserve(dacs_wid_t *wid)
 
 DACS_ERR_T dacs_wid_release(dacs_wid_t *wid)
 {
-	DACS_ERR_T rc = dacsi_enter();
+	DACS_ERR_T rc = dacsi_enter_with(wid);
 	struct dacsi_wid *w;
 
 	if (rc != DACS_SUCCESS)
 		return rc;
-	if (!wid)
-		return dacsi_leave_fast(DACS_ERR_INVALID_ADDR);
 	w = dacsi_wid_find(*wid);
 	if (!w)
 		return dacsi_leave_fast(DACS_ERR_INVALID_WID);
@@ -104,42 +100,34 @@ static DACS_ERR_T report(struct dacsi_wid *w)
 
 DACS_ERR_T dacs_test(dacs_wid_t wid)
 {
-	DACS_ERR_T rc = dacsi_enter();
 	struct dacsi_wid *w;
 
-	if (rc != DACS_SUCCESS)
-		return rc;
+	if (!dacsi_enter())
+		return DACS_ERR_NOT_INITIALIZED;
 	w = dacsi_wid_find(wid);
-	if (!w)
-		return dacsi_leave_fast(DACS_ERR_INVALID_WID);
-	if (w->pending)
+	if (w && w->pending)
 		(void)dacsi_progress();
-	return dacsi_leave_fast(report(w));
+	return dacsi_leave_fast(w ? report(w) : DACS_ERR_INVALID_WID);
 }
 
 DACS_ERR_T dacs_wait(dacs_wid_t wid)
 {
-	DACS_ERR_T rc = dacsi_enter();
 	struct dacsi_pause pause;
 	struct dacsi_wid *w;
 	uint32_t round;
+	DACS_ERR_T rc;
 
-	if (rc != DACS_SUCCESS)
-		return rc;
+	if (!dacsi_enter())
+		return DACS_ERR_NOT_INITIALIZED;
 	w = dacsi_wid_find(wid);
-	if (!w)
-		return dacsi_leave_fast(DACS_ERR_INVALID_WID);
-	round = w->round;
+	round = w ? w->round : 0;
 	dacsi_pause_begin(&pause);
-	while ((rc = report(w)) == DACS_WID_BUSY) {
-		rc = dacsi_pause(&pause);
-		if (rc != DACS_SUCCESS)
-			return dacsi_leave_fast(rc);
-		w = dacsi_wid_find(wid); /* another thread may have released it meanwhile */
+	do {
+		w = dacsi_wid_find(wid); /* another thread may have released it meanwhile, ... */
 		if (!w)
-			return dacsi_leave_fast(DACS_ERR_INVALID_WID);
-		if (w->round != round) /* or have had the report first: both get the same */
-			return dacsi_leave_fast(w->reported);
-	}
+			rc = DACS_ERR_INVALID_WID;
+		else /* ... or have had the report first: both get the same */
+			rc = w->round == round ? report(w) : w->reported;
+	} while (rc == DACS_WID_BUSY && (rc = dacsi_pause(&pause)) == DACS_SUCCESS);
 	return dacsi_leave_fast(rc);
 }

@@ -25,16 +25,17 @@ static void name_start(char name[32])
 	snprintf(name, 32, "dacs-%u-", (unsigned)geteuid());
 }
 
-static DACS_ERR_T cwd_code(int error)
+DACS_ERR_T dacsi_start_code(int error, DACS_ERR_T otherwise)
 {
 	switch (error) {
 	case ENAMETOOLONG: return DACS_ERR_TOO_LONG;
 	case ENOSPC:
 	case EDQUOT:
+	case EFBIG:
 	case ENOMEM:
 	case EMFILE:
 	case ENFILE: return DACS_ERR_NO_RESOURCE;
-	default: return DACS_ERR_INVALID_CWD;
+	default: return otherwise;
 	}
 }
 
@@ -74,41 +75,31 @@ DACS_ERR_T dacsi_cwd_make(const char *prefix, bool keep, char **path, int *lock)
 		free(*path);
 		*path = NULL;
 		if (*lock != -EAGAIN)
-			return cwd_code(-*lock);
+			return dacsi_start_code(-*lock, DACS_ERR_INVALID_CWD);
 	}
 	return DACS_ERR_INVALID_CWD;
 }
 
-static void remove_content(int dir, int depth);
-
-/* By descriptors and without following links: names may change under us. */
+/* With all that is in it, by descriptors and without following links: names may change under us. */
 static void remove_entry(int dir, const char *name, int depth)
 {
+	struct dirent *entry;
+	DIR *list;
 	int fd;
 
 	if (unlinkat(dir, name, 0) == 0)
 		return;
-	fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd >= 0 && depth < DEPTH_MAX)
-		remove_content(fd, depth + 1); /* closes it */
+	fd = depth >= DEPTH_MAX ? -1 :
+				 openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	list = fd >= 0 ? fdopendir(fd) : NULL;
+	while (list && (entry = readdir(list)))
+		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+			remove_entry(fd, entry->d_name, depth + 1);
+	if (list)
+		closedir(list);
 	else if (fd >= 0)
 		close(fd);
 	(void)unlinkat(dir, name, AT_REMOVEDIR);
-}
-
-static void remove_content(int dir, int depth)
-{
-	DIR *list = fdopendir(dir);
-	struct dirent *entry;
-
-	if (!list) {
-		close(dir);
-		return;
-	}
-	while ((entry = readdir(list)))
-		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-			remove_entry(dir, entry->d_name, depth);
-	closedir(list);
 }
 
 void dacsi_cwd_remove(char *path, int lock, bool keep)

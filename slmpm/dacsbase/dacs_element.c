@@ -42,13 +42,11 @@ void dacsi_element_release_all(void)
 
 DACS_ERR_T dacs_get_num_avail_children(DACS_DE_TYPE_T type, uint32_t *num_children)
 {
-	DACS_ERR_T rc = dacsi_enter();
+	DACS_ERR_T rc = dacsi_enter_with(num_children);
 	int n = 0;
 
 	if (rc != DACS_SUCCESS)
 		return rc;
-	if (!num_children)
-		return dacsi_leave(DACS_ERR_INVALID_ADDR);
 	if (!type_exists(type))
 		return dacsi_leave(DACS_ERR_INVALID_ATTR);
 	if (element_type(type) >= 0)
@@ -72,14 +70,12 @@ static bool widen(uint32_t more)
 
 DACS_ERR_T dacs_reserve_children(DACS_DE_TYPE_T type, uint32_t *num_children, de_id_t *de_list)
 {
-	DACS_ERR_T rc = dacsi_enter();
+	DACS_ERR_T rc = dacsi_enter_with(num_children && de_list);
 	uint32_t want;
 	int n = 0;
 
 	if (rc != DACS_SUCCESS)
 		return rc;
-	if (!num_children || !de_list)
-		return dacsi_leave(DACS_ERR_INVALID_ADDR);
 	if (!type_exists(type))
 		return dacsi_leave(DACS_ERR_INVALID_ATTR);
 	if (!*num_children)
@@ -131,11 +127,11 @@ static void drop_element(de_id_t de)
 
 DACS_ERR_T dacs_release_de_list(uint32_t num_des, de_id_t *de_list)
 {
-	DACS_ERR_T rc = dacsi_enter();
+	DACS_ERR_T rc;
 	int released;
 
-	if (rc != DACS_SUCCESS)
-		return rc;
+	if (!dacsi_enter())
+		return DACS_ERR_NOT_INITIALIZED;
 	if (!num_des)
 		return dacsi_leave(DACS_ERR_INVALID_SIZE);
 	if (!de_list)

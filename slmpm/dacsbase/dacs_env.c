@@ -5,7 +5,9 @@
  */
 #include "slmpm/dacsbase/dacs_start.h"
 
+#include <argz.h>
 #include <ctype.h>
+#include <envz.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,17 +15,10 @@
 #define CWD_MARK  "$AE_CWD"
 #define ENTRY_MAX (128U << 10) /* bytes of one string that the kernel accepts */
 
-struct env {
-	char **list;
-	size_t count, room;
+struct env { /* NAME=VALUE, a 0 behind each */
+	char *text;
+	size_t length;
 };
-
-void dacsi_env_free(char **env)
-{
-	for (char **at = env; at && *at; at++)
-		free(*at);
-	free(env);
-}
 
 bool dacsi_env_fits(char const *const *vector)
 {
@@ -52,7 +47,7 @@ static bool is_mark(const char *text)
 	return !isalnum(after) && after != '_';
 }
 
-/* NAME=VALUE with each mark replaced by CWD. */
+/* NAME and VALUE, a 0 behind each, with CWD instead of each mark. */
 static char *expand(const char *name, size_t length, const char *value, const char *cwd)
 {
 	size_t marks = 0;
@@ -65,7 +60,7 @@ static char *expand(const char *name, size_t length, const char *value, const ch
 		return NULL;
 	memcpy(entry, name, length);
 	to = entry + length;
-	*to++ = '=';
+	*to++ = 0;
 	while (*value) {
 		if (is_mark(value)) {
 			to = stpcpy(to, cwd);
@@ -78,49 +73,29 @@ static char *expand(const char *name, size_t length, const char *value, const ch
 	return entry;
 }
 
-static bool put_variable(struct env *env, char *entry)
+static DACS_ERR_T put_variable(struct env *env, const char *name, size_t length, const char *value,
+			       const char *cwd)
 {
-	size_t length = entry ? strcspn(entry, "=") + 1 : 0;
+	char *entry = expand(name, length, value, cwd);
+	bool good = entry && envz_add(&env->text, &env->length, entry, entry + length + 1) == 0;
 
-	if (!entry)
-		return false;
-	for (size_t i = 0; i < env->count; i++)
-		if (!strncmp(env->list[i], entry, length)) {
-			free(env->list[i]);
-			env->list[i] = entry;
-			return true;
-		}
-	if (env->count + 1 >= env->room) {
-		size_t room = env->room ? 2 * env->room : 32;
-		char **wider = realloc(env->list, room * sizeof(*wider));
-
-		if (!wider) {
-			free(entry);
-			return false;
-		}
-		env->list = wider;
-		env->room = room;
-	}
-	env->list[env->count++] = entry;
-	env->list[env->count] = NULL;
-	return true;
+	free(entry);
+	return good ? DACS_SUCCESS : DACS_ERR_NO_RESOURCE;
 }
 
 static DACS_ERR_T put_base(struct env *env, const struct dacsi_env_source *source)
 {
-	for (char *const *at = source->base; at && *at; at++) {
-		const char *equals = strchr(*at, '=');
+	DACS_ERR_T rc = DACS_SUCCESS;
 
-		if (!equals || equals == *at) {
-			if (source->lenient)
-				continue;
-			return DACS_ERR_INVALID_ENV;
-		}
-		if (!put_variable(env,
-				  expand(*at, (size_t)(equals - *at), equals + 1, source->cwd)))
-			return DACS_ERR_NO_RESOURCE;
+	for (char *const *at = source->base; at && *at && rc == DACS_SUCCESS; at++) {
+		size_t length = strcspn(*at, "=");
+
+		if (length && (*at)[length])
+			rc = put_variable(env, *at, length, *at + length + 1, source->cwd);
+		else if (!source->lenient)
+			rc = DACS_ERR_INVALID_ENV;
 	}
-	return DACS_SUCCESS;
+	return rc;
 }
 
 /* NAME=VALUE;NAME;...: a name alone is copied from the host, if it is there. */
@@ -137,8 +112,8 @@ static DACS_ERR_T put_list(struct env *env, const struct dacsi_env_source *sourc
 
 		if (!length)
 			rc = DACS_ERR_INVALID_ENV;
-		else if (value && !put_variable(env, expand(item, length, value, source->cwd)))
-			rc = DACS_ERR_NO_RESOURCE;
+		else if (value)
+			rc = put_variable(env, item, length, value, source->cwd);
 	}
 	free(copy);
 	return rc;
@@ -148,50 +123,57 @@ static DACS_ERR_T put_list(struct env *env, const struct dacsi_env_source *sourc
 static DACS_ERR_T put_settings(struct env *env, const struct dacsi_env_source *source)
 {
 	struct slmpm_setting s = {.size = sizeof(s)};
+	DACS_ERR_T rc = DACS_SUCCESS;
 	char name[48];
 
-	for (int i = 0; slmpm_setting_at(i, &s) == 0; i++) {
-		int length = snprintf(name, sizeof(name), "SLMPM_%s", s.name);
-		const char *value = value_of(source->host, name, (size_t)length);
+	for (int i = 0; rc == DACS_SUCCESS && slmpm_setting_at(i, &s) == 0; i++) {
+		size_t length = (size_t)snprintf(name, sizeof(name), "SLMPM_%s", s.name);
+		const char *value = value_of(source->host, name, length);
 
-		if (!value || value_of(env->list, name, (size_t)length))
-			continue;
-		if (!put_variable(env, expand(name, (size_t)length, value, "$AE_CWD")))
-			return DACS_ERR_NO_RESOURCE;
+		if (value && !envz_entry(env->text, env->length, name))
+			rc = put_variable(env, name, length, value, CWD_MARK);
 	}
-	return DACS_SUCCESS;
+	return rc;
 }
 
 static DACS_ERR_T put_cwd(struct env *env, const struct dacsi_env_source *source)
 {
-	const char *path = value_of(env->list, "LD_LIBRARY_PATH", 15);
-	char *value = NULL;
-	bool good = put_variable(env, expand("AE_CWD", 6, source->cwd, source->cwd));
+	const char *path = envz_get(env->text, env->length, "LD_LIBRARY_PATH");
+	DACS_ERR_T rc = DACS_SUCCESS;
+	char *value;
 
-	if (good && source->libraries) {
+	if (source->libraries) {
 		if (asprintf(&value, "%s%s%s", path ? path : "", path && *path ? ":" : "",
 			     source->cwd) < 0)
-			value = NULL;
-		good = value &&
-		       put_variable(env, expand("LD_LIBRARY_PATH", 15, value, source->cwd));
+			return DACS_ERR_NO_RESOURCE;
+		rc = put_variable(env, "LD_LIBRARY_PATH", 15, value, source->cwd);
 		free(value);
 	}
-	return good ? DACS_SUCCESS : DACS_ERR_NO_RESOURCE;
+	return rc == DACS_SUCCESS ? put_variable(env, "AE_CWD", 6, source->cwd, source->cwd) : rc;
 }
 
 char **dacsi_env_build(const struct dacsi_env_source *source, DACS_ERR_T *rc)
 {
-	struct env env = {.list = calloc(1, sizeof(char *)), .room = 1};
+	struct env env = {0};
+	char **list = NULL;
+	size_t room;
 
-	*rc = env.list ? put_base(&env, source) : DACS_ERR_NO_RESOURCE;
+	*rc = put_base(&env, source);
 	if (*rc == DACS_SUCCESS)
 		*rc = put_list(&env, source);
 	if (*rc == DACS_SUCCESS)
 		*rc = put_settings(&env, source);
 	if (*rc == DACS_SUCCESS)
 		*rc = put_cwd(&env, source);
-	if (*rc == DACS_SUCCESS)
-		return env.list;
-	dacsi_env_free(env.list);
-	return NULL;
+	if (*rc == DACS_SUCCESS) {
+		room = (argz_count(env.text, env.length) + 1) * sizeof(*list);
+		list = malloc(room + env.length);
+		if (list)
+			argz_extract(memcpy((char *)list + room, env.text, env.length), env.length,
+				     list);
+		else
+			*rc = DACS_ERR_NO_RESOURCE;
+	}
+	free(env.text);
+	return list;
 }

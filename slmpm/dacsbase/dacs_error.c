@@ -90,7 +90,7 @@ static struct dacsi_error *next_error(dacs_error_handler_t handlers[DACSI_HANDLE
 {
 	struct dacsi_error *e;
 
-	if (dacsi_enter() != DACS_SUCCESS)
+	if (!dacsi_enter())
 		return NULL;
 	e = dacsi.errors;
 	if (e) {
@@ -100,8 +100,7 @@ static struct dacsi_error *next_error(dacs_error_handler_t handlers[DACSI_HANDLE
 	*count = dacsi.handler_count;
 	memcpy(handlers, dacsi.handlers, *count * sizeof(*handlers));
 	*abort_after = dacsi.set.abort && e && e->num == DACS_STS_PROC_ABORTED;
-	if (dacsi.threads)
-		pthread_mutex_unlock(&dacsi.lock);
+	dacsi_unlock();
 	return e;
 }
 
@@ -137,12 +136,10 @@ void dacsi_error_reset(void)
 
 DACS_ERR_T dacs_errhandler_reg(dacs_error_handler_t handler, uint32_t flags)
 {
-	DACS_ERR_T rc = dacsi_enter();
+	DACS_ERR_T rc = dacsi_enter_with(handler);
 
 	if (rc != DACS_SUCCESS)
 		return rc;
-	if (!handler)
-		return dacsi_leave(DACS_ERR_INVALID_ADDR);
 	if (flags)
 		return dacsi_leave(DACS_ERR_INVALID_ATTR);
 	if (dacsi.handler_count == DACSI_HANDLERS)
@@ -154,12 +151,9 @@ DACS_ERR_T dacs_errhandler_reg(dacs_error_handler_t handler, uint32_t flags)
 /* Copies the error out, so that a handle which is no error at all is noticed. */
 static DACS_ERR_T find_handled(dacs_error_t error, struct dacsi_error **found)
 {
-	DACS_ERR_T rc = dacsi_enter();
-
-	if (rc != DACS_SUCCESS)
-		return rc;
-	if (dacsi.threads)
-		pthread_mutex_unlock(&dacsi.lock);
+	if (!dacsi_enter())
+		return DACS_ERR_NOT_INITIALIZED;
+	dacsi_unlock();
 	pthread_mutex_lock(&handling_lock);
 	for (*found = in_handlers; *found && *found != error; *found = (*found)->next)
 		;

@@ -93,10 +93,25 @@ struct dacsi_runtime {
 	}
 extern struct dacsi_runtime dacsi;
 
+static inline void dacsi_lock(void)
+{
+	if (dacsi.threads)
+		pthread_mutex_lock(&dacsi.lock);
+}
+
+static inline void dacsi_unlock(void)
+{
+	if (dacsi.threads)
+		pthread_mutex_unlock(&dacsi.lock);
+}
+
 /* ---- dacs_state.c ---- */
 
-/* Every call begins and ends with these; leave wakes other threads and runs error handlers. */
-DACS_ERR_T dacsi_enter(void);
+/* Every call begins and ends with these; leave wakes other threads and runs error handlers. False:
+ * DACS_ERR_NOT_INITIALIZED. */
+bool dacsi_enter(void);
+/* The same for calls with arguments that must be THERE; anything but DACS_SUCCESS: left again. */
+DACS_ERR_T dacsi_enter_with(bool there);
 DACS_ERR_T dacsi_leave(DACS_ERR_T rc);
 /* The same for calls that are made often: does not check the children each time. */
 DACS_ERR_T dacsi_leave_fast(DACS_ERR_T rc);

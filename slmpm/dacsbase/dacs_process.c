@@ -195,17 +195,16 @@ void dacsi_process_reap(struct dacsi_process *process)
 /* Both counts are of an element that this process holds. */
 static DACS_ERR_T count_processes(de_id_t de, uint32_t *num, bool running)
 {
-	DACS_ERR_T rc = dacsi_enter();
+	DACS_ERR_T rc = dacsi_enter_with(num);
 	struct dacsi_process *p;
 
 	if (rc != DACS_SUCCESS)
 		return rc;
-	rc = num ? dacsi_element_check(de) : DACS_ERR_INVALID_ADDR;
-	if (rc != DACS_SUCCESS)
-		return dacsi_leave(rc);
+	rc = dacsi_element_check(de);
 	p = dacsi_process_on(de);
-	*num = running ? p && !child_ended(p) : MAX_PROCESSES_PER_DE;
-	return dacsi_leave(DACS_SUCCESS);
+	if (rc == DACS_SUCCESS)
+		*num = running ? p && !child_ended(p) : MAX_PROCESSES_PER_DE;
+	return dacsi_leave(rc);
 }
 
 DACS_ERR_T dacs_num_processes_supported(de_id_t de, uint32_t *num_processes)
@@ -236,52 +235,43 @@ static DACS_ERR_T reap_status(de_id_t de, dacs_process_id_t pid, int32_t *exit_s
 
 DACS_ERR_T dacs_de_test(de_id_t de, dacs_process_id_t pid, int32_t *exit_status)
 {
-	DACS_ERR_T rc = dacsi_enter();
+	DACS_ERR_T rc = dacsi_enter_with(exit_status);
 
 	if (rc != DACS_SUCCESS)
 		return rc;
 	(void)dacsi_progress();
-	return dacsi_leave(exit_status ? reap_status(de, pid, exit_status) : DACS_ERR_INVALID_ADDR);
+	return dacsi_leave(reap_status(de, pid, exit_status));
 }
 
 DACS_ERR_T dacs_de_wait(de_id_t de, dacs_process_id_t pid, int32_t *exit_status)
 {
-	DACS_ERR_T rc = dacsi_enter();
+	DACS_ERR_T rc = dacsi_enter_with(exit_status);
 	struct dacsi_pause pause;
 
 	if (rc != DACS_SUCCESS)
 		return rc;
-	if (!exit_status)
-		return dacsi_leave(DACS_ERR_INVALID_ADDR);
 	dacsi_pause_begin(&pause);
-	while ((rc = reap_status(de, pid, exit_status)) == DACS_STS_PROC_RUNNING) {
-		rc = dacsi_pause(&pause);
-		if (rc != DACS_SUCCESS)
-			break;
-	}
+	do
+		rc = reap_status(de, pid, exit_status);
+	while (rc == DACS_STS_PROC_RUNNING && (rc = dacsi_pause(&pause)) == DACS_SUCCESS);
 	return dacsi_leave(rc);
 }
 
 DACS_ERR_T dacs_de_kill(de_id_t de, dacs_process_id_t pid, DACS_KILL_TYPE_T type)
 {
-	DACS_ERR_T rc = dacsi_enter();
 	struct dacsi_process *p;
-	int killed = 0;
+	DACS_ERR_T rc;
 
-	if (rc != DACS_SUCCESS)
-		return rc;
+	if (!dacsi_enter())
+		return DACS_ERR_NOT_INITIALIZED;
 	rc = find_child(de, pid, &p);
-	if (rc != DACS_SUCCESS)
+	if (rc == DACS_SUCCESS && type != DACS_KILL_TYPE_ASYNC)
+		rc = DACS_ERR_INVALID_ATTR;
+	if (rc != DACS_SUCCESS || child_ended(p))
 		return dacsi_leave(rc);
-	if (type != DACS_KILL_TYPE_ASYNC)
-		return dacsi_leave(DACS_ERR_INVALID_ATTR);
-	if (child_ended(p))
-		return dacsi_leave(DACS_SUCCESS);
-	killed = slmpm_kill(p->peer, dacsi.set.kill_ms);
-	if (killed < 0)
-		return dacsi_leave(dacsi_code(killed));
-	p->killed = true;
-	return dacsi_leave(DACS_SUCCESS);
+	rc = dacsi_code(slmpm_kill(p->peer, dacsi.set.kill_ms));
+	p->killed |= rc == DACS_SUCCESS;
+	return dacsi_leave(rc);
 }
 
 /* ---- the end of the runtime ----------------------------------------------------------------- */

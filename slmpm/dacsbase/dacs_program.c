@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,78 +17,68 @@
 
 static DACS_ERR_T program_code(int error)
 {
-	switch (error) {
-	case ENOENT:
-	case ENOTDIR: return DACS_ERR_NOT_FOUND;
-	case ENAMETOOLONG: return DACS_ERR_TOO_LONG;
-	case ENOSPC:
-	case EDQUOT:
-	case EFBIG:
-	case ENOMEM:
-	case EMFILE:
-	case ENFILE: return DACS_ERR_NO_RESOURCE;
-	default: return DACS_ERR_INVALID_PROG;
-	}
+	if (error == ENOENT || error == ENOTDIR)
+		return DACS_ERR_NOT_FOUND;
+	return dacsi_start_code(error, DACS_ERR_INVALID_PROG);
 }
 
-static int write_all(int fd, const char *data, size_t len)
+/* FOLDER/NAME, to be freed, or NULL. */
+static char *join(const char *folder, const char *name)
 {
-	while (len) {
-		ssize_t n = write(fd, data, len);
+	char *path;
 
+	return asprintf(&path, "%s/%s", folder, name) < 0 ? NULL : path;
+}
+
+/* At most LEFT bytes of DATA, or, where that is NULL, of what FROM has. */
+static int write_all(int to, int from, const char *data, uint64_t left)
+{
+	while (left) {
+		size_t most = left < CHUNK ? left : CHUNK;
+		ssize_t n = data ? write(to, data, most) : sendfile(to, from, NULL, most);
+
+		if (n == 0)
+			break;
 		if (n < 0 && errno != EINTR)
 			return -errno;
 		if (n > 0) {
-			data += n;
-			len -= (size_t)n;
+			data = data ? data + n : NULL;
+			left -= (uint64_t)n;
 		}
 	}
 	return 0;
 }
 
-static int copy_all(int from, int to)
+/* Into a new file. */
+static DACS_ERR_T write_program(const char *path, mode_t mode, int from, const char *data,
+				uint64_t size)
 {
-	char *chunk = malloc(CHUNK);
-	ssize_t n = 1;
-	int rc = chunk ? 0 : -ENOMEM;
+	int to = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+	int rc = to < 0 ? -errno : write_all(to, from, data, size);
 
-	while (rc == 0 && n > 0) {
-		n = read(from, chunk, CHUNK);
-		if (n < 0 && errno == EINTR)
-			n = 1;
-		else if (n < 0)
-			rc = -errno;
-		else
-			rc = write_all(to, chunk, (size_t)n);
-	}
-	free(chunk);
-	return rc;
+	if (to >= 0 && close(to) != 0 && rc == 0)
+		rc = -errno;
+	return rc ? program_code(-rc) : DACS_SUCCESS;
 }
 
 /* Copies a file under its last name into CWD; *PATH is the copy's. */
 static DACS_ERR_T ship(const char *file, const char *cwd, char **path)
 {
-	const char *slash = strrchr(file, '/'), *name = slash ? slash + 1 : file;
-	int from = open(file, O_RDONLY | O_CLOEXEC), to, rc;
+	const char *slash = strrchr(file, '/');
+	int from = open(file, O_RDONLY | O_CLOEXEC);
+	DACS_ERR_T rc = DACS_ERR_INVALID_PROG;
 	struct stat st;
 
 	if (from < 0)
 		return program_code(errno);
-	if (fstat(from, &st) != 0 || !S_ISREG(st.st_mode)) {
-		close(from);
-		return DACS_ERR_INVALID_PROG;
+	if (fstat(from, &st) == 0 && S_ISREG(st.st_mode)) {
+		*path = join(cwd, slash ? slash + 1 : file);
+		rc = *path ? write_program(*path, (st.st_mode & 0700) | 0400, from, NULL,
+					   INT64_MAX) :
+			     DACS_ERR_NO_RESOURCE;
 	}
-	if (asprintf(path, "%s/%s", cwd, name) < 0) {
-		*path = NULL;
-		close(from);
-		return DACS_ERR_NO_RESOURCE;
-	}
-	to = open(*path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, (st.st_mode & 0700) | 0400);
-	rc = to < 0 ? -errno : copy_all(from, to);
 	close(from);
-	if (to >= 0 && close(to) != 0 && rc == 0)
-		rc = -errno;
-	return rc ? program_code(-rc) : DACS_SUCCESS;
+	return rc;
 }
 
 /* One name a line: the program, then what it needs. */
@@ -122,23 +113,15 @@ static DACS_ERR_T ship_list(const char *list, const char *cwd, char **path)
 
 static DACS_ERR_T ship_image(const dacs_program_handle_t *handle, const char *cwd, char **path)
 {
-	const char *image;
 	uint64_t address = handle->word[0] | (uint64_t)handle->word[1] << 32;
 	uint64_t size = handle->word[2] | (uint64_t)handle->word[3] << 32;
-	int fd, rc;
 
 	if (!address || address > UINTPTR_MAX || !size || size > SSIZE_MAX)
 		return DACS_ERR_INVALID_PROG;
-	image = (const char *)(uintptr_t)address;
-	if (asprintf(path, "%s/program", cwd) < 0) {
-		*path = NULL;
+	*path = join(cwd, "program");
+	if (!*path)
 		return DACS_ERR_NO_RESOURCE;
-	}
-	fd = open(*path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0700);
-	rc = fd < 0 ? -errno : write_all(fd, image, (size_t)size);
-	if (fd >= 0 && close(fd) != 0 && rc == 0)
-		rc = -errno;
-	return rc ? program_code(-rc) : DACS_SUCCESS;
+	return write_program(*path, 0700, -1, (const char *)(uintptr_t)address, size);
 }
 
 /* The path as it is, but independent of the working directory; a bare name that is no file here
@@ -160,8 +143,7 @@ static DACS_ERR_T find_program(const char *file, char **path)
 	} else {
 		char *here = getcwd(NULL, 0);
 
-		if (!here || asprintf(path, "%s/%s", here, file) < 0)
-			*path = NULL;
+		*path = here ? join(here, file) : NULL;
 		free(here);
 	}
 	return *path ? DACS_SUCCESS : DACS_ERR_NO_RESOURCE;
@@ -179,8 +161,8 @@ DACS_ERR_T dacsi_program_stage(const void *prog, DACS_PROC_CREATION_FLAG_T flags
 	return DACS_ERR_INVALID_ATTR;
 }
 
-/* The first bytes and the machine of an ELF file, in its own byte order. */
-static bool read_ident(const char *path, unsigned char ident[EI_NIDENT], unsigned *machine)
+/* The machine of an ELF file, in that file's byte order; -1: it is none. */
+static int elf_machine(const char *path)
 {
 	unsigned char head[EI_NIDENT + 4];
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -189,18 +171,13 @@ static bool read_ident(const char *path, unsigned char ident[EI_NIDENT], unsigne
 	if (fd >= 0)
 		close(fd);
 	if (n != (ssize_t)sizeof(head) || memcmp(head, ELFMAG, SELFMAG) != 0)
-		return false;
-	memcpy(ident, head, EI_NIDENT);
-	*machine = ident[EI_DATA] == ELFDATA2MSB ? (unsigned)(head[18] << 8 | head[19]) :
-						   (unsigned)(head[19] << 8 | head[18]);
-	return true;
+		return -1;
+	return head[EI_DATA] == ELFDATA2MSB ? head[18] << 8 | head[19] : head[19] << 8 | head[18];
 }
 
 bool dacsi_program_foreign(const char *path)
 {
-	unsigned char mine[EI_NIDENT], its[EI_NIDENT];
-	unsigned my_machine, its_machine;
+	int mine = elf_machine("/proc/self/exe"), its = elf_machine(path);
 
-	return read_ident("/proc/self/exe", mine, &my_machine) &&
-	       read_ident(path, its, &its_machine) && its_machine != my_machine;
+	return mine >= 0 && its >= 0 && its != mine;
 }

@@ -77,7 +77,7 @@ static DACS_ERR_T stage_and_spawn(struct dacsi_process *p, void *prog, char cons
 		rc = make_dacs_environment(envv, p->cwd, flags == DACS_PROC_LOCAL_FILE_LIST, &env);
 	if (rc == DACS_SUCCESS)
 		rc = spawn(p, path, argv, env, there);
-	dacsi_env_free(env);
+	free(env);
 	free(path);
 	return rc;
 }
@@ -115,10 +115,10 @@ static DACS_ERR_T start_program(de_id_t de, void *prog, char const **argv, char 
 DACS_ERR_T dacs_de_start(de_id_t de, void *prog, char const **argv, char const **envv,
 			 DACS_PROC_CREATION_FLAG_T creation_flags, dacs_process_id_t *pid)
 {
-	DACS_ERR_T rc = dacsi_enter();
+	DACS_ERR_T rc;
 
-	if (rc != DACS_SUCCESS)
-		return rc;
+	if (!dacsi_enter())
+		return DACS_ERR_NOT_INITIALIZED;
 	rc = dacsi_element_check(de);
 	if (rc != DACS_SUCCESS)
 		return dacsi_leave(rc);

@@ -7,6 +7,8 @@
 
 /* ---- dacs_cwd.c ---- */
 
+/* What the system's ERROR means to who starts a process. */
+DACS_ERR_T dacsi_start_code(int error, DACS_ERR_T otherwise);
 /* Makes a private directory below PREFIX: its path (to be freed) and the lock that keeps it. */
 DACS_ERR_T dacsi_cwd_make(const char *prefix, bool keep, char **path, int *lock);
 /* Removes it with all that is in it (unless it is to be kept), and frees PATH. */
@@ -34,9 +36,8 @@ struct dacsi_env_source {
 	bool libraries;    /* CWD is to be searched for shared libraries */
 	bool lenient;      /* BASE is not the client's: skip what is malformed */
 };
-/* A new environment, or NULL with *RC set. */
+/* A new environment, one block to be freed, or NULL with *RC set. */
 char **dacsi_env_build(const struct dacsi_env_source *source, DACS_ERR_T *rc);
-void dacsi_env_free(char **env);
 /* Whether VECTOR (or NULL) can be handed to a program. */
 bool dacsi_env_fits(char const *const *vector);
 

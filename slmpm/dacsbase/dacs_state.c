@@ -32,16 +32,21 @@ DACS_ERR_T dacsi_code(int64_t error)
 	}
 }
 
-DACS_ERR_T dacsi_enter(void)
+bool dacsi_enter(void)
 {
-	if (dacsi.threads)
-		pthread_mutex_lock(&dacsi.lock);
+	dacsi_lock();
 	dacsi.entered++;
 	if (dacsi.up && !dacsi.leaving)
-		return DACS_SUCCESS;
-	if (dacsi.threads)
-		pthread_mutex_unlock(&dacsi.lock);
-	return DACS_ERR_NOT_INITIALIZED;
+		return true;
+	dacsi_unlock();
+	return false;
+}
+
+DACS_ERR_T dacsi_enter_with(bool there)
+{
+	if (!dacsi_enter())
+		return DACS_ERR_NOT_INITIALIZED;
+	return there ? DACS_SUCCESS : dacsi_leave(DACS_ERR_INVALID_ADDR);
 }
 
 static bool reports_end(DACS_ERR_T rc)

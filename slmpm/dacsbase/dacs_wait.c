@@ -64,18 +64,6 @@ void dacsi_kick(void)
 	(void)!write(dacsi.kick, &one, sizeof(one));
 }
 
-static void lock_runtime(void)
-{
-	if (dacsi.threads)
-		pthread_mutex_lock(&dacsi.lock);
-}
-
-static void unlock_runtime(void)
-{
-	if (dacsi.threads)
-		pthread_mutex_unlock(&dacsi.lock);
-}
-
 /* The earliest instant at which a condition has to be checked again, or -1. That a suspect has ended SLMPM's descriptor
  * tells, but not of one that is traced, nor on a kernel without such descriptors. */
 static int64_t wake_at(const struct dacsi_pause *p)
@@ -113,9 +101,9 @@ static void sleep_on_descriptors(const struct dacsi_pause *p)
 	span.tv_nsec = left % 1000000000;
 	dacsi.sleeping = true;
 	dacsi.inside++;
-	unlock_runtime();
+	dacsi_unlock();
 	(void)ppoll(fds, 2, at < 0 ? NULL : &span, NULL);
-	lock_runtime();
+	dacsi_lock();
 	dacsi.inside--;
 	dacsi.sleeping = false;
 	/* A kick says nothing but that the descriptors were disarmed. */
@@ -146,10 +134,10 @@ static bool spin_once(struct dacsi_pause *p)
 	p->rounds++;
 	p->slept = false;
 	dacsi.inside++;
-	unlock_runtime();
+	dacsi_unlock();
 	if (how == SLMPM_SPIN_YIELD)
 		sched_yield();
-	lock_runtime();
+	dacsi_lock();
 	dacsi.inside--;
 	if (how == SLMPM_SPIN_YIELD)
 		(void)slmpm_spin(dacsi.ctx, 0);
@@ -177,9 +165,9 @@ static void sleep_for_all(struct dacsi_pause *p)
 /* Handlers may do anything, dacs_exit too. */
 static void run_error_handlers(void)
 {
-	unlock_runtime();
+	dacsi_unlock();
 	dacsi_error_handle();
-	lock_runtime();
+	dacsi_lock();
 }
 
 DACS_ERR_T dacsi_pause(struct dacsi_pause *p)

@@ -53,7 +53,7 @@ static void takes_the_clients_and_says_where_it_runs(void **state)
 	assert_string_equal(find(env, "AE_CWD"), CWD);
 	assert_null(find(env, "HOME"));
 	assert_null(find(env, "LD_LIBRARY_PATH"));
-	dacsi_env_free(env);
+	free(env);
 }
 
 static void expands_the_working_directory(void **state)
@@ -65,7 +65,7 @@ static void expands_the_working_directory(void **state)
 	assert_string_equal(find(env, "X"), CWD);
 	assert_string_equal(find(env, "Y"), "$AE_CWDX:" CWD ":" CWD);
 	assert_string_equal(find(env, "Z"), "$AE");
-	dacsi_env_free(env);
+	free(env);
 }
 
 static void adds_and_copies_what_the_list_names(void **state)
@@ -79,7 +79,7 @@ static void adds_and_copies_what_the_list_names(void **state)
 	assert_string_equal(find(env, "EMPTY"), "");
 	assert_string_equal(find(env, "L"), CWD "/l=x");
 	assert_null(find(env, "NOT_THERE"));
-	dacsi_env_free(env);
+	free(env);
 }
 
 static void hands_on_the_hosts_settings_only(void **state)
@@ -90,10 +90,10 @@ static void hands_on_the_hosts_settings_only(void **state)
 	(void)state;
 	assert_string_equal(find(env, "SLMPM_ELEMENTS"), "9");
 	assert_null(find(env, "SLMPM_NO_SUCH"));
-	dacsi_env_free(env);
+	free(env);
 	env = build((struct dacsi_env_source){.base = own});
 	assert_string_equal(find(env, "SLMPM_ELEMENTS"), "3");
-	dacsi_env_free(env);
+	free(env);
 }
 
 static void lets_shipped_libraries_be_found(void **state)
@@ -103,10 +103,10 @@ static void lets_shipped_libraries_be_found(void **state)
 
 	(void)state;
 	assert_string_equal(find(env, "LD_LIBRARY_PATH"), CWD);
-	dacsi_env_free(env);
+	free(env);
 	env = build((struct dacsi_env_source){.base = own, .libraries = true});
 	assert_string_equal(find(env, "LD_LIBRARY_PATH"), "/opt/lib:" CWD);
-	dacsi_env_free(env);
+	free(env);
 }
 
 static void refuses_a_malformed_entry_of_the_client(void **state)
@@ -134,7 +134,7 @@ static void skips_a_malformed_entry_of_the_host(void **state)
 
 	(void)state;
 	assert_string_equal(find(env, "A"), "1");
-	dacsi_env_free(env);
+	free(env);
 }
 
 static void holds_many_entries(void **state)
@@ -155,7 +155,7 @@ static void holds_many_entries(void **state)
 	env = build((struct dacsi_env_source){.base = many});
 	assert_string_equal(find(env, "V000"), "x");
 	assert_string_equal(find(env, "V299"), "x");
-	dacsi_env_free(env);
+	free(env);
 }
 
 static void knows_what_a_program_can_be_given(void **state)

@@ -4,7 +4,7 @@
  * handles given out, and a number of this process: so stale ones, those of other families and those
  * of other processes are noticed.
  */
-#include "slmpm/dacsbase/dacs_handle.h"
+#include "slmpm/dacs/dacs_object.h"
 #include "slmpm/dacsbase/dacs_wait.h"
 
 #include <stdlib.h>
@@ -51,6 +51,16 @@ void *dacsi_handle_find(uint64_t handle, enum dacsi_family family)
 		return NULL;
 	object = dacsi.handles[place];
 	return object && object->number == handle && object->family == family ? object : NULL;
+}
+
+void *dacsi_handle_find_as(uint64_t handle, enum dacsi_family family, bool own, DACS_ERR_T *rc)
+{
+	struct dacsi_object *object = dacsi_handle_find(handle, family);
+
+	*rc = DACS_ERR_INVALID_HANDLE;
+	if (object)
+		*rc = own ? DACS_ERR_NOT_OWNER : DACS_ERR_OWNER;
+	return object && object->owner == own ? object : NULL;
 }
 
 static bool grow_table(void)
