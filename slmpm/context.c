@@ -7,12 +7,10 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "slmpm/alarm.h"
 #include "slmpm/domain.h"
 #include "slmpm/endpoint.h"
 #include "slmpm/base/clock.h"
 #include "slmpm/base/error.h"
-#include "slmpm/fork.h"
 #include "slmpm/part.h"
 #include "slmpm/net/topology.h"
 #include "slmpm/request.h"

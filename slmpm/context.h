@@ -133,7 +133,9 @@ int context_add(struct context *ctx, struct endpoint *ep);
 void context_remove(struct context *ctx, struct endpoint *ep);
 /* The I-th is not live any more. */
 void context_retire(struct context *ctx, uint32_t i);
-/* In a child of fork: this thread has no default one. */
+/* From now on a child of fork drops what belongs to its parent, and its handles answer "forked" (fork.c). */
+void fork_watch(void);
+/* In it: this thread has no default one. */
 void context_forked(void);
 
 static inline void context_lock(struct context *ctx)

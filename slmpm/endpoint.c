@@ -146,8 +146,7 @@ int endpoint_over(struct endpoint *ep, const struct fabric *fabric)
 
 void endpoint_free(struct endpoint *ep)
 {
-	if (ep->state == SLMPM_PEER_CONNECTING || ep->state == SLMPM_PEER_UP)
-		endpoint_end(ep, SLMPM_PEER_CLOSED, SLMPM_ECLOSED, "it has been closed");
+	endpoint_end(ep, SLMPM_PEER_CLOSED, SLMPM_ECLOSED, "it has been closed");
 	context_forget_events(ep);
 	PART_EACH(part, parts.leave)
 		(*part)(ep);

@@ -305,6 +305,10 @@ void endpoint_no_memory(struct endpoint *ep);
 void endpoint_end(struct endpoint *ep, uint32_t state, int error, const char *why);
 /* Takes back what ended peers of CTX hold and nobody uses: while nobody holds a watch. */
 void endpoint_reclaim(struct context *ctx);
+static inline bool endpoint_has_ended(const struct endpoint *ep)
+{
+	return ep->state != SLMPM_PEER_CONNECTING && ep->state != SLMPM_PEER_UP;
+}
 /* The error of a call on an endpoint that is not UP: detail set, negative. */
 COLD int endpoint_error(struct endpoint *ep);
 /* 0, or why nothing can come any more: from EP, or with NULL from any peer of the context. */

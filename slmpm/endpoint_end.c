@@ -18,7 +18,7 @@ static uint32_t event_of(uint32_t state)
 
 void endpoint_end(struct endpoint *ep, uint32_t state, int error, const char *why)
 {
-	if (ep->state != SLMPM_PEER_UP && ep->state != SLMPM_PEER_CONNECTING)
+	if (endpoint_has_ended(ep))
 		return;
 	PART_EACH(part, parts.ending)
 		(*part)(ep);
@@ -47,7 +47,7 @@ bool endpoint_poison(struct endpoint *ep, const char *rule)
 {
 	char why[112];
 
-	if (ep->state != SLMPM_PEER_UP && ep->state != SLMPM_PEER_CONNECTING)
+	if (endpoint_has_ended(ep))
 		return false;
 	if (!rule)
 		rule = "unknown";
@@ -97,14 +97,44 @@ int endpoint_error(struct endpoint *ep)
 int context_source_ended(struct context *ctx, struct endpoint *ep)
 {
 	if (ep)
-		return ep->state == SLMPM_PEER_UP || ep->state == SLMPM_PEER_CONNECTING ?
-			       0 :
-			       endpoint_error(ep);
+		return endpoint_has_ended(ep) ? endpoint_error(ep) : 0;
 	for (uint32_t i = 0; i < ctx->live; i++)
-		if (ctx->endpoints[i]->state == SLMPM_PEER_UP ||
-		    ctx->endpoints[i]->state == SLMPM_PEER_CONNECTING)
+		if (!endpoint_has_ended(ctx->endpoints[i]))
 			return 0;
 	if (!list_empty(&ctx->listeners))
 		return 0;
 	return error_set(SLMPM_ECLOSED, "no peer is left in this context");
+}
+
+/* ---- what is left: the endpoint itself, its statistics and what the application holds stay until slmpm_close ---- */
+
+/* A spawned process that was closed here still reads what was sent, and finds room for what it sends. */
+static bool is_to_be_joined(const struct endpoint *ep)
+{
+	return ep->closing && ep->rooms->process;
+}
+
+/* One that a call is still connecting belongs to that call. */
+static bool may_reclaim(const struct endpoint *ep)
+{
+	return endpoint_has_ended(ep) && (ep->life->was_up || ep->rooms->process) &&
+	       !is_to_be_joined(ep);
+}
+
+/* Nothing comes of it any more, and no pass has anything to do with it. */
+static bool has_retired(const struct endpoint *ep)
+{
+	return endpoint_has_ended(ep) && !is_to_be_joined(ep) && list_empty(&ep->kept);
+}
+
+void endpoint_reclaim(struct context *ctx)
+{
+	ctx->ended = false;
+	for (uint32_t i = ctx->live; i-- > 0;)
+		if (has_retired(ctx->endpoints[i]))
+			context_retire(ctx, i);
+	for (uint32_t i = 0; i < ctx->count; i++)
+		if (may_reclaim(ctx->endpoints[i]))
+			PART_EACH(part, parts.reclaim)
+				(*part)(ctx->endpoints[i]);
 }

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A child of fork: what it inherits of its parent's is dropped, its handles say so (fork.h). */
-#include "slmpm/fork.h"
-
+/* A child of fork: what it inherits of its parent's is dropped, its handles say so. */
 #include <unistd.h>
 
-#include "slmpm/alarm.h"
+#include "slmpm/watch.h"
 #include "slmpm/domain.h"
 #include "slmpm/endpoint.h"
 #include "slmpm/part.h"
@@ -44,7 +42,7 @@ static void fork_forked(void)
 	context_forked();
 }
 
-static void fork_own_watch(void)
+static void register_handler(void)
 {
 	(void)pthread_atfork(NULL, NULL, fork_forked);
 }
@@ -53,5 +51,5 @@ void fork_watch(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, fork_own_watch);
+	pthread_once(&once, register_handler);
 }

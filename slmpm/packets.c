@@ -25,7 +25,7 @@ static void take_withdrawn(struct endpoint *ep, const struct head *h)
 		arrival_withdrawn(ep, h);
 }
 
-const struct packet_kind packet_kinds[] = {
+__extension__ const struct packet_kind packet_kinds[] = {
 	[WIRE_SEND_FIRST] = {.take = arrival_first,
 			     .place = arrival_place_first,
 			     .placed = arrival_placed},
@@ -62,10 +62,7 @@ const struct packet_kind packet_kinds[] = {
 	[WIRE_COMPARE_SWAP] = {.take = rma_serve_atomic},
 	[WIRE_SWAP] = {.take = rma_serve_atomic},
 
-	[WIRE_READ_FIRST] = {.take = rma_response, .place = rma_place_response},
-	[WIRE_READ_MIDDLE] = {.take = rma_response, .place = rma_place_response},
-	[WIRE_READ_LAST] = {.take = rma_response, .place = rma_place_response},
-	[WIRE_READ_ONLY] = {.take = rma_response, .place = rma_place_response},
+	[WIRE_READ_FIRST... WIRE_READ_ONLY] = {.take = rma_response, .place = rma_place_response},
 	[WIRE_ATOMIC_ACKNOWLEDGE] = {.take = rma_atomic_acknowledged},
 	[WIRE_ACKNOWLEDGE] = {.take = rma_acknowledged},
 
@@ -75,20 +72,9 @@ const struct packet_kind packet_kinds[] = {
 	[WIRE_SHARE_OVER] = {.take = share_taken},
 
 	[WIRE_REGION_GRANT] = {.take = memory_arrival},
-	[WIRE_REGION_OFFER] = {.take = memory_arrival},
-	[WIRE_REGION_ACCEPTED] = {.take = memory_arrival},
-	[WIRE_REGION_WITHDRAWN] = {.take = memory_arrival},
-	[WIRE_REGION_RELEASED] = {.take = memory_arrival},
-	[WIRE_REGION_REVOKED] = {.take = memory_arrival},
-	[WIRE_REGION_UNMAPPED] = {.take = memory_arrival},
+	[WIRE_REGION_OFFER... WIRE_REGION_UNMAPPED] = {.take = memory_arrival},
 
-	[WIRE_MIRROR_ASK] = {.take = mirror_arrived},
-	[WIRE_MIRROR_END] = {.take = mirror_arrived},
-	[WIRE_MIRROR_PART] = {.take = mirror_arrived},
-	[WIRE_MIRROR_LAST] = {.take = mirror_arrived},
-	[WIRE_MIRROR_LIST] = {.take = mirror_arrived},
-	[WIRE_MIRROR_LIST_LAST] = {.take = mirror_arrived},
-	[WIRE_MIRROR_STORED] = {.take = mirror_arrived},
+	[WIRE_MIRROR_ASK... WIRE_MIRROR_STORED] = {.take = mirror_arrived},
 
 	[WIRE_ECHO] = {.take = echo_asked},
 	[WIRE_ECHO_ANSWER] = {.take = echo_answered},

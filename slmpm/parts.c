@@ -118,130 +118,26 @@ static void parts_compare(const struct endpoint *ep)
 
 #endif
 
-/* clang-format off: one a line */
-
-/* ---- contexts ------------------------------------------------------------------------------------ */
-
-static int (*const open[])(struct context *) = {
-	monitor_open,
-	engine_open, /* whose thread may be in it from then on */
-	NULL,
-};
-
-static void (*const to_threads[])(struct context *) = {
-	remote_close_shortcuts,
-	mirror_close_shortcuts,
-	NULL,
-};
-
-static uint64_t (*const deadlines[])(struct context *, uint64_t) = {
-	bootstrap_deadlines,
-	listener_deadlines,
-	silence_deadlines,
-	ask_deadlines,
-	secondary_deadlines,
-	process_deadlines,
-	NULL,
-};
-
-static void (*const shut[])(struct context *) = {
-	mirror_shut, /* before the regions that mirrors lie in */
-	memory_shut, workqueue_shut, completion_end, engine_close, am_forget, monitor_shut, NULL,
-};
-
-/* ---- peers --------------------------------------------------------------------------------------- */
-
-static bool (*const before[])(struct fabric *) = {
-	landing_before,
-	trace_before,
-	NULL,
-};
-
-static void (*const begin[])(struct endpoint *) = {
-	inbound_begin, am_begin_peer, area_begin, memory_begin, rma_begin, monitor_new, NULL,
-};
-
-static void (*const up[])(struct endpoint *) = {
-	memory_up, rma_up, listener_up, totals_begin, link_up, NULL,
-};
-
-static int (*const step[])(struct endpoint *) = {
-	workqueue_advance, fetch_step, share_step, ask_step, engine_step, rma_post_step, NULL,
-};
-
-static void (*const ending[])(struct endpoint *) = {
-	watermark_settle,
-	link_ending,
-	landing_end,
-	NULL,
-};
-
-static void (*const end[])(struct endpoint *) = {
-	fetch_end,    link_queue_end, emulate_end, rma_move_end, /* before the requests whose bytes they move: */
-	rma_post_end,                                            /* those, too */
-	ask_end,      am_ack_end,     fifo_end,    rma_end,      link_drop_deferred, memory_end,
-	mirror_end,   inbound_end, /* what has begun to arrive has a receive, which match_end would find without it */
-	match_end,    workqueue_fail, link_end,    totals_end,   monitor_ended,      NULL,
-};
-
-static void (*const reclaim[])(struct endpoint *) = {
-	bundle_free, bootstrap_reclaim, area_reclaim, monitor_leave_page, secondary_reclaim, NULL,
-};
-
-static void (*const leave[])(struct endpoint *) = {
-	listener_left,  totals_add,  /* the last figures, while there are any */
-	monitor_free,   held_forget, /* what lies in the ring is given back to it */
-	am_forget_kept, inbound_forget, fifo_forget,   bootstrap_free, area_free_all,
-	fetch_free,     share_free,     memory_forget, secondary_free, NULL,
-};
-
-static void (*const without_link[])(struct endpoint *) = {
-	addressee_free, bundle_free, emulate_free, rma_free, process_free, NULL,
-};
-
-/* ---- requests ------------------------------------------------------------------------------------ */
-
-static void (*const finishes[])(struct request *) = {
-	monitor_finished,
-	rma_finished,
-	mirror_finished,
-	NULL,
-};
-
-static void (*const finished[])(struct request *) = {
-	am_finished,
-	completion_deliver,
-	NULL,
-};
-
-/* ---- in a child of fork --------------------------------------------------------------------------- */
-
-static void (*const fork_peer[])(struct endpoint *) = {
-	bootstrap_forked,
-	process_forked,
-	secondary_free,
-	NULL,
-};
-
-static void (*const fork_context[])(struct context *) = {
-	listener_forked_all, engine_forked, monitor_forked, mirror_forked, NULL,
-};
-
-static void (*const fork_process[])(void) = {
-	trace_fork,    memory_forked,  engine_fork, aggregate_forked,
-	totals_forked, foreign_forked, NULL,
-};
-
-/* clang-format on */
+/* A list of functions, in their order. */
+#define PARTS(list, ...)                                                                           \
+	.list = (__typeof__(*parts.list)[])                                                        \
+	{                                                                                          \
+		__VA_ARGS__, NULL                                                                  \
+	}
 
 const struct parts parts = {
-	.open = open,
+	/* ---- contexts */
+	/* The engine's thread may be in it from then on. */
+	PARTS(open, monitor_open, engine_open),
 	.attend = engine_attend,
-	.to_threads = to_threads,
-	.deadlines = deadlines,
+	PARTS(to_threads, remote_close_shortcuts, mirror_close_shortcuts),
+	PARTS(deadlines, bootstrap_deadlines, listener_deadlines, silence_deadlines, ask_deadlines,
+	      secondary_deadlines, process_deadlines),
 	.retreat = engine_stop_serving,
 	.unlisten = listener_free_all,
-	.shut = shut,
+	/* Mirrors before the regions that they lie in. */
+	PARTS(shut, mirror_shut, memory_shut, workqueue_shut, completion_end, engine_close,
+	      am_forget, monitor_shut),
 
 	.inspect = monitor_inspect,
 	.is_shown = monitor_is_shown,
@@ -250,42 +146,55 @@ const struct parts parts = {
 	.forget_refused = listener_forget_refused,
 	.ask_again = handshake_ask_again,
 
-	.before = before,
+	/* ---- peers */
+	PARTS(before, landing_before, trace_before),
 	.peer_size = sizeof(struct whole),
 	.make = parts_make,
-	.begin = begin,
+	PARTS(begin, inbound_begin, am_begin_peer, area_begin, memory_begin, rma_begin,
+	      monitor_new),
 #ifdef SLMPM_COMPARE
 	.compare = parts_compare,
 #endif
-	.up = up,
+	PARTS(up, memory_up, rma_up, listener_up, totals_begin, link_up),
 	.run_kept = am_run_kept,
-	.step = step,
+	PARTS(step, workqueue_advance, fetch_step, share_step, ask_step, engine_step,
+	      rma_post_step),
 	.push = {link_push_queue, rma_serve, emulate_turn, mirror_push},
 	.lost = bootstrap_link_lost,
 	.fetches_out = fetch_is_out,
-	.ending = ending,
-	.end = end,
+	PARTS(ending, watermark_settle, link_ending, landing_end),
+	PARTS(end, fetch_end, link_queue_end, emulate_end,
+	      /* before the requests whose bytes they move: */
+	      rma_move_end, rma_post_end, ask_end, am_ack_end, fifo_end, rma_end,
+	      link_drop_deferred, memory_end, mirror_end,
+	      /* what has begun to arrive has a receive, which match_end would find without it: */
+	      inbound_end, match_end, workqueue_fail, link_end, totals_end, monitor_ended),
 	.offer = bootstrap_offer,
 	.read_ahead = bootstrap_read_ahead,
 	.process_describe = process_describe,
 	.hang_up = bootstrap_stop,
-	.reclaim = reclaim,
+	PARTS(reclaim, bundle_free, bootstrap_reclaim, area_reclaim, monitor_leave_page,
+	      secondary_reclaim),
 	.close = close_peer,
-	.leave = leave,
-	.free = without_link,
+	/* The last figures are added while there are any; what lies in the ring is given back to it. */
+	PARTS(leave, listener_left, totals_add, monitor_free, held_forget, am_forget_kept,
+	      inbound_forget, fifo_forget, bootstrap_free, area_free_all, fetch_free, share_free,
+	      memory_forget, secondary_free),
+	PARTS(free, addressee_free, bundle_free, emulate_free, rma_free, process_free),
 
+	/* ---- requests */
 	.awaits = am_ack_awaits,
 	.moved = rma_moved,
+	PARTS(finishes, monitor_finished, rma_finished, mirror_finished),
+	PARTS(finished, am_finished, completion_deliver),
 	.explain = message_failed,
-	.finishes = finishes,
-	.finished = finished,
 	.untell = completion_undo,
 
+	/* ---- messages of the library's own, memory */
 	.fifo_arrived = fifo_arrived,
 	.emulated = emulate_handle,
 	.emulated_damaged = emulate_damaged,
 	.emulated_tagged = emulate_tagged,
-
 	.mirrored = mirror_lies,
 	.address_there = remote_address,
 	.address_here = grant_address,
@@ -297,9 +206,11 @@ const struct parts parts = {
 	.guards = track_guards,
 	.unprotect = track_unprotect_any,
 
-	.fork_peer = fork_peer,
-	.fork_context = fork_context,
-	.fork = fork_process,
+	/* ---- in a child of fork */
+	PARTS(fork_peer, bootstrap_forked, process_forked, secondary_free),
+	PARTS(fork_context, listener_forked_all, engine_forked, monitor_forked, mirror_forked),
+	PARTS(fork, trace_fork, memory_forked, engine_fork, aggregate_forked, totals_forked,
+	      foreign_forked),
 };
 
 #define ONE_SIDED                                                                                  \
@@ -326,14 +237,11 @@ const struct rma_carrier rma_carriers[] = {
 };
 
 const struct request_ops request_ops[REQUEST_KINDS] = {
-	[REQUEST_SEND] =
-		{
-			.submit = message_queue,
-			.take_back = am_ack_withdraw,
-			.abandon = match_abandon,
-			.ready = message_ready,
-			.push = message_push,
-		},
+	[REQUEST_SEND] = {.submit = message_queue,
+			  .take_back = am_ack_withdraw,
+			  .abandon = match_abandon,
+			  .ready = message_ready,
+			  .push = message_push},
 	[REQUEST_RECV] = RECEIVE,
 	[REQUEST_HOLD] = RECEIVE,
 	[REQUEST_PUT] = ONE_SIDED,

@@ -72,8 +72,7 @@ int request_submit(struct request *r)
 	const struct endpoint *ep = r->ep;
 	bool receives = r->kind == REQUEST_RECV || r->kind == REQUEST_HOLD;
 
-	if (!receives &&
-	    (ep->closing || (ep->state != SLMPM_PEER_UP && ep->state != SLMPM_PEER_CONNECTING)))
+	if (!receives && (ep->closing || endpoint_has_ended(ep)))
 		return ep->closing && ep->state == SLMPM_PEER_UP ?
 			       error_set(SLMPM_ECLOSED, "%s is being closed", ep->life->name) :
 			       endpoint_error(r->ep);

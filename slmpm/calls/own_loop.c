@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* slmpm_fd, slmpm_arm, slmpm_next_event: a context in the application's own loop. */
-#include "slmpm/alarm.h"
+#include "slmpm/watch.h"
 #include "slmpm/base/sized.h"
 #include "slmpm/engine/engine.h"
 #include "slmpm/link/wait.h"

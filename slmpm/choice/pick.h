@@ -21,4 +21,20 @@ enum mode_rma pick_form(const struct endpoint *ep);
 /* FLAGS of a handle, for one-sided operations: 0 where its link is the one that memory is mapped by. */
 uint32_t pick_memory_hint(const struct endpoint *ep, uint32_t flags);
 
+/* ---- rails: by which of several links packets go ------------------------------------------------ */
+
+/* Do packets go by LINK now? -1: any. */
+bool rail_is_on(const struct endpoint *ep, int link);
+/* What each packet of a request carries that was chosen so (FABRIC_BY, FABRIC_ONLY): it goes by the link of MODE,
+ * whether HINT asked for it or not. */
+uint16_t rail_flags(const struct endpoint *ep, struct mode mode, uint8_t hint);
+/* Packets that ask for no link go by that of MODE from now on. */
+void rail_follow(struct endpoint *ep, struct mode mode);
+/* A strict HINT cannot be had: -SLMPM_ESTATE, its link does not stand now, or -SLMPM_ENOTSUP. */
+int rail_refusal(const struct endpoint *ep, uint8_t hint);
+/* That STATUS with its detail, behind WHO. */
+int rail_refused(const struct endpoint *ep, const char *who, uint8_t hint, int status);
+/* Both at once, of a CALL. */
+int rail_impossible(const struct endpoint *ep, const char *call, uint8_t hint);
+
 #endif

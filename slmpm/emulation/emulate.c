@@ -13,7 +13,7 @@
 #include "slmpm/region/memory.h"
 #include "slmpm/rma/rma.h"
 #include "slmpm/monitor/monitor.h"
-#include "slmpm/choice/rail.h"
+#include "slmpm/choice/pick.h"
 #include "slmpm/bond/bond.h"
 
 #define TURN 16 /* packets before the transmit queue's turn */

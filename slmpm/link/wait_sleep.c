@@ -10,7 +10,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "slmpm/alarm.h"
+#include "slmpm/watch.h"
 #include "slmpm/bond/bond.h"
 #include "slmpm/domain.h"
 #include "slmpm/link/watermark.h"

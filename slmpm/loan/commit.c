@@ -9,7 +9,7 @@
 #include "slmpm/link/link.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/link/wait.h"
-#include "slmpm/choice/rail.h"
+#include "slmpm/choice/pick.h"
 #include "slmpm/bond/bond.h"
 #include "slmpm/completion/completion.h"
 #include "slmpm/completion/leaving.h"

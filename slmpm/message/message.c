@@ -14,7 +14,7 @@
 #include "slmpm/message/match.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/link/wait.h"
-#include "slmpm/choice/rail.h"
+#include "slmpm/choice/pick.h"
 #include "slmpm/completion/completion.h"
 
 #define STOPPED_MS 1000 /* who is not through with a share of a message in this time has stopped */

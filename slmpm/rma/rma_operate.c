@@ -15,7 +15,6 @@
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/rma/rma_operate.h"
 #include "slmpm/choice/pick.h"
-#include "slmpm/choice/rail.h"
 #include "slmpm/bond/bond.h"
 #include "slmpm/bond/secondary_state.h"
 #include "slmpm/stats.h"

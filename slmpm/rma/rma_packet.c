@@ -6,7 +6,7 @@
 #include "slmpm/message/inbound.h"
 #include "slmpm/region/memory.h"
 #include "slmpm/rma/rma.h"
-#include "slmpm/choice/rail.h"
+#include "slmpm/choice/pick.h"
 
 bool rma_is_long(const struct endpoint *ep, const struct request *r)
 {
