@@ -6,6 +6,7 @@
 #include "slmpm/stats.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -156,40 +157,47 @@ int slmpm_violation_at(int i, const char **name, uint64_t *violations)
 
 /* ---- from outside --------------------------------------------------------------------------- */
 
-int stats_find(int pid, const char *label, int index)
+int stats_find(int pid, const char *label, int skip, int *fds, int n)
 {
 	char folder[64], path[384], target[64];
 	struct dirent *entry;
-	int fd = -1;
+	int found = 0;
 	DIR *dir;
 
 	snprintf(folder, sizeof(folder), "/proc/%d/fd", pid);
 	dir = opendir(folder);
 	if (!dir)
-		return -1;
-	while (fd < 0 && (entry = readdir(dir))) {
-		ssize_t n;
+		return -errno;
+	while (found < n && (entry = readdir(dir))) {
+		ssize_t length;
 
 		snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
-		n = readlink(path, target, sizeof(target) - 1);
-		if (n < 0)
+		length = readlink(path, target, sizeof(target) - 1);
+		if (length < 0)
 			continue;
-		target[n] = 0;
-		if (!strncmp(target, "/memfd:", 7) && !strncmp(target + 7, label, strlen(label)) &&
-		    !index--)
-			/* It may be another file by now, which nobody waits for. */
-			fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+		target[length] = 0;
+		if (strncmp(target, "/memfd:", 7) != 0 ||
+		    strncmp(target + 7, label, strlen(label)) != 0 || skip-- > 0)
+			continue;
+		/* It may be another file by now, which nobody waits for. */
+		fds[found] = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+		found += fds[found] >= 0;
 	}
 	closedir(dir);
-	return fd;
+	return found;
 }
 
-size_t stats_fixed_size(int fd)
+void *stats_map(int fd, size_t least, size_t *size)
 {
 	int seals = fcntl(fd, F_GET_SEALS);
+	void *base = MAP_FAILED;
 	struct stat st;
 
-	return seals >= 0 && seals & F_SEAL_SHRINK && fstat(fd, &st) == 0 ? (size_t)st.st_size : 0;
+	*size = seals >= 0 && seals & F_SEAL_SHRINK && fstat(fd, &st) == 0 ? (size_t)st.st_size : 0;
+	if (*size >= least)
+		base = mmap(NULL, *size, PROT_READ, MAP_SHARED, fd, 0);
+	close(fd);
+	return base == MAP_FAILED ? NULL : base;
 }
 
 void stats_tame(char *text, size_t size)
@@ -224,12 +232,11 @@ static int other_version(int pid)
 
 static int map_view(struct view *v, int fd, int pid)
 {
-	v->size = stats_fixed_size(fd);
-	if (v->size < sizeof(*v->shared))
-		return other_version(pid);
-	v->shared = mmap(NULL, v->size, PROT_READ, MAP_SHARED, fd, 0);
-	if (v->shared == MAP_FAILED)
+	v->shared = stats_map(fd, sizeof(*v->shared), &v->size);
+	if (!v->shared && v->size >= sizeof(*v->shared))
 		return error_set(SLMPM_ENOMEM, "process %d: its statistics cannot be mapped", pid);
+	if (!v->shared)
+		return other_version(pid);
 	memcpy(&v->page, v->shared, sizeof(v->page));
 	if (v->page.peers > SLMPM_STATS_PEERS_MAX)
 		v->page.peers = SLMPM_STATS_PEERS_MAX;
@@ -247,13 +254,15 @@ int slmpm_stats_attach(int pid, int index, const struct slmpm_stats_page **out)
 	if (!out || index < 0)
 		return error_set(SLMPM_EINVAL, "slmpm_stats_attach: page %p, index %d",
 				 (const void *)out, index);
-	fd = stats_find(pid, LABEL, index);
-	if (fd < 0)
+	if (stats_find(pid, LABEL, index, &fd, 1) != 1)
 		return error_set(SLMPM_ENOENT, "process %d shows no statistics %d (is it yours?)",
 				 pid, index);
 	v = calloc(1, sizeof(*v));
-	rc = v ? map_view(v, fd, pid) : error_set(SLMPM_ENOMEM, "for statistics");
-	close(fd);
+	if (!v) {
+		close(fd);
+		return error_set(SLMPM_ENOMEM, "for statistics");
+	}
+	rc = map_view(v, fd, pid);
 	if (rc == 0)
 		*out = &v->page;
 	else

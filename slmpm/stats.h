@@ -22,10 +22,12 @@ void stats_open(struct context *ctx);
 void stats_close(struct context *ctx);
 /* Gives the endpoint its entry. */
 void stats_assign(struct endpoint *ep);
-/* A descriptor of the memfd number INDEX of process PID whose name begins with LABEL; -1. */
-int stats_find(int pid, const char *label, int index);
-/* Its size, which its owner can make no less; 0: he can, or it has none. Asked before anything is read there. */
-size_t stats_fixed_size(int fd);
+/* Into FDS up to N memfds of process PID whose names begin with LABEL, behind the first SKIP: how many; or -errno where
+ * the process cannot be looked into. */
+int stats_find(int pid, const char *label, int skip, int *fds, int n);
+/* FD, which is closed, mapped read-only: *SIZE bytes, which its owner cannot make fewer. NULL: these are not LEAST, or
+ * it cannot be mapped. */
+void *stats_map(int fd, size_t least, size_t *size);
 /* Of a text from there one line of visible ASCII, whatever it was. */
 void stats_tame(char *text, size_t size);
 void stats_violation(const char *rule);

@@ -10,6 +10,7 @@
 
 #include <slmpm.h>
 #include <stdatomic.h>
+#include <string.h>
 
 #define MONITOR_LABEL   "slmpm-monitor"
 #define MONITOR_MAGIC   UINT64_C(0x314e4d4d504d4c53) /* "SLMPMMN1" */
@@ -39,11 +40,34 @@ _Static_assert(sizeof(struct monitor_entry) == 64, "page layout");
 _Static_assert(sizeof(struct slmpm_monitor) % 8 == 0 && sizeof(struct slmpm_aggregate) % 8 == 0,
 	       "page layout");
 
-/* Place N of E as words. */
-static inline _Atomic uint64_t *monitor_place(struct monitor_entry *e, uint64_t n,
-					      size_t place_size)
+/* Place N of E. */
+static inline void *monitor_place(struct monitor_entry *e, uint64_t n, size_t place_size)
 {
-	return (_Atomic uint64_t *)(void *)((unsigned char *)(e + 1) + (n & 1) * place_size);
+	return (unsigned char *)(e + 1) + (n & 1) * place_size;
+}
+
+/* SIZE bytes, in words of which each is stored, or loaded, as one. */
+static inline void words_store(void *to, const void *from, size_t size)
+{
+	_Atomic uint64_t *words = to;
+
+	for (size_t at = 0; at < size; at += 8) {
+		uint64_t word;
+
+		memcpy(&word, (const unsigned char *)from + at, 8);
+		atomic_store_explicit(words++, word, memory_order_relaxed);
+	}
+}
+
+static inline void words_load(void *to, const void *from, size_t size)
+{
+	const _Atomic uint64_t *words = from;
+
+	for (size_t at = 0; at < size; at += 8) {
+		uint64_t word = atomic_load_explicit(words++, memory_order_relaxed);
+
+		memcpy((unsigned char *)to + at, &word, 8);
+	}
 }
 
 #endif

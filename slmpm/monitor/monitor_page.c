@@ -139,15 +139,11 @@ void monitor_page_release(struct endpoint *ep)
 /* SIZE bytes into the place of E that is not the whole one; then it is. */
 static void monitor_page_fill(struct monitor_entry *e, const void *from, size_t size)
 {
-	uint64_t turn = atomic_load_explicit(&e->turn, memory_order_relaxed) + 1, word;
-	_Atomic uint64_t *to = monitor_place(e, turn, size);
+	uint64_t turn = atomic_load_explicit(&e->turn, memory_order_relaxed) + 1;
 
 	/* Who sees a word of it sees that the other place is the whole one: it reads this in vain. */
 	atomic_thread_fence(memory_order_release);
-	for (size_t i = 0; i < size / 8; i++) {
-		memcpy(&word, (const unsigned char *)from + 8 * i, 8);
-		atomic_store_explicit(&to[i], word, memory_order_relaxed);
-	}
+	words_store(monitor_place(e, turn, size), from, size);
 	atomic_store_explicit(&e->turn, turn, memory_order_release);
 }
 

@@ -3,15 +3,12 @@
  * Another process's pages, read-only (monitor_layout.h). Their owner may be hostile: it can neither cut them,
  * for that they are sealed, nor have anything read outside of them, and texts end where they should.
  */
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "slmpm/base/error.h"
 #include "slmpm/monitor/monitor_layout.h"
@@ -71,85 +68,42 @@ static bool monitor_view_is_sound(const struct view *v, uint32_t inside)
 /* 1 mapped; 0: no page of PID's own; -SLMPM_EVERSION: but one. */
 static int map_page(struct view *v, int fd, uint32_t inside)
 {
-	void *base;
-
-	v->size = stats_fixed_size(fd);
-	if (v->size < sizeof(v->head))
+	v->base = stats_map(fd, sizeof(v->head), &v->size);
+	if (!v->base)
 		return 0;
-	base = mmap(NULL, v->size, PROT_READ, MAP_SHARED, fd, 0);
-	if (base == MAP_FAILED)
-		return 0;
-	v->base = base;
 	/* Pairs with the store in new_page: what is there before may be half of a head. */
-	v->head.magic = __atomic_load_n((const uint64_t *)base, __ATOMIC_ACQUIRE);
+	v->head.magic = __atomic_load_n((const uint64_t *)(void *)v->base, __ATOMIC_ACQUIRE);
 	if (v->head.magic == MONITOR_MAGIC)
-		memcpy(&v->head, base, sizeof(v->head));
+		memcpy(&v->head, v->base, sizeof(v->head));
 	if (monitor_view_is_sound(v, inside))
 		return 1;
-	munmap(base, v->size);
+	munmap(v->base, v->size);
 	return v->head.magic == MONITOR_MAGIC && v->head.version != MONITOR_VERSION ?
 		       -SLMPM_EVERSION :
 		       0;
 }
 
-/* That of NAME among the descriptors in FOLDER, if it is a page; or -1. */
-static int open_page(const char *folder, const char *name)
-{
-	char path[384], target[64];
-	ssize_t n;
-
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	n = readlink(path, target, sizeof(target) - 1);
-	if (n < 0)
-		return -1;
-	target[n] = 0;
-	if (strcmp(target, "/memfd:" MONITOR_LABEL " (deleted)") != 0)
-		return -1;
-	return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-}
-
-/* All of them: how many; or negative. */
-static int find_pages(struct slmpm_monitors *m, DIR *dir, const char *folder)
+static int open_all(struct slmpm_monitors *m)
 {
 	uint32_t inside = pid_inside(m->pid);
-	const struct dirent *entry;
-	int rc = 0;
+	int fds[MONITOR_PAGES], n, rc = 0;
 
-	while (m->count < MONITOR_PAGES && (entry = readdir(dir))) {
-		int fd = open_page(folder, entry->d_name), mapped;
-
-		if (fd < 0)
-			continue;
-		mapped = map_page(&m->views[m->count], fd, inside);
-		close(fd);
-		if (mapped < 0)
-			rc = mapped;
-		else
-			m->count += mapped;
-	}
-	return m->count ? m->count : rc;
-}
-
-static int monitor_view_open_all(struct slmpm_monitors *m)
-{
-	char folder[64];
-	DIR *dir;
-	int rc;
-
-	snprintf(folder, sizeof(folder), "/proc/%d/fd", m->pid);
-	dir = opendir(folder);
-	if (!dir && errno == EACCES)
+	n = stats_find(m->pid, MONITOR_LABEL, 0, fds, MONITOR_PAGES);
+	if (n == -EACCES)
 		return error_set(SLMPM_EACCES, "process %d is another user's", m->pid);
-	if (!dir)
+	if (n < 0)
 		return error_set(SLMPM_ENOENT, "there is no process %d", m->pid);
-	rc = find_pages(m, dir, folder);
-	closedir(dir);
-	if (rc == 0)
-		return error_set(SLMPM_ENOENT, "process %d shows no links", m->pid);
-	if (rc < 0)
-		return error_set(SLMPM_EVERSION, "process %d: links as another version shows them",
-				 m->pid);
-	return 0;
+	for (int i = 0; i < n; i++) {
+		int mapped = map_page(&m->views[m->count], fds[i], inside);
+
+		rc = mapped < 0 ? mapped : rc;
+		m->count += mapped > 0;
+	}
+	if (m->count)
+		return 0;
+	return rc < 0 ? error_set(SLMPM_EVERSION, "process %d: links as another version shows them",
+				  m->pid) :
+			error_set(SLMPM_ENOENT, "process %d shows no links", m->pid);
 }
 
 int slmpm_monitors_open(int pid, struct slmpm_monitors **out)
@@ -164,7 +118,7 @@ int slmpm_monitors_open(int pid, struct slmpm_monitors **out)
 	if (!m)
 		return error_set(SLMPM_ENOMEM, "for the monitors of process %d", pid);
 	m->pid = pid;
-	rc = monitor_view_open_all(m);
+	rc = open_all(m);
 	if (rc < 0)
 		slmpm_monitors_close(m);
 	else
@@ -181,16 +135,18 @@ void slmpm_monitors_close(struct slmpm_monitors *m)
 
 /* ---- reading them ----------------------------------------------------------------------------- */
 
+static struct monitor_entry *entry_of(const struct view *v, size_t i)
+{
+	return (struct monitor_entry *)(void *)(v->base + sizeof(v->head) + i * v->head.entry_size);
+}
+
 static struct monitor_entry *entry_at(struct slmpm_monitors *m, int i, const struct view **view)
 {
 	for (int k = 0; k < m->count && i >= 0; k++) {
-		const struct monitor_page *p = &m->views[k].head;
-
 		*view = &m->views[k];
-		if ((uint32_t)i < p->entries)
-			return (struct monitor_entry *)(void *)(m->views[k].base + sizeof(*p) +
-								(size_t)i * p->entry_size);
-		i -= (int)p->entries;
+		if ((uint32_t)i < m->views[k].head.entries)
+			return entry_of(*view, (size_t)i);
+		i -= (int)m->views[k].head.entries;
 	}
 	return NULL;
 }
@@ -199,15 +155,11 @@ static struct monitor_entry *entry_at(struct slmpm_monitors *m, int i, const str
 static int read_entry(struct monitor_entry *e, size_t place_size, void *to, size_t size)
 {
 	for (int i = 0; i < TRIES; i++) {
-		uint64_t turn = atomic_load_explicit(&e->turn, memory_order_acquire), word;
-		const _Atomic uint64_t *from = monitor_place(e, turn, place_size);
+		uint64_t turn = atomic_load_explicit(&e->turn, memory_order_acquire);
 
 		if (!turn)
 			return 0;
-		for (size_t at = 0; at < size; at += 8) {
-			word = atomic_load_explicit(&from[at / 8], memory_order_relaxed);
-			memcpy((unsigned char *)to + at, &word, 8);
-		}
+		words_load(to, monitor_place(e, turn, place_size), size);
 		atomic_thread_fence(memory_order_acquire);
 		if (atomic_load_explicit(&e->turn, memory_order_relaxed) == turn)
 			return 1;
@@ -224,7 +176,7 @@ static struct monitor_entry *aggregate_in(const struct view *v)
 	if (p->aggregate_known < 8 ||
 	    v->size - at < sizeof(struct monitor_entry) + 2 * (size_t)p->aggregate_place)
 		return NULL;
-	return (struct monitor_entry *)(void *)(v->base + at);
+	return entry_of(v, p->entries);
 }
 
 int slmpm_monitors_read(struct slmpm_monitors *m, int i, struct slmpm_monitor *out, size_t size)

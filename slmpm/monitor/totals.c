@@ -13,6 +13,7 @@
 #include "shm/mapping.h"
 #include "slmpm/base/error.h"
 #include "slmpm/link/link.h"
+#include "slmpm/monitor/monitor_layout.h"
 #include "slmpm/base/sized.h"
 #include "slmpm/stats.h"
 #include "slmpm/base/clock.h"
@@ -102,18 +103,6 @@ static void end_writing(void)
 	atomic_store_explicit(&head->turn, turn + 1, memory_order_release);
 }
 
-/* Word by word, for those who read meanwhile. */
-static void totals_put(struct slmpm_totals *to, const struct slmpm_totals *now)
-{
-	for (size_t i = 0; i < sizeof(*now); i += 8) {
-		uint64_t word;
-
-		memcpy(&word, (const unsigned char *)now + i, 8);
-		atomic_store_explicit((_Atomic uint64_t *)(void *)((unsigned char *)to + i), word,
-				      memory_order_relaxed);
-	}
-}
-
 static uint64_t *figure(struct slmpm_totals *t, size_t i)
 {
 	return (uint64_t *)(void *)((unsigned char *)t + figures[i].total);
@@ -147,8 +136,8 @@ static uint32_t totals_make_room(void)
 	others.connections += oldest->connections;
 	for (size_t i = 0; i < FIGURES; i++)
 		*figure(&others, i) += *figure(oldest, i);
-	totals_put(totals_entry(0), &others);
-	totals_put(oldest, &none);
+	words_store(totals_entry(0), &others, sizeof(others));
+	words_store(oldest, &none, sizeof(none));
 	return (uint32_t)(oldest - totals_entry(0));
 }
 
@@ -169,39 +158,40 @@ static uint32_t totals_place_of(const char *id)
 	empty = empty ? empty : totals_make_room();
 	if (empty) {
 		snprintf(fresh.id, sizeof(fresh.id), "%s", id);
-		totals_put(totals_entry(empty), &fresh);
+		words_store(totals_entry(empty), &fresh, sizeof(fresh));
 		tenants[empty]++;
 	}
 	return empty;
 }
 
-static void totals_settle(struct endpoint *ep)
+static void totals_settle(struct totals_peer *peer)
 {
-	ep->rooms->figures->totals->place = totals_place_of(ep->rooms->figures->totals->id);
-	ep->rooms->figures->totals->tenant = tenants[ep->rooms->figures->totals->place];
+	peer->place = totals_place_of(peer->id);
+	peer->tenant = tenants[peer->place];
 }
 
 /* Where its connection counts: among the others, once another id has had its place. */
-static uint32_t own_place(const struct endpoint *ep)
+static uint32_t own_place(const struct totals_peer *peer)
 {
-	return ep->rooms->figures->totals->tenant == tenants[ep->rooms->figures->totals->place] ?
-		       ep->rooms->figures->totals->place :
-		       0;
+	return peer->tenant == tenants[peer->place] ? peer->place : 0;
 }
 
 /* ---- connections ---------------------------------------------------------------------------- */
 
-/* What has come since FOLDED; with BACK that is taken out again. */
+/* What has come since it was added last; with BACK all of it is taken out again. */
 static void totals_own_add(struct endpoint *ep, struct slmpm_totals *t, bool back)
 {
+	uint64_t *added = ep->rooms->figures->totals->added;
+
 	endpoint_stats(ep);
 	for (size_t i = 0; i < FIGURES; i++) {
-		uint64_t now;
+		uint64_t now = 0;
 
-		memcpy(&now, (const unsigned char *)ep->stats + figures[i].stat, sizeof(now));
-		now = back ? 0 : now;
-		*figure(t, i) += now - ep->rooms->figures->totals->added[i];
-		ep->rooms->figures->totals->added[i] = now;
+		if (!back)
+			memcpy(&now, (const unsigned char *)ep->stats + figures[i].stat,
+			       sizeof(now));
+		*figure(t, i) += now - added[i];
+		added[i] = now;
 	}
 }
 
@@ -215,40 +205,40 @@ static void change(struct endpoint *ep, uint32_t place, int connections, int liv
 	now.live += (uint32_t)live;
 	now.seen_ns = connections || live ? clock_now() : now.seen_ns;
 	totals_own_add(ep, &now, back);
-	totals_put(totals_entry(place), &now);
+	words_store(totals_entry(place), &now, sizeof(now));
 }
 
 /* The peer's id: what the program gave it, else its host's number for it, else what the peer calls itself. */
-static void totals_name(struct endpoint *ep)
+static void totals_name(const struct endpoint *ep, struct totals_peer *peer)
 {
-	if (!ep->rooms->figures->totals->id[0] && ep->life->element)
-		snprintf(ep->rooms->figures->totals->id, sizeof(ep->rooms->figures->totals->id),
-			 "element %u", ep->life->element);
-	if (!ep->rooms->figures->totals->id[0])
-		snprintf(ep->rooms->figures->totals->id, sizeof(ep->rooms->figures->totals->id),
-			 "%s", ep->rooms->figures->totals->offered);
+	if (!peer->id[0] && ep->life->element)
+		snprintf(peer->id, sizeof(peer->id), "element %u", ep->life->element);
+	if (!peer->id[0])
+		snprintf(peer->id, sizeof(peer->id), "%s", peer->offered);
 }
 
 /* Brings the peer's place in the table up to date; takes one where there was no table yet. */
 static void bring_up(struct endpoint *ep, int live)
 {
+	struct totals_peer *peer = ep->rooms->figures->totals;
+
 	if (!have_table())
 		return;
 	begin_writing();
-	if (ep->rooms->figures->totals->counted) {
-		change(ep, own_place(ep), 0, live - (int)ep->rooms->figures->totals->live, false);
-	} else {
-		totals_settle(ep);
-		change(ep, ep->rooms->figures->totals->place, 1, live, false);
-	}
+	if (!peer->counted)
+		totals_settle(peer);
+	if (peer->counted)
+		change(ep, own_place(peer), 0, live - (int)peer->live, false);
+	else
+		change(ep, peer->place, 1, live, false);
 	end_writing();
-	ep->rooms->figures->totals->counted = true;
-	ep->rooms->figures->totals->live = live;
+	peer->counted = true;
+	peer->live = live;
 }
 
 void totals_begin(struct endpoint *ep)
 {
-	totals_name(ep);
+	totals_name(ep, ep->rooms->figures->totals);
 	pthread_mutex_lock(&lock);
 	bring_up(ep, 1);
 	pthread_mutex_unlock(&lock);
@@ -270,7 +260,7 @@ static void totals_refuse(struct endpoint *ep)
 	struct slmpm_totals others = others_now();
 
 	others.refused++;
-	totals_put(totals_entry(0), &others);
+	words_store(totals_entry(0), &others, sizeof(others));
 	change(ep, 0, 0, 0, false);
 }
 
@@ -296,17 +286,17 @@ void totals_refresh(struct context *ctx)
 }
 
 /* All of this connection counts for its new id, and none of it for the old one any more. */
-static void move(struct endpoint *ep)
+static void move(struct endpoint *ep, struct totals_peer *peer)
 {
 	struct slmpm_totals none = {.size = 0};
-	uint32_t old = own_place(ep);
+	uint32_t old = own_place(peer);
 
 	begin_writing();
-	change(ep, old, -1, -(int)ep->rooms->figures->totals->live, true);
+	change(ep, old, -1, -(int)peer->live, true);
 	if (old && !totals_entry(old)->connections)
-		totals_put(totals_entry(old), &none);
-	totals_settle(ep);
-	change(ep, ep->rooms->figures->totals->place, 1, ep->rooms->figures->totals->live, false);
+		words_store(totals_entry(old), &none, sizeof(none));
+	totals_settle(peer);
+	change(ep, peer->place, 1, peer->live, false);
 	end_writing();
 }
 
@@ -327,6 +317,7 @@ static int check_id(const char *id)
 int slmpm_peer_id(slmpm_peer peer, const char *id)
 {
 	struct endpoint *ep = endpoint_of(peer);
+	struct totals_peer *t;
 
 	if (!ep)
 		return endpoint_bad_handle(peer);
@@ -334,10 +325,11 @@ int slmpm_peer_id(slmpm_peer peer, const char *id)
 		return -SLMPM_EINVAL;
 	if (!endpoint_lock(ep, peer))
 		return endpoint_bad_handle(peer);
-	snprintf(ep->rooms->figures->totals->id, sizeof(ep->rooms->figures->totals->id), "%s", id);
+	t = ep->rooms->figures->totals;
+	snprintf(t->id, sizeof(t->id), "%s", id);
 	pthread_mutex_lock(&lock);
-	if (ep->rooms->figures->totals->counted && page.base)
-		move(ep);
+	if (t->counted && page.base)
+		move(ep, t);
 	pthread_mutex_unlock(&lock);
 	context_unlock(ep->ctx);
 	return 0;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Lifetime totals of another process, which is not believed: copied, cut and made printable. */
-#include <fcntl.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "slmpm/base/error.h"
+#include "slmpm/monitor/monitor_layout.h"
 #include "slmpm/monitor/totals.h"
 #include "slmpm/stats.h"
 #include "slmpm/base/clock.h"
@@ -37,33 +36,17 @@ static bool totals_view_is_sound(struct view *v)
 
 static int open_view(struct view *v, int pid)
 {
-	int fd = stats_find(pid, TOTALS_LABEL, 0);
-	bool sound;
+	int fd;
 
-	if (fd < 0)
+	if (stats_find(pid, TOTALS_LABEL, 0, &fd, 1) != 1)
 		return error_set(SLMPM_ENOENT, "process %d shows no totals (is it yours?)", pid);
-	v->size = stats_fixed_size(fd); /* before anything is read there */
-	v->page = v->size < sizeof(*v->page) ? MAP_FAILED :
-					       mmap(NULL, v->size, PROT_READ, MAP_SHARED, fd, 0);
-	sound = v->page != MAP_FAILED && totals_view_is_sound(v);
-	close(fd);
-	if (v->page == MAP_FAILED)
+	v->page = stats_map(fd, sizeof(*v->page), &v->size);
+	if (!v->page)
 		return error_set(SLMPM_ENOENT, "process %d: its totals are not readable", pid);
-	if (sound)
+	if (totals_view_is_sound(v))
 		return 0;
 	munmap((void *)(uintptr_t)v->page, v->size);
 	return error_set(SLMPM_EVERSION, "process %d: totals of another version", pid);
-}
-
-static void copy_words(void *to, const void *from, size_t n)
-{
-	for (size_t i = 0; i < n; i += 8) {
-		uint64_t word = atomic_load_explicit(
-			(const _Atomic uint64_t *)(const void *)((const unsigned char *)from + i),
-			memory_order_relaxed);
-
-		memcpy((unsigned char *)to + i, &word, 8);
-	}
 }
 
 /* All of it as of one moment; false: it changed all the time. */
@@ -77,7 +60,7 @@ static bool copy_table(struct slmpm_totals *to, const struct view *v)
 		uint64_t turn = atomic_load_explicit(&v->page->turn, memory_order_acquire);
 
 		for (uint32_t k = 0; !(turn & 1) && k < v->entries; k++)
-			copy_words(&to[k], from + (size_t)k * v->entry_size, sizeof(*to));
+			words_load(&to[k], from + (size_t)k * v->entry_size, sizeof(*to));
 		/* Pairs with the fence in begin_writing. */
 		atomic_thread_fence(memory_order_acquire);
 		if (!(turn & 1) &&
