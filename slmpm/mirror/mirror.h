@@ -161,8 +161,12 @@ static inline void attachment_pend(struct attachment *a, bool pending)
 	if (a->pending == pending)
 		return;
 	a->pending = pending;
-	ep->rooms->mirrors->pending += pending ? 1 : UINT32_MAX;
-	endpoint_block(ep, BLOCK_MIRRORS, ep->rooms->mirrors->pending);
+	if (pending) {
+		ep->rooms->mirrors->pending++;
+		endpoint_block(ep, BLOCK_MIRRORS, true);
+	} else {
+		endpoint_block(ep, BLOCK_MIRRORS, --ep->rooms->mirrors->pending);
+	}
 }
 /* Bytes of a packet of changes, at most. */
 static inline uint32_t attachment_room(const struct attachment *a)
