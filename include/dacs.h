@@ -242,8 +242,9 @@ typedef enum {
 
 /*
  * Starts the runtime of this process and, in a program that dacs_de_start started, connects it to
- * the parent, for which it waits as long as that lives. CONFIG_FLAGS: DACS_INIT_FLAGS_NONE or DACS_INIT_SINGLE_THREADED.
- * A host may init and exit as often as it likes, an accelerator once in its life.
+ * the parent, for which it waits as long as that lives. CONFIG_FLAGS: DACS_INIT_FLAGS_NONE or
+ * DACS_INIT_SINGLE_THREADED. A host may init and exit as often as it likes, an accelerator once in
+ * its life.
  * INITIALIZED, INVALID_ATTR, NO_RESOURCE, VERSION_MISMATCH, DACSD_FAILURE (the parent is gone),
  * INVALID_ENV (a SLMPM setting that cannot be read), TOO_LONG (SLMPM_DACS_CWD_PREFIX).
  */
@@ -518,9 +519,9 @@ DACS_API DACS_ERR_T dacs_barrier_wait(dacs_group_t group);
 /* ---- Mutexes: dacs_mutex(3) ----------------------------------------------------------------- */
 
 /*
- * A process makes a mutex and shares it with partners; then each of them can have it, one process at
- * a time, in the order asked. The owner keeps that order, so it has to make calls for the others to
- * go on. A process that ends, or releases it, while it has it, gives it back.
+ * A process makes a mutex and shares it with partners; then each of them can have it, one process
+ * at a time, in the order asked. The owner keeps that order, so it has to make calls for the others
+ * to go on. A process that ends, or releases it, while it has it, gives it back.
  */
 
 /* Never blocks. INVALID_ADDR, NO_RESOURCE. */

@@ -6,18 +6,18 @@
  * what every program needs. It includes the rest, to be read as needed: <slmpm_memory.h>, regions
  * and one-sided operations; <slmpm_mirror.h>, memory that is kept equal; <slmpm_am.h>, active
  * messages; <slmpm_queue.h>, counters, completion queues and work queues; <slmpm_mode.h>, which
- * protocol and link are taken, and why; <slmpm_address.h>, peers by address; <slmpm_stats.h>, what can
- * be looked at; <slmpm_monitor.h>, how busy links are and how long things take. doc/man has a page a
- * family.
+ * protocol and link are taken, and why; <slmpm_address.h>, peers by address; <slmpm_stats.h>, what
+ * can be looked at; <slmpm_monitor.h>, how busy links are and how long things take. doc/man has a
+ * page a family.
  *
  * Rules that hold for every call
  *  - Returns >= 0, or a negative -SLMPM_E*; slmpm_error_detail() then says why and who.
  *  - A handle is {index, generation}. A zero, stale or foreign one is -SLMPM_EHANDLE, never a
  *    crash. {0} as a context means the calling thread's default one, opened at first use.
  *  - timeout_ms: 0 tries once, -1 sets no deadline. A call without a deadline still ends when the
- *    peer dies or closes. Where SLMPM_ETIMEOUT is named below, a call with 0 says SLMPM_EAGAIN: it has
- *    found nothing, or no room, and done nothing. Not so slmpm_close, slmpm_shut and a one-sided
- *    operation that has begun. Both details name a peer that is stopped as suspect.
+ *    peer dies or closes. Where SLMPM_ETIMEOUT is named below, a call with 0 says SLMPM_EAGAIN: it
+ *    has found nothing, or no room, and done nothing. Not so slmpm_close, slmpm_shut and a
+ *    one-sided operation that has begun. Both details name a peer that is stopped as suspect.
  *  - A buffer is the caller's again when the call returns, or, where a request handle was asked
  *    for, when that request is reported done.
  *  - Threads: a context belongs to one thread at a time. Opened with SLMPM_THREADS any number of
@@ -158,9 +158,10 @@ SLMPM_API inline slmpm_peer slmpm_any(slmpm_ctx ctx)
 /* ---- Contexts ------------------------------------------------------------------------------- */
 
 #define SLMPM_THREADS        1u /* options.flags: several threads use this context at once */
-/* Each packet to and from its peers says for which accelerator and process it is; and where it goes, a
- * region's address, a stream or a handler (the second includes the first). One that is for another is
- * SLMPM_EPROTO and ends that connection. So is it too where the peer asks, or SLMPM_HEADER is set. */
+/* Each packet to and from its peers says for which accelerator and process it is; and where it
+ * goes, a region's address, a stream or a handler (the second includes the first). One that is for
+ * another is SLMPM_EPROTO and ends that connection. So is it too where the peer asks, or
+ * SLMPM_HEADER is set. */
 #define SLMPM_HEADER_IDS     2u
 #define SLMPM_HEADER_ADDRESS 4u
 #define SLMPM_WAIT_ADAPTIVE  0u /* options.wait: spin briefly, yield, sleep */
@@ -180,9 +181,10 @@ struct slmpm_options {
  * SLMPM_EINVAL (also a SLMPM_* setting that cannot be read, or a line of the topology: the
  * detail names it). Source: libfabric's domain, UCX's worker. */
 SLMPM_API int slmpm_open(slmpm_ctx *ctx, const struct slmpm_options *options);
-/* Closes every peer in order (see slmpm_close), then the context. Blocks up to TIMEOUT_MS for
- * what is still to be sent; what is not gone by then is lost and reported as SLMPM_ETIMEOUT (with 0, too).
- * {0}: the default context, if there is one. No other thread may be in a call of the context. */
+/* Closes every peer in order (see slmpm_close), then the context. Blocks up to TIMEOUT_MS for what
+ * is still to be sent; what is not gone by then is lost and reported as SLMPM_ETIMEOUT (with 0,
+ * too). {0}: the default context, if there is one. No other thread may be in a call of the
+ * context. */
 SLMPM_API int slmpm_shut(slmpm_ctx ctx, int timeout_ms);
 /* The calling thread's default context, opened when there is none yet. It ends with the thread,
  * unless it has peers, listeners, requests or regions, which others may know: then it stays. */
@@ -191,18 +193,19 @@ SLMPM_API int slmpm_default(slmpm_ctx *ctx);
 /* Does what can be done without waiting; returns the number of events handled. */
 SLMPM_API int slmpm_progress(slmpm_ctx ctx);
 /* One descriptor for select, poll or epoll; level-triggered. Readable once something happens after
- * slmpm_arm said 0, or is due by the library's own clocks. Belongs to the context: do not read, write or
- * close it. */
+ * slmpm_arm said 0, or is due by the library's own clocks. Belongs to the context: do not read,
+ * write or close it. */
 SLMPM_API int slmpm_fd(slmpm_ctx ctx);
 /* Before sleeping on the descriptor. 0: armed, sleep; 1: something has been handled since it was
  * last asked (by any call): look again at what you wait for. Any other call of the context
  * disarms it. */
 SLMPM_API int slmpm_arm(slmpm_ctx ctx);
 enum { SLMPM_SPIN_SLEEP = 0, SLMPM_SPIN_ON = 1, SLMPM_SPIN_YIELD = 2 };
-/* How long a loop of the program's own polls before it sleeps on the descriptor, by the account that blocking
- * calls keep (SLMPM_WAIT, SLMPM_SPIN_US). After each pass: FOUND is whether it has found something. SLMPM_SPIN_ON: look
- * again. SLMPM_SPIN_YIELD: sched_yield(), without a lock of the program's own, call this again with 0, and
- * look again. SLMPM_SPIN_SLEEP: slmpm_arm, and sleep. Does not block. Thread-safe like slmpm_arm; SLMPM_EHANDLE. */
+/* How long a loop of the program's own polls before it sleeps on the descriptor, by the account
+ * that blocking calls keep (SLMPM_WAIT, SLMPM_SPIN_US). After each pass: FOUND is whether it has
+ * found something. SLMPM_SPIN_ON: look again. SLMPM_SPIN_YIELD: sched_yield(), without a lock of
+ * the program's own, call this again with 0, and look again. SLMPM_SPIN_SLEEP: slmpm_arm, and
+ * sleep. Does not block. Thread-safe like slmpm_arm; SLMPM_EHANDLE. */
 SLMPM_API int slmpm_spin(slmpm_ctx ctx, int found);
 
 enum slmpm_event_type {
@@ -228,14 +231,15 @@ struct slmpm_event {
 	 * library has read for certain, received by its program or not yet; the others are in doubt
 	 * after DEAD. */
 	uint64_t sent, arrived;
-	/* How many of them its program has received, at least: it says so with each quarter of SLMPM_EAGER_CREDIT that
-	 * it has received, and when it closes. */
+	/* How many of them its program has received, at least: it says so with each quarter of
+	 * SLMPM_EAGER_CREDIT that it has received, and when it closes. */
 	uint64_t received;
 	char detail[160];
 };
 
-/* The next event of any peer of CTX: 1 and *EVENT filled, 0 when none came in time. Of a peer one of each type waits at
- * most (of each link, too), the last one; none is told once its handle has gone. */
+/* The next event of any peer of CTX: 1 and *EVENT filled, 0 when none came in time. Of a peer one
+ * of each type waits at most (of each link, too), the last one; none is told once its handle has
+ * gone. */
 SLMPM_API int slmpm_next_event(slmpm_ctx ctx, struct slmpm_event *event, int timeout_ms);
 
 /* ---- Elements: what can be reserved, node-wide ---------------------------------------------- */
@@ -287,13 +291,15 @@ struct slmpm_spawn_options {
  * Starts PROG (searched in PATH when it has no slash) with the arguments ARGV, which exclude
  * argv[0] and may be NULL, and connects to it. Returns when the program has been started; messages
  * wait until it has connected. SLMPM_ENOENT and SLMPM_ENOEXEC when it cannot be started: nothing
- * runs then. The accelerator calls slmpm_parent. OPTIONS may be NULL. Its processors are this thread's,
- * or more where these are too few (SLMPM_CPUS); a list of which one is not there is SLMPM_EINVAL.
+ * runs then. The accelerator calls slmpm_parent. OPTIONS may be NULL. Its processors are this
+ * thread's, or more where these are too few (SLMPM_CPUS); a list of which one is not there is
+ * SLMPM_EINVAL.
  */
 SLMPM_API int slmpm_spawn(slmpm_peer *peer, const char *prog, char *const argv[],
 			  const struct slmpm_spawn_options *options);
 /* In a program that slmpm_spawn started: its host, in the default context. SLMPM_ESTATE elsewhere.
- * Blocks for the handshake: asleep, as long as the host lives and computes. The same handle each time. */
+ * Blocks for the handshake: asleep, as long as the host lives and computes. The same handle each
+ * time. */
 SLMPM_API int slmpm_parent(slmpm_peer *peer);
 /* The same in a context of one's own; only the first call decides the context. */
 SLMPM_API int slmpm_parent_in(slmpm_ctx ctx, slmpm_peer *peer);
@@ -308,7 +314,8 @@ SLMPM_API int slmpm_parent_in(slmpm_ctx ctx, slmpm_peer *peer);
 SLMPM_API int slmpm_listen(slmpm_listener *listener, slmpm_ctx ctx, const char *url);
 /* The next that has connected, in the listener's context. */
 SLMPM_API int slmpm_accept(slmpm_listener listener, slmpm_peer *peer, int timeout_ms);
-/* No more connections; peers that were accepted stay, those that were not are closed. Does not block. */
+/* No more connections; peers that were accepted stay, those that were not are closed. Does not
+ * block. */
 SLMPM_API int slmpm_unlisten(slmpm_listener listener);
 
 struct slmpm_listener_info {
@@ -326,21 +333,21 @@ SLMPM_API int slmpm_listener_query(slmpm_listener listener, struct slmpm_listene
 SLMPM_API int slmpm_connect(slmpm_peer *peer, slmpm_ctx ctx, const char *url, int timeout_ms);
 
 /*
- * To be called for each peer of slmpm_connect and slmpm_accept, also for one that has ended: until then
- * its handle, its statistics and what it had sent stay, though its rings and descriptors go by themselves.
- * Orderly end: sends what is queued, then end of stream; the peer reads everything before it sees
- * SLMPM_ECLOSED. Blocks up to TIMEOUT_MS for what is still to be sent, over a network until the
- * peer's machine has it all, and until the peer reaches no memory of slmpm_mem_register any more by
- * itself (SLMPM_ETIMEOUT: it may). This process may end then. The handle is gone afterwards, after
- * an SLMPM_ETIMEOUT, too; but that of a spawned process stays for slmpm_join. Open requests end
- * with SLMPM_ECLOSED.
+ * To be called for each peer of slmpm_connect and slmpm_accept, also for one that has ended: until
+ * then its handle, its statistics and what it had sent stay, though its rings and descriptors go by
+ * themselves. Orderly end: sends what is queued, then end of stream; the peer reads everything
+ * before it sees SLMPM_ECLOSED. Blocks up to TIMEOUT_MS for what is still to be sent, over a
+ * network until the peer's machine has it all, and until the peer reaches no memory of
+ * slmpm_mem_register any more by itself (SLMPM_ETIMEOUT: it may). This process may end then. The
+ * handle is gone afterwards, after an SLMPM_ETIMEOUT, too; but that of a spawned process stays for
+ * slmpm_join. Open requests end with SLMPM_ECLOSED.
  */
 SLMPM_API int slmpm_close(slmpm_peer peer, int timeout_ms);
-/* Waits for a spawned process to end (closing first, if that was not done, once it has
- * connected); 0 and *STATUS as of waitpid(2), and the handle is gone. SLMPM_ETIMEOUT while it
- * runs: the connection is closed, the handle stays to be joined again. STATUS may be NULL; the return value then is the exit code (128 + signal number when a
- * signal ended it). SLMPM_ESTATE, and the handle is gone: somebody else's waitpid has taken the
- * status. */
+/* Waits for a spawned process to end (closing first, if that was not done, once it has connected);
+ * 0 and *STATUS as of waitpid(2), and the handle is gone. SLMPM_ETIMEOUT while it runs: the
+ * connection is closed, the handle stays to be joined again. STATUS may be NULL; the return value
+ * then is the exit code (128 + signal number when a signal ended it). SLMPM_ESTATE, and the handle
+ * is gone: somebody else's waitpid has taken the status. */
 SLMPM_API int slmpm_join(slmpm_peer peer, int *status, int timeout_ms);
 /* SIGTERM, after GRACE_MS SIGKILL (0: at once), which a call of the context sends that comes by
  * then; called again, at the earlier of both. Does not wait for the end: slmpm_join does.
@@ -414,8 +421,8 @@ struct slmpm_iov {
 #define SLMPM_PART    2u /* slmpm_commit: this prefix is ready, the loan stays open */
 #define SLMPM_FENCE   4u /* one-sided: starts after all earlier ones to that peer */
 #define SLMPM_BARRIER 8u /* likewise, and all later ones after it */
-/* One-sided: done once the target's memory has it, not before; of an active message: once its handler
- * has run */
+/* One-sided: done once the target's memory has it, not before; of an active message: once its
+ * handler has run */
 #define SLMPM_REMOTE  16u
 #define SLMPM_NOTIFY  32u  /* put: a completion at the target, with imm (slmpm_mem_notify) */
 #define SLMPM_SILENT  64u  /* work request: no completion unless it fails */
@@ -507,7 +514,8 @@ SLMPM_API int slmpm_send_burst(slmpm_peer peer, uint32_t stream, const struct sl
 			       int n, int timeout_ms);
 SLMPM_API int slmpm_recv_burst(slmpm_peer peer, uint32_t stream, struct slmpm_iov *messages, int n,
 			       struct slmpm_done *done, int timeout_ms);
-/* Looks at the next matching message and leaves it: 1 and *DONE (its length too), 0 none in time. */
+/* Looks at the next matching message and leaves it: 1 and *DONE (its length too), 0 none in
+ * time. */
 SLMPM_API int slmpm_probe(slmpm_peer peer, uint32_t stream, struct slmpm_done *done,
 			  int timeout_ms);
 
@@ -546,8 +554,8 @@ SLMPM_API int slmpm_abort(slmpm_peer peer, void *buf);
  */
 SLMPM_API int64_t slmpm_hold(slmpm_peer peer, uint32_t stream, const void **buf,
 			     struct slmpm_done *done, int timeout_ms);
-/* Waits until more than HAVE bytes of a held, growing message are ready: the new length; done->flags
- * tells whether it is complete. Returns HAVE at once when it is complete. */
+/* Waits until more than HAVE bytes of a held, growing message are ready: the new length;
+ * done->flags tells whether it is complete. Returns HAVE at once when it is complete. */
 SLMPM_API int64_t slmpm_more(slmpm_peer peer, const void *buf, uint64_t have,
 			     struct slmpm_done *done, int timeout_ms);
 /* Ends a hold: *BUF is not to be read any more. */

@@ -22,8 +22,8 @@ struct slmpm_am { /* the library's, valid during the handler's call; it may grow
 	uint16_t reserved[3];
 };
 
-/* Runs inside whatever call of the receiver makes progress. It may send, post, put and reply without
- * blocking; a call of the same context that would block is SLMPM_ESTATE. */
+/* Runs inside whatever call of the receiver makes progress. It may send, post, put and reply
+ * without blocking; a call of the same context that would block is SLMPM_ESTATE. */
 typedef void slmpm_am_fn(const struct slmpm_am *am, void *arg);
 
 /* Handler number ID of CTX from now on; FN NULL: none. An active message without handler is counted

@@ -59,14 +59,14 @@ SLMPM_API int slmpm_mem_release(slmpm_rmem rmem);
  * Takes back what PEER was given: when this has returned 0 nothing it does reaches the region any
  * more, and its operations that begin then end with SLMPM_EACCES; one that had begun before may be
  * told there as done, and not be seen here. Of an allocated region the pages are exchanged, not to
- * be written here meanwhile; other peers then go on by requests, without the mapping, and nothing of
- * theirs is lost. One that does not release it within TIMEOUT_MS is revoked, too. SLMPM_ETIMEOUT:
- * nothing is revoked, for PEER attaches to registered memory and has not released it, or there was
- * no time to copy the pages (the first 16 MiB are, whatever TIMEOUT_MS says); it may be called
- * again. Several threads may revoke at once, also the same PEER: each call keeps this promise by
- * itself, whoever is late for the shortest TIMEOUT_MS is revoked for all of them, and the pages are
- * to be left alone until the last has returned. SLMPM_EHANDLE: another thread has ended the region
- * meanwhile; nothing reaches it.
+ * be written here meanwhile; other peers then go on by requests, without the mapping, and nothing
+ * of theirs is lost. One that does not release it within TIMEOUT_MS is revoked, too.
+ * SLMPM_ETIMEOUT: nothing is revoked, for PEER attaches to registered memory and has not released
+ * it, or there was no time to copy the pages (the first 16 MiB are, whatever TIMEOUT_MS says); it
+ * may be called again. Several threads may revoke at once, also the same PEER: each call keeps this
+ * promise by itself, whoever is late for the shortest TIMEOUT_MS is revoked for all of them, and
+ * the pages are to be left alone until the last has returned. SLMPM_EHANDLE: another thread has
+ * ended the region meanwhile; nothing reaches it.
  */
 SLMPM_API int slmpm_mem_revoke(slmpm_mem mem, slmpm_peer peer, int timeout_ms);
 /* Ends a region: waits until every acceptor has released it (or is gone); memory of slmpm_mem_alloc
@@ -139,17 +139,18 @@ SLMPM_API int slmpm_atomic(slmpm_rmem mem, uint64_t offset, int op, int bits, ui
 			   uint64_t compare, void *old, const struct slmpm_how *how,
 			   slmpm_req *req);
 /* Waits until all puts and atomic operations to PEER so far are visible there; or the error of a
- * put that had ended here and was refused there. And until the peer is through with the buffer of an
- * operation that has ended with SLMPM_EBUSY. */
+ * put that had ended here and was refused there. And until the peer is through with the buffer of
+ * an operation that has ended with SLMPM_EBUSY. */
 SLMPM_API int slmpm_flush(slmpm_peer peer, int timeout_ms);
 
 /*
  * A put with SLMPM_FIFO writes nothing: its bytes wait in the target's reception FIFO, with where
  * they would go, until the target's processor has looked at them. It keeps the order of messages,
  * costs their credit until it is disposed of, and has one span. One that is longer than eager_max
- * less 56 bytes comes when no other such of its origin is there. Done when the buffer is the caller's again, with SLMPM_REMOTE when the target has
- * stored or dropped it. No FENCE, BARRIER, NOTIFY, VIA; slmpm_flush does not wait for it.
- * SLMPM_ENOTSUP: the peer's library is older. Source: the memory FIFO of DMA engines.
+ * less 56 bytes comes when no other such of its origin is there. Done when the buffer is the
+ * caller's again, with SLMPM_REMOTE when the target has stored or dropped it. No FENCE, BARRIER,
+ * NOTIFY, VIA; slmpm_flush does not wait for it. SLMPM_ENOTSUP: the peer's library is older.
+ * Source: the memory FIFO of DMA engines.
  */
 struct slmpm_fifo {       /* an entry that was taken */
 	uint64_t id;      /* 0: none */

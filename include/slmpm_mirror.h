@@ -53,8 +53,8 @@ SLMPM_API int slmpm_mirror_destroy(slmpm_mirror mirror);
  */
 SLMPM_API int slmpm_mirror_attach(slmpm_mirror mirror, slmpm_peer peer, uint32_t tag, uint32_t how,
 				  int timeout_ms);
-/* Ends that, or what is left of it when PEER has ended; the memory stays as it is. What has not been
- * flushed may not be sent any more. Does not block. */
+/* Ends that, or what is left of it when PEER has ended; the memory stays as it is. What has not
+ * been flushed may not be sent any more. Does not block. */
 SLMPM_API int slmpm_mirror_detach(slmpm_mirror mirror, slmpm_peer peer);
 
 /* ---- Changes -------------------------------------------------------------------------------- */
@@ -94,8 +94,8 @@ SLMPM_API int slmpm_mirror_flush(slmpm_mirror mirror, int timeout_ms);
 /* ---- Reading -------------------------------------------------------------------------------- */
 
 /*
- * Waits until PEER's publications here have passed number *SEQUENCE, and sets it to the last that is
- * here as a whole. SLMPM_EDEAD, SLMPM_ECLOSED: no other will come. PEER {0}: the leader.
+ * Waits until PEER's publications here have passed number *SEQUENCE, and sets it to the last that
+ * is here as a whole. SLMPM_EDEAD, SLMPM_ECLOSED: no other will come. PEER {0}: the leader.
  */
 SLMPM_API int slmpm_mirror_wait(slmpm_mirror mirror, slmpm_peer peer, uint64_t *sequence,
 				int timeout_ms);
@@ -153,9 +153,9 @@ enum slmpm_mirror_track {
 };
 
 /*
- * System calls that write into a mirror tracked by SIGNAL fail with EFAULT, and so do those by FAULT
- * where only privileged processes are told what the kernel writes, until slmpm_mirror_changed is
- * called for the place; then it is open until the next look. slmpm_mirror(7) has the rest.
+ * System calls that write into a mirror tracked by SIGNAL fail with EFAULT, and so do those by
+ * FAULT where only privileged processes are told what the kernel writes, until slmpm_mirror_changed
+ * is called for the place; then it is open until the next look. slmpm_mirror(7) has the rest.
  *
  * A tracked mirror finds what the application's plain stores have changed when it looks: in begin,
  * end, flush, this call, and while progress is made. In all cases a twin, a second copy of the

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Modes: which protocol a call asks for, which one was chosen instead, and why. A part of <slmpm.h>.
+ * Modes: which protocol a call asks for, which one was chosen instead, and why. A part of
+ * <slmpm.h>.
  *
- * A send asks for SMT (shared-memory transfer: packets in the peer's ring), a put for PUT, a get for
- * GET; flags of slmpm_how ask for another. The request is followed unless a threshold (SLMPM_MODE_*),
- * what has been measured, or what there is says otherwise. The order of messages holds whatever is
- * chosen.
+ * A send asks for SMT (shared-memory transfer: packets in the peer's ring), a put for PUT, a get
+ * for GET; flags of slmpm_how ask for another. The request is followed unless a threshold
+ * (SLMPM_MODE_*), what has been measured, or what there is says otherwise. The order of messages
+ * holds whatever is chosen.
  */
 #ifndef SLMPM_API_MODE_H
 #define SLMPM_API_MODE_H
@@ -23,9 +24,9 @@ enum slmpm_protocol {
 #define SLMPM_PROTOCOLS 5
 
 /*
- * slmpm_how.flags, slmpm_wr.flags: a hint, one enum slmpm_protocol. Of a message: SMT, or RGET, the peer fetches it.
- * Of a one-sided operation: PUT or GET, directly (which of them is all the same), or SMT or REQUEST,
- * by requests through the ring.
+ * slmpm_how.flags, slmpm_wr.flags: a hint, one enum slmpm_protocol. Of a message: SMT, or RGET, the
+ * peer fetches it. Of a one-sided operation: PUT or GET, directly (which of them is all the same),
+ * or SMT or REQUEST, by requests through the ring.
  */
 #define SLMPM_VIA(protocol) (((uint32_t)(protocol) + 1) << 8)
 #define SLMPM_VIA_MASK      (7u << 8)
@@ -92,15 +93,16 @@ struct slmpm_mode { /* what was chosen for an operation */
 	char fabric[16];
 };
 
-/* Of a request under way or done, until it is reported. What is chosen may change until it has begun,
- * and once more where the peer does not come for a message or cannot take it. */
+/* Of a request under way or done, until it is reported. What is chosen may change until it has
+ * begun, and once more where the peer does not come for a message or cannot take it. */
 SLMPM_API int slmpm_req_mode(slmpm_req req, struct slmpm_mode *mode);
 /* Of the last operation to PEER that has ended and for which there was something to choose: a short
  * one that could go at once is none. */
 SLMPM_API int slmpm_peer_mode(slmpm_peer peer, struct slmpm_mode *mode);
 /* "short", "call", ...; NULL for another number. */
 SLMPM_API const char *slmpm_reason_name(int reason);
-/* SLMPM_VIA and SLMPM_ON_LINK for languages that know no macros; 0 for what is no protocol or link. */
+/* SLMPM_VIA and SLMPM_ON_LINK for languages that know no macros; 0 for what is no protocol or
+ * link. */
 SLMPM_API uint32_t slmpm_via(int protocol);
 SLMPM_API uint32_t slmpm_on_link(int link);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The monitor: how full a link's queue and rings are, how long things take on it and by which
- * protocol, for the program itself and, read-only, for others of the same user. A part of <slmpm.h>.
+ * protocol, for the program itself and, read-only, for others of the same user. A part of
+ * <slmpm.h>.
  *
  * What is counted is always current; what is measured is sampled, so that no call of the fast paths
  * reads a clock. Other processes see figures that are brought up to date each 10 ms or so while the
@@ -20,7 +21,8 @@ extern "C" {
 
 /* ---- What a link carries -------------------------------------------------------------------- */
 
-/* Classes of sizes: up to 64 bytes, 256, 1 Ki, 4 Ki, 16 Ki, 64 Ki, 256 Ki, 1 Mi, 4 Mi, all beyond. */
+/* Classes of sizes: up to 64 bytes, 256, 1 Ki, 4 Ki, 16 Ki, 64 Ki, 256 Ki, 1 Mi, 4 Mi, all
+ * beyond. */
 #define SLMPM_SIZE_CLASSES 10
 
 SLMPM_API inline int slmpm_size_class(uint64_t bytes)
@@ -108,7 +110,8 @@ struct slmpm_monitor { /* one link, or several as one; fields beyond .size count
 	 * place. And what packets say of that: SLMPM_HEADER_*. */
 	uint64_t violations, misaddressed;
 	uint32_t header, reserved2;
-	/* Who moved the bytes of puts and gets, as in struct slmpm_stats: the calls, this side's engine, and the peer's. */
+	/* Who moved the bytes of puts and gets, as in struct slmpm_stats: the calls, this side's
+	 * engine, and the peer's. */
 	uint64_t copied_puts, copied_put_bytes, copied_gets, copied_get_bytes;
 	uint64_t engine_out, engine_out_bytes, engine_in, engine_in_bytes;
 	uint64_t helped_out_bytes, helped_in_bytes;
@@ -147,9 +150,10 @@ struct slmpm_aggregate { /* fields beyond .size count as zero */
 };
 
 /*
- * The aggregate of a job: this process, those that it has started by slmpm_spawn, the one that started it, and
- * so on, on whatever host; and over the jobs that are joined with it by slmpm_connect, directly or by way of
- * others. They tell each other once in SLMPM_MONITOR_MS, where a link is in use.
+ * The aggregate of a job: this process, those that it has started by slmpm_spawn, the one that
+ * started it, and so on, on whatever host; and over the jobs that are joined with it by
+ * slmpm_connect, directly or by way of others. They tell each other once in SLMPM_MONITOR_MS, where
+ * a link is in use.
  */
 SLMPM_API int slmpm_aggregate(struct slmpm_aggregate *aggregate, size_t size);
 
@@ -165,7 +169,8 @@ SLMPM_API int slmpm_monitors_open(int pid, struct slmpm_monitors **monitors);
  * the last; SLMPM_EAGAIN: it changed all the time. */
 SLMPM_API int slmpm_monitors_read(struct slmpm_monitors *monitors, int i,
 				  struct slmpm_monitor *monitor, size_t size);
-/* The aggregate of its job, as slmpm_aggregate gives them there: 1; 0: it shows none (yet). SLMPM_EAGAIN. */
+/* The aggregate of its job, as slmpm_aggregate gives them there: 1; 0: it shows none (yet).
+ * SLMPM_EAGAIN. */
 SLMPM_API int slmpm_monitors_aggregate(struct slmpm_monitors *monitors,
 				       struct slmpm_aggregate *aggregate, size_t size);
 /* What was read stays readable; the process may have ended. NULL is nothing. */

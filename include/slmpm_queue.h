@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How the end of operations is told other than to the call: counters and completion queues; and work
- * queues, which begin operations in order. A part of <slmpm.h>.
+ * How the end of operations is told other than to the call: counters and completion queues; and
+ * work queues, which begin operations in order. A part of <slmpm.h>.
  */
 #ifndef SLMPM_API_QUEUE_H
 #define SLMPM_API_QUEUE_H
@@ -58,8 +58,8 @@ struct slmpm_wq_options {
 	slmpm_cq cq;       /* where its completions go */
 };
 
-/* A work request; fields that an operation does not use stay zero. Arrays of them keep their stride:
- * what later releases add lies in `reserved`. */
+/* A work request; fields that an operation does not use stay zero. Arrays of them keep their
+ * stride: what later releases add lies in `reserved`. */
 struct slmpm_wr {
 	uint32_t op;     /* enum slmpm_op: SEND RECV PUT GET ATOMIC AM */
 	uint32_t flags;  /* SLMPM_MORE FENCE BARRIER REMOTE NOTIFY SILENT VIA ON_LINK STRICT */
@@ -80,11 +80,12 @@ struct slmpm_wr {
 };
 
 /*
- * The send and receive queue of a pair: work requests to PEER, each with a completion in options->cq.
- * Receives are posted at once; all others begin in order and are told in order, and each sees what
- * those before it did: a message behind a put finds it there. A put is done when the target has it
- * or refused it, unless the queue is UNACKNOWLEDGED. With a handle by address all but receives ask
- * for its link, whatever their region was opened with. Source: the queue pairs of channel adapters.
+ * The send and receive queue of a pair: work requests to PEER, each with a completion in
+ * options->cq. Receives are posted at once; all others begin in order and are told in order, and
+ * each sees what those before it did: a message behind a put finds it there. A put is done when the
+ * target has it or refused it, unless the queue is UNACKNOWLEDGED. With a handle by address all but
+ * receives ask for its link, whatever their region was opened with. Source: the queue pairs of
+ * channel adapters.
  */
 SLMPM_API int slmpm_wq_create(slmpm_peer peer, const struct slmpm_wq_options *options,
 			      slmpm_wq *wq);

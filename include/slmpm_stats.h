@@ -30,8 +30,9 @@ struct slmpm_stats {        /* one peer; plain counters with one writer, lifetim
 	uint64_t in_produced, in_consumed, in_segments;
 	uint64_t out_room, in_unread;
 	uint64_t remote_writes; /* stores into the peer's memory: packets, totals, announcements */
-	/* Operations and pieces by which this side read it: gets, atomic operations, also by request; pieces of
-	 * fetched messages and of shared puts; messages in loan areas. None by messages in packets, puts, mirrors. */
+	/* Operations and pieces by which this side read it: gets, atomic operations, also by
+	 * request; pieces of fetched messages and of shared puts; messages in loan areas. None by
+	 * messages in packets, puts, mirrors. */
 	uint64_t remote_reads;
 	/* K's publications by cause: threshold, before sleep, flush, every read */
 	uint64_t publications[SLMPM_CAUSE_ROOM];
@@ -71,7 +72,8 @@ struct slmpm_stats {        /* one peer; plain counters with one writer, lifetim
 	/* The peer's requests that wait here for their bytes by tag, or for room to answer a read
 	 * (SLMPM_RMA): now, and most at one time. */
 	uint64_t rma_queue, rma_queue_peak;
-	/* Active messages with SLMPM_REMOTE for which the peer had no handler, or that it found too long. */
+	/* Active messages with SLMPM_REMOTE for which the peer had no handler, or that it found too
+	 * long. */
 	uint64_t am_refused;
 	char link[16];
 	/* Of the violations: the peer's packets that were for another process or place (SLMPM_HEADER). */
@@ -103,13 +105,14 @@ SLMPM_API void slmpm_stats_detach(const struct slmpm_stats_page *page);
 /* Violations by name: I from 0 to the first SLMPM_ENOENT; *COUNT over all peers of the process. */
 SLMPM_API int slmpm_violation_at(int i, const char **name, uint64_t *count);
 
-/* ---- Lifetime totals by peer ------------------------------------------------------------------ */
+/* ---- Lifetime totals by peer ----------------------------------------------------------------- */
 
 #define SLMPM_ID_SIZE       32   /* bytes of an id, its 0 included */
 #define SLMPM_TOTALS_MAX    1024 /* ids that are kept */
 #define SLMPM_TOTALS_OTHERS "others"
 
-/* All connections that this process has had with one peer, closed ones included, in whatever context. */
+/* All connections that this process has had with one peer, closed ones included, in whatever
+ * context. */
 struct slmpm_totals { /* fields beyond .size count as zero */
 	uint32_t size;
 	uint32_t live;          /* connections that stand now */
@@ -129,22 +132,23 @@ struct slmpm_totals { /* fields beyond .size count as zero */
 };
 
 /*
- * What PEER counts as from its connection's beginning on: printable, 1 to 31 bytes, copied. Without that
- * it is "element N" of an accelerator started with that number, else what it calls itself (SLMPM_NAME),
- * which it tells once the handshake has shown that it is this user's, or knows the secret. "others" is
- * none. Any time between connect and close; does not block. SLMPM_EINVAL, SLMPM_EHANDLE.
+ * What PEER counts as from its connection's beginning on: printable, 1 to 31 bytes, copied. Without
+ * that it is "element N" of an accelerator started with that number, else what it calls itself
+ * (SLMPM_NAME), which it tells once the handshake has shown that it is this user's, or knows the
+ * secret. "others" is none. Any time between connect and close; does not block. SLMPM_EINVAL,
+ * SLMPM_EHANDLE.
  */
 SLMPM_API int slmpm_peer_id(slmpm_peer peer, const char *id);
 /*
- * Totals of this process: up to N of SIZE bytes each into ALL, the others first; returns how many there
- * are, at most SLMPM_TOTALS_MAX + 1. Peers of CTX as of now, those of other contexts as those have shown
- * them last. With more ids than are kept those that have been gone longest are summed as the
- * others, where connections without an id are, too. Does not block. SLMPM_EINVAL.
+ * Totals of this process: up to N of SIZE bytes each into ALL, the others first; returns how many
+ * there are, at most SLMPM_TOTALS_MAX + 1. Peers of CTX as of now, those of other contexts as those
+ * have shown them last. With more ids than are kept those that have been gone longest are summed as
+ * the others, where connections without an id are, too. Does not block. SLMPM_EINVAL.
  */
 SLMPM_API int slmpm_totals(slmpm_ctx ctx, struct slmpm_totals *all, size_t size, int n);
-/* The same of process PID of this user, as of one moment, when it last slept, or some ms ago while it calls.
- * SLMPM_ENOENT: it shows none; SLMPM_EVERSION: its library shows them otherwise; SLMPM_EAGAIN: it
- * changed them all the time. */
+/* The same of process PID of this user, as of one moment, when it last slept, or some ms ago while
+ * it calls. SLMPM_ENOENT: it shows none; SLMPM_EVERSION: its library shows them otherwise;
+ * SLMPM_EAGAIN: it changed them all the time. */
 SLMPM_API int slmpm_totals_read(int pid, struct slmpm_totals *all, size_t size, int n);
 
 /* ---- Settings, the machine, fabrics ---------------------------------------------------------- */
@@ -182,7 +186,8 @@ struct slmpm_fabric_info {
 /* Fabric I from 0; SLMPM_ENOENT behind the last. */
 SLMPM_API int slmpm_fabric_at(int i, struct slmpm_fabric_info *info);
 
-/* Bytes of memory that a peer comes to take in each of the two processes, with the present settings. */
+/* Bytes of memory that a peer comes to take in each of the two processes, with the present
+ * settings. */
 SLMPM_API uint64_t slmpm_memory_per_peer(void);
 
 /* ---- The log -------------------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The host's part: starts a controller, sends it requests, many at a time, and takes their ends. What
- * is read lands in one region of memory that the controller has the key of.
+ * The host's part: starts a controller, sends it requests, many at a time, and takes their ends.
+ * What is read lands in one region of memory that the controller has the key of.
  */
 #ifndef DISK_CLIENT_H
 #define DISK_CLIENT_H

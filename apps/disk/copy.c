@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Copies drive 0 to drive 1 of one controller. A block is read into its slot of the region, which the
- * controller writes to, and sent from there to the other drive; so many blocks are under way at once.
+ * Copies drive 0 to drive 1 of one controller. A block is read into its slot of the region, which
+ * the controller writes to, and sent from there to the other drive; so many blocks are under way at
+ * once.
  */
 #include "apps/disk/copy.h"
 

@@ -17,7 +17,8 @@ struct copy_options {
 
 /* Copies; 0, or 1 after saying what went wrong. */
 int copy_run(const struct copy_options *options, double *seconds);
-/* The same file by dd, or without one by a plain loop, to a file beside TO that is removed again. */
+/* The same file by dd, or without one by a plain loop, to a file beside TO that is removed
+ * again. */
 void beside_run(const struct copy_options *options, double seconds);
 /* Reads FROM, so that whoever copies first does not pay for the medium. */
 void beside_warm(const struct copy_options *options);

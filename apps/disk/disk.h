@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What a host and its mass-storage controller say to each other. The host Sends a request: what to
- * do, with which drive and which sectors of it, and, for a read, where in the host's memory the data
- * shall go and the key that lets the controller write there. For a write the data follow in the same
- * Send. What was read comes as one RDMA Write under the key, whose landing completes the request, its
- * tag being the immediate; all else, and what went wrong, is told by a reply.
+ * do, with which drive and which sectors of it, and, for a read, where in the host's memory the
+ * data shall go and the key that lets the controller write there. For a write the data follow in
+ * the same Send. What was read comes as one RDMA Write under the key, whose landing completes the
+ * request, its tag being the immediate; all else, and what went wrong, is told by a reply.
  */
 #ifndef DISK_H
 #define DISK_H
@@ -35,7 +35,8 @@ const char *disk_geometry_check(const struct disk_geometry *g);
 uint64_t disk_sectors(const struct disk_geometry *g);
 /* A geometry that holds BYTES, if in less than a cylinder more; sectors are of 512 bytes. */
 struct disk_geometry disk_geometry_for(uint64_t bytes);
-/* The number of PLACE's sector; false: there is no such place, or fewer than N sectors from there. */
+/* The number of PLACE's sector; false: there is no such place, or fewer than N sectors from
+ * there. */
 bool disk_locate(const struct disk_geometry *g, const struct disk_place *place, uint32_t n,
 		 uint64_t *number);
 struct disk_place disk_place_of(const struct disk_geometry *g, uint64_t number);

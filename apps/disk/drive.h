@@ -18,8 +18,8 @@ struct drive {
 /* Opens the file and checks what is said of it. 0, or -1: told on standard error. */
 int drive_open(struct drive *d);
 /*
- * Where a request's sectors lie: *OFFSET in the file, *THERE bytes of them (less than the sectors have
- * where the drive ends within its last one).
+ * Where a request's sectors lie: *OFFSET in the file, *THERE bytes of them (less than the sectors
+ * have where the drive ends within its last one).
  */
 enum disk_status drive_locate(const struct drive *d, const struct disk_request *r, uint64_t *offset,
 			      uint32_t *there);

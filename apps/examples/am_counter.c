@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Active messages: accelerators (this same program, started again) count words in lines that they
- * are sent and answer with what they found; the host's handler adds it up. Nobody receives anything:
- * handlers run in the calls that wait. am_counter [ACCELERATORS] <FILE
+ * are sent and answer with what they found; the host's handler adds it up. Nobody receives
+ * anything: handlers run in the calls that wait. am_counter [ACCELERATORS] <FILE
  */
 #include <slmpm.h>
 #include <ctype.h>

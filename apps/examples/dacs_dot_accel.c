@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The accelerator's half of dacs_dot_host: takes a length, two vectors, and returns their product. */
+/* The accelerator's half of dacs_dot_host: takes a length, two vectors, and returns their
+ * product. */
 #include <dacs.h>
 
 #include <stdio.h>

@@ -48,8 +48,8 @@ static double fill(uint32_t parts)
 	return expected;
 }
 
-/* All at once: one wid waits for every transfer. The swap code says what an accelerator of the other
- * byte order has to swap: doubles here. */
+/* All at once: one wid waits for every transfer. The swap code says what an accelerator of the
+ * other byte order has to swap: doubles here. */
 static DACS_ERR_T multiply(uint32_t count, const de_id_t *de, const dacs_process_id_t *pid,
 			   double *sums)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The accelerator's half of dacs_put_host: blurs some columns of the host's picture, round by round.
+ * The accelerator's half of dacs_put_host: blurs some columns of the host's picture, round by
+ * round.
  *
  *	dacs_put_accel WIDTH HEIGHT ROUNDS FIRST COLUMNS
  */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the options of all programs have in common: wrong ones end with 2 and one line where argp takes two. */
+/* What the options of all programs have in common: wrong ones end with 2 and one line where argp
+ * takes two. */
 #ifndef APPS_LIB_OPTIONS_H
 #define APPS_LIB_OPTIONS_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mirror_demo: a host reads the particles of its accelerators' simulations, from mirrored memory and
- * by remote reads, over each fabric; then a table of both.
+ * mirror_demo: a host reads the particles of its accelerators' simulations, from mirrored memory
+ * and by remote reads, over each fabric; then a table of both.
  */
 #include "apps/mirror_demo/demo.h"
 

@@ -86,7 +86,8 @@ static int step(bool get, struct state *s, slmpm_mirror mirror)
 	return rc < 0 ? rc : slmpm_mirror_end(mirror);
 }
 
-/* Serves the host, and leaves the processor to others, until the next step is due; true: the end. */
+/* Serves the host, and leaves the processor to others, until the next step is due; true: the
+ * end. */
 static bool rest(slmpm_peer host, double until)
 {
 	double left;

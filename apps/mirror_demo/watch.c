@@ -60,7 +60,8 @@ static inline double load(const double *at)
 	return value;
 }
 
-/* Sums side by side, each in a register, so that no load waits for what is done with the one before. */
+/* Sums side by side, each in a register, so that no load waits for what is done with the one
+ * before. */
 static double sum(const struct particle *p)
 {
 	double a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0;

@@ -28,8 +28,8 @@
 #define IMM_TAKEN     0x10000u /* beside a slot: a place of it is free again */
 #define ANSWER_STREAM 1000u
 
-#define CHUNK            32768 /* bytes of a message: what may arrive before its receive is posted */
-#define CHUNK_LARGE      (1024 * 1024) /* of one of a large file's: the library chooses how it travels */
+#define CHUNK            32768         /* bytes of a message: what may arrive without a receive */
+#define CHUNK_LARGE      (1024 * 1024) /* of a large file's: the library chooses its route */
 #define LARGE            (1024 * 1024)
 #define LARGE_MAX        256               /* slots in all with memory for such messages */
 #define PLACE            (CHUNK_LARGE / 2) /* of a slot's in the accelerator's region */
@@ -111,7 +111,7 @@ struct options {
 	bool quiet;
 };
 
-/* ---- settings (settings.c): said to the library by the environment, and so to accelerators, too ---- */
+/* ---- settings.c: for the library, by the environment, and so for accelerators, too ---- */
 
 /* What MODE, "auto" or "smt" or "ring=50" and so on with commas between, stands for; or what is wrong
  * with it. */

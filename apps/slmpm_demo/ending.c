@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The wish to end: Ctrl-C and its like, once; the second time they end the process by themselves. */
+/* The wish to end: Ctrl-C and its like, once; the second time they end the process by
+ * themselves. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -11,7 +12,8 @@ static volatile sig_atomic_t asked;
 
 static int nowhere = -1; /* /dev/null */
 
-/* Standard output goes nowhere from now on: a write to a pipe that nobody reads would wait for ever. */
+/* Standard output goes nowhere from now on: a write to a pipe that nobody reads would wait for
+ * ever. */
 static void note(int number)
 {
 	int saved = errno;

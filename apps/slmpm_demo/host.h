@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the host is made of: its accelerators (crew.c), their requests, what weighs on them (stress.c). */
+/* What the host is made of: its accelerators (crew.c), their requests, what weighs on them
+ * (stress.c). */
 #ifndef DEMO_HOST_H
 #define DEMO_HOST_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which files nobody has had yet, which are being hashed, which are done; digests in their order. */
+/* Which files nobody has had yet, which are being hashed, which are done; digests in their
+ * order. */
 #ifndef DEMO_LEDGER_H
 #define DEMO_LEDGER_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Standard output: digests as sha256sum writes them, and what went wrong with it first, unless the demo is to end:
- * a signal interrupts a write.
+ * Standard output: digests as sha256sum writes them, and what went wrong with it first, unless the
+ * demo is to end: a signal interrupts a write.
  */
 #include <errno.h>
 #include <string.h>

@@ -68,8 +68,8 @@ static void count_ballast(struct host *h, unsigned a, const struct slmpm_done *d
 	h->tally->ballast_bytes += done->len;
 }
 
-/* One message of ballast. A reader that is stopped leaves it in the ring: so that is full in the end,
- * or, where there is another link, the selector takes that. */
+/* One message of ballast. A reader that is stopped leaves it in the ring: so that is full in the
+ * end, or, where there is another link, the selector takes that. */
 static bool load_ring(struct host *h, unsigned a)
 {
 	struct accelerator *acc = &h->accel[a];
@@ -91,7 +91,8 @@ static bool load_ring(struct host *h, unsigned a)
 	return true;
 }
 
-/* As many puts as there are handles for; the engine has them all before anybody asks for progress. */
+/* As many puts as there are handles for; the engine has them all before anybody asks for
+ * progress. */
 static bool load_engine(struct host *h, unsigned a)
 {
 	struct accelerator *acc = &h->accel[a];

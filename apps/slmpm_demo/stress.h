@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Stress: now and then something is made to have too much to do, until the selector has decided
- * otherwise about a file's bytes, or nothing can move. The ring: its reader is stopped, and messages
- * of ballast fill it. A link: likewise, and its ring is the first one's. The queue: puts of ballast
- * wait in the engine.
+ * otherwise about a file's bytes, or nothing can move. The ring: its reader is stopped, and
+ * messages of ballast fill it. A link: likewise, and its ring is the first one's. The queue: puts
+ * of ballast wait in the engine.
  */
 #ifndef DEMO_STRESS_H
 #define DEMO_STRESS_H

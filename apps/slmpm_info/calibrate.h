@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calibration: trials over fabrics and placements (calibrate.c), thresholds out of them (derive.c). */
+/* Calibration: trials over fabrics and placements (calibrate.c), thresholds out of them
+ * (derive.c). */
 #ifndef INFO_CALIBRATE_H
 #define INFO_CALIBRATE_H
 
@@ -19,7 +20,8 @@ struct placement { /* of the two processes */
  * how many. */
 int placement_find(struct placement *places);
 
-/* How the fabric tcp goes about its sockets, a bit for each direction by io_uring; each trial measures one. */
+/* How the fabric tcp goes about its sockets, a bit for each direction by io_uring; each trial
+ * measures one. */
 enum { SOCKETS_PLAIN, SOCKETS_URING_RECV, SOCKETS_URING_SEND, SOCKETS };
 /* As SLMPM_TCP_ENGINE has it, both bits together too. */
 extern const char *const calibrate_sockets[SOCKETS + 1];

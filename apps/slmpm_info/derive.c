@@ -243,8 +243,8 @@ static void mode_ring(const struct figures *f, struct threshold *full, struct th
 	      "%.0f percent seem unread on the mean though the reader keeps up", f->ring_mean);
 }
 
-/* The mean, over all placements and sizes, of what messages take by WHICH over what they take by plain calls:
- * those that are waited for (0), or of a stream; 0: not measured. */
+/* The mean, over all placements and sizes, of what messages take by WHICH over what they take by
+ * plain calls: those that are waited for (0), or of a stream; 0: not measured. */
 static double over_plain(const struct figures *f, int n, int which, int stream)
 {
 	double sum = 0;

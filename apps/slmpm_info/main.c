@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* libs: -ljansson */
 /*
- * slmpm_info: version, fabrics, settings, what the machine offers, thresholds as it would have them,
- * and another process's counters, for people or as JSON. Each part builds a JSON value (parts.c,
- * calibrate.c); printing it is the second step.
+ * slmpm_info: version, fabrics, settings, what the machine offers, thresholds as it would have
+ * them, and another process's counters, for people or as JSON. Each part builds a JSON value
+ * (parts.c, calibrate.c); printing it is the second step.
  */
 #include <slmpm.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A trial: a pair of processes that measures what each way of a message or a put takes, by size. The
- * settings are read once a process, so each set of them is a trial of its own, started again.
+ * A trial: a pair of processes that measures what each way of a message or a put takes, by size.
+ * The settings are read once a process, so each set of them is a trial of its own, started again.
  */
 #ifndef INFO_TRIAL_H
 #define INFO_TRIAL_H
@@ -42,13 +42,14 @@ static inline unsigned long long trial_least(enum trial_kind kind)
 	return kind == TRIAL_ASKING ? TRIAL_ASKED_LEAST : TRIAL_LEAST;
 }
 
-/* In place of a case: percent of the ring that seem unread though the reader keeps up; and its bytes. */
+/* In place of a case: percent of the ring that seem unread though the reader keeps up; and its
+ * bytes. */
 #define TRIAL_RING_MEAN  (-1)
 #define TRIAL_RING_MOST  (-2)
 #define TRIAL_RING_BYTES (-3)
 
-/* The measuring side: pinned to CPU[0], its peer to CPU[1], for about so many milliseconds. One line
- * "case size nanoseconds" for each figure to OUT. The exit status. */
+/* The measuring side: pinned to CPU[0], its peer to CPU[1], for about so many milliseconds. One
+ * line "case size nanoseconds" for each figure to OUT. The exit status. */
 int trial_drive(enum trial_kind kind, const int cpu[2], int ms, FILE *out);
 /* The peer that it starts. */
 int trial_follow(void);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Streams in bursts: several messages a call, each with a buffer of its own, or a call each with MORE. */
+/* Streams in bursts: several messages a call, each with a buffer of its own, or a call each with
+ * MORE. */
 #include "apps/slmpm_perftest/perftest.h"
 
 #define TOGETHER_BYTES (UINT64_C(4) << 20)

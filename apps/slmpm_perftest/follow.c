@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Side 1 of a pair: greeted, then told a job after the other. Between them it sleeps on the context's
- * descriptor whatever its wait mode, so that idle pairs disturb nobody.
+ * Side 1 of a pair: greeted, then told a job after the other. Between them it sleeps on the
+ * context's descriptor whatever its wait mode, so that idle pairs disturb nobody.
  */
 #include "apps/slmpm_perftest/perftest.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The loops of puts and gets. A put's ping-pong ends where the target sees the put's last byte, which
- * it polls for: nothing tells it, as nothing is told by a put that does not notify.
+ * The loops of puts and gets. A put's ping-pong ends where the target sees the put's last byte,
+ * which it polls for: nothing tells it, as nothing is told by a put that does not notify.
  */
 #include "apps/slmpm_perftest/perftest.h"
 

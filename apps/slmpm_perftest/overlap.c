@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How much of a put hides behind a computation: the put alone, a computation that lasts as long, then
- * the computation between the put's beginning and its end.
+ * How much of a put hides behind a computation: the put alone, a computation that lasts as long,
+ * then the computation between the put's beginning and its end.
  */
 #include "apps/slmpm_perftest/perftest.h"
 

@@ -221,7 +221,8 @@ static void count_remote(struct pair *p, uint64_t *reads, uint64_t *writes)
 	*writes = stats.remote_writes - *writes;
 }
 
-/* Side 1's report: its counts, its share of the CPU, and the histogram of what it timed as INDEX:COUNT. */
+/* Side 1's report: its counts, its share of the CPU, and the histogram of what it timed as
+ * INDEX:COUNT. */
 static int report_back(struct pair *p, const struct figures *f, const struct hist *stamps)
 {
 	static char text[CONTROL_MAX];

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages after a pause: both sides are left alone for a while, then a burst comes. Steady figures hide what
- * its first messages cost, for a side that sleeps has to be woken.
+ * Messages after a pause: both sides are left alone for a while, then a burst comes. Steady figures
+ * hide what its first messages cost, for a side that sleeps has to be woken.
  */
 #include "apps/slmpm_perftest/perftest.h"
 
 #include <endian.h>
 #include <string.h>
 
-/* When the 10th and the 100th message of a burst were there, and all of them: ns since the first was. */
+/* When the 10th and the 100th message of a burst were there, and all of them: ns since the first
+ * was. */
 enum { TO_10, TO_100, TO_ALL, MARKS };
 
 struct marks {
@@ -89,7 +90,8 @@ static int round_trips(struct pair *p, const struct job *j)
 	return rc;
 }
 
-/* The receiver's marks travel in its answer; what is left of the time is the first message's and the answer's. */
+/* The receiver's marks travel in its answer; what is left of the time is the first message's and
+ * the answer's. */
 static int answer(struct pair *p, struct marks *m)
 {
 	struct marks wire;

@@ -67,7 +67,8 @@ loop_fn loop_send_lat, loop_send_stream, loop_loan_lat, loop_loan_stream, loop_c
 loop_fn loop_put_lat, loop_put_stream, loop_get_lat, loop_get_stream;
 loop_fn loop_fetch_add, loop_compare_swap, loop_am_lat, loop_am_remote, loop_am_stream,
 	loop_overlap;
-/* bursts.c: a stream of messages, in bursts or one by one; and the bytes of their buffers, for any job. */
+/* bursts.c: a stream of messages, in bursts or one by one; and the bytes of their buffers, for any
+ * job. */
 loop_fn loop_bursts;
 #define BURST_MAX 64 /* messages at once, at most */
 uint64_t burst_room(const struct job *job);
@@ -123,7 +124,8 @@ struct board *board_open(const char *name);
 /* Waits for the other side; ALIVE (or NULL) is asked now and then. Negative: it is gone. */
 typedef int alive_fn(void *arg);
 int board_meet(struct board *board, int side, alive_fn *alive, void *arg);
-/* One way of a cache line between the two CPUs, ns (on side 0); negative: the other side is gone. */
+/* One way of a cache line between the two CPUs, ns (on side 0); negative: the other side is
+ * gone. */
 double board_probe(struct board *board, int side, alive_fn *alive, void *arg, struct hist *each);
 /* Side 1 leaves its remote reads and writes for side 0. */
 void board_leave(struct board *board, uint64_t reads, uint64_t writes);
@@ -214,10 +216,11 @@ int pair_mirror(struct pair *pair, uint64_t size, unsigned track);
 /* How this side's finds them, where it does by itself; or "". */
 void pair_mirror_way(const struct pair *pair, char *way, size_t size);
 void pair_mirror_end(struct pair *pair);
-/* In a loop that waits without calling the library: now and then gives way, lets the library work and
- * looks whether the other side lives. Negative: it does not. */
+/* In a loop that waits without calling the library: now and then gives way, lets the library work
+ * and looks whether the other side lives. Negative: it does not. */
 int pair_idle(struct pair *pair, uint64_t *spins);
-/* From now on side 0's peer is the handle that ADDRESS finds; each side's one of link job.link (link.c). */
+/* From now on side 0's peer is the handle that ADDRESS finds; each side's one of link job.link
+ * (link.c). */
 #define LINK_MS 5000 /* in which all links have come */
 int pair_to(struct pair *pair, const char *address);
 int pair_by_link(struct pair *pair, uint64_t link);
@@ -235,7 +238,8 @@ int pair_say(struct pair *pair, const char *text);
 int pair_hear(struct pair *pair, char *text, size_t size, int timeout_ms);
 int pair_run_side(struct pair *pair, const struct job *job, struct figures *f, struct hist *stamps);
 
-/* Side 1 (follow.c): started by pair_spawn, or waiting at URL, AGAIN for one after another. Returns the exit code. */
+/* Side 1 (follow.c): started by pair_spawn, or waiting at URL, AGAIN for one after another. Returns
+ * the exit code. */
 int follow_parent(unsigned wait);
 int follow_listen(const char *url, unsigned wait, int cpu, bool again);
 /* Pins the calling process to CPU, which it returns; -1 where that is not allowed. */

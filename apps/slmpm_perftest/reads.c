@@ -99,7 +99,8 @@ int loop_mirror_read(struct pair *p, const struct job *j, struct hist *stamps)
 	return pair_signal(p);
 }
 
-/* As a program reads that does nothing else: what has come in meanwhile is let in after each turn. */
+/* As a program reads that does nothing else: what has come in meanwhile is let in after each
+ * turn. */
 int loop_mirror_reads(struct pair *p, const struct job *j, struct hist *stamps)
 {
 	int rc = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The regions of a pair: one on each side, each open to the other, as large as a test wants them. */
+/* The regions of a pair: one on each side, each open to the other, as large as a test wants
+ * them. */
 #include "apps/slmpm_perftest/perftest.h"
 
 #include <sched.h>
@@ -11,7 +12,8 @@
 #define PATIENCE 20000
 #define END_MS   10000
 
-/* What the sides tell each other: the kind of region to make, its key, and by which path it is reached. */
+/* What the sides tell each other: the kind of region to make, its key, and by which path it is
+ * reached. */
 struct offer {
 	unsigned char foreign;
 	struct slmpm_key key;
@@ -86,7 +88,8 @@ static int take(struct pair *p, struct offer *theirs)
 	return len < 0 ? (int)len : len != sizeof(*theirs) ? -SLMPM_EPROTO : 0;
 }
 
-/* What is reached directly goes by request over a link that does not map it: a byte of zeros shows which. */
+/* What is reached directly goes by request over a link that does not map it: a byte of zeros shows
+ * which. */
 static int try_link(struct pair *p, char *path, size_t size)
 {
 	struct slmpm_how how = {.size = sizeof(how)};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * --serve: a job a line on standard input, a JSON object a line in answer. The pairs stay alive,
- * one for each wait mode asked for, so that samples of ours and of others can take turns. No job ends
- * it: a pair that was lost over one is replaced for the next.
+ * one for each wait mode asked for, so that samples of ours and of others can take turns. No job
+ * ends it: a pair that was lost over one is replaced for the next.
  */
 #include "apps/slmpm_perftest/perftest.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the selector chose for each operation of a load, and how full queue and ring were: --modes FILE. */
+/* What the selector chose for each operation of a load, and how full queue and ring were: --modes
+ * FILE. */
 #include <stdlib.h>
 
 #include "apps/slmpm_perftest/perftest.h"

@@ -24,7 +24,8 @@ const char *delivery_value(const struct delivery *d, const char *key)
 	return text ? text : "";
 }
 
-/* What comes from the other side may be anything: a terminal is to see none but characters of text. */
+/* What comes from the other side may be anything: a terminal is to see none but characters of
+ * text. */
 int delivery_fail(struct delivery *d, int error, const char *format, ...)
 {
 	int n = snprintf(d->why, sizeof(d->why), "%.64s: ", delivery_value(d, "host"));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The beginning of a start elsewhere: the agent's hello, what it is told, files, the program's start. */
+/* The beginning of a start elsewhere: the agent's hello, what it is told, files, the program's
+ * start. */
 #include <dirent.h>
 #include <errno.h>
 #include <poll.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A program on this side of an agent: its words, environment and folder, and the end of all it started. */
+/* A program on this side of an agent: its words, environment and folder, and the end of all it
+ * started. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -175,7 +176,8 @@ static void enter_folder(const struct program *p, int report)
 		(void)!chdir(here); /* the host's own, where there is one of that name */
 }
 
-/* Not execvp: that takes any script for a shell's, and what it may not look at for what is there. */
+/* Not execvp: that takes any script for a shell's, and what it may not look at for what is
+ * there. */
 const char *program_search(const char *file, char out[PATH_MAX])
 {
 	const char *path = secure_getenv("PATH");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Private folders that are locked while they are in use, and removed afterwards, by others if need be. */
+/* Private folders that are locked while they are in use, and removed afterwards, by others if need
+ * be. */
 #ifndef SLMPM_RUN_FOLDER_H
 #define SLMPM_RUN_FOLDER_H
 

@@ -56,8 +56,8 @@ struct inlet {
 	size_t have, room, taken; /* taken: of the frame handed out last */
 };
 
-/* 1 a frame, 0 not yet (only with a deadline passed, or WAIT_MS 0), -EPIPE the end, or negative errno:
- * -EPROTO for what is none. WAIT_MS < 0: for ever. */
+/* 1 a frame, 0 not yet (only with a deadline passed, or WAIT_MS 0), -EPIPE the end, or negative
+ * errno: -EPROTO for what is none. WAIT_MS < 0: for ever. */
 int inlet_next(struct inlet *in, struct frame *f, int wait_ms);
 void inlet_free(struct inlet *in);
 /* Writes all of it, waiting up to WAIT_MS each time nothing moves. Negative errno. */

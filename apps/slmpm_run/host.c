@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Running a job: the host program, what its processes say, signals to it, time limits, and the end of
- * everything it has left behind. Orphans become children of this process (a subreaper), so that none
- * is lost.
+ * Running a job: the host program, what its processes say, signals to it, time limits, and the end
+ * of everything it has left behind. Orphans become children of this process (a subreaper), so that
+ * none is lost.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -212,8 +212,8 @@ static void watch(struct pollfd **next, int fd)
 		*(*next)++ = (struct pollfd){.fd = fd, .events = POLLIN};
 }
 
-/* What is waited for, in the order of handle(); NULL: no memory. Only what is open: there may not be
- * more than this process may have descriptors. */
+/* What is waited for, in the order of handle(); NULL: no memory. Only what is open: there may not
+ * be more than this process may have descriptors. */
 static struct pollfd *watched(struct run *r, size_t *n)
 {
 	const struct job *j = &r->job;

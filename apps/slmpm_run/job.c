@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A job's folder: the socket for those who start something, the topology, its state. Locked while the
- * job runs, so that nobody takes a dead one for a living one. */
+/* A job's folder: the socket for those who start something, the topology, its state. Locked while
+ * the job runs, so that nobody takes a dead one for a living one. */
 #include "apps/slmpm_run/job.h"
 
 #include <errno.h>

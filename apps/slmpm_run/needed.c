@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The shared libraries that a program brings along: its ELF file names them, and the folders where
- * they lie. Those in the system's own folders are the other machine's to have. 64-bit files of either
- * byte order; others bring nothing.
+ * they lie. Those in the system's own folders are the other machine's to have. 64-bit files of
+ * either byte order; others bring nothing.
  */
 #include "apps/slmpm_run/ship.h"
 

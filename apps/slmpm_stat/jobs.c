@@ -20,7 +20,8 @@ static struct job *find(struct gathered *g, uint64_t number)
 	return &jobs[g->job_count++];
 }
 
-/* Each type of fabric once, whatever was told: a sample twice, and Prometheus takes none of them. */
+/* Each type of fabric once, whatever was told: a sample twice, and Prometheus takes none of
+ * them. */
 static void drop_doubles(struct slmpm_aggregate_fabric *f)
 {
 	for (int i = 1; i < SLMPM_AGGREGATE_FABRICS; i++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* pkg-config: jansson ncurses */
 /*
- * slmpm_stat: how busy the links of running processes are and how long things take on them; once, as a
- * screen that follows them, as JSON, or for Prometheus.
+ * slmpm_stat: how busy the links of running processes are and how long things take on them; once,
+ * as a screen that follows them, as JSON, or for Prometheus.
  */
 #include "apps/slmpm_stat/stat.h"
 

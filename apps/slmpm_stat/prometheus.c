@@ -15,9 +15,9 @@ static void print_quoted(const char *text)
 }
 
 /*
- * With one more label that is one of ours, and one that may be anything. Numbers that come again tell
- * links apart; names, which peers choose, stand in slmpm_link_info alone, for each name would make one
- * more series of every figure.
+ * With one more label that is one of ours, and one that may be anything. Numbers that come again
+ * tell links apart; names, which peers choose, stand in slmpm_link_info alone, for each name would
+ * make one more series of every figure.
  */
 static void print_labels_of(const struct link *l, const char *more, const char *value,
 			    const char *text, const char *any)
@@ -222,7 +222,7 @@ static void print_timings(const struct gathered *g, bool latency)
 				}
 }
 
-/* ---- each of several links -------------------------------------------------------------------- */
+/* ---- each of several links ------------------------------------------------------------------- */
 
 #define PATH(name, help, field, unit)                                                              \
 	FIGURE_OF(slmpm_monitor_path, name, "gauge", help, field, unit)
@@ -250,7 +250,7 @@ static void print_path_metric(const struct gathered *g, const struct metric *met
 		}
 }
 
-/* ---- jobs ------------------------------------------------------------------------------------- */
+/* ---- jobs ------------------------------------------------------------------------------------ */
 
 #define JOB(name, help, field, unit) FIGURE_OF(slmpm_aggregate, name, "gauge", help, field, unit)
 static const struct metric job_metrics[] = {
@@ -336,8 +336,8 @@ static void print_jobs(const struct gathered *g)
 	print_job_latencies(g);
 }
 
-/* Ids, which peers choose, stand in slmpm_peer_total_info alone: a place in the table, of which there are 1025, is
- * given again. */
+/* Ids, which peers choose, stand in slmpm_peer_total_info alone: a place in the table, of which
+ * there are 1025, is given again. */
 static void print_totals(const struct gathered *g)
 {
 	print_head("peer_total_info", "gauge", "Id of the totals with this pid and entry");

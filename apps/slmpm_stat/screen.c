@@ -19,7 +19,8 @@ static void end(int signal)
 	ended = 1;
 }
 
-/* A line is put together, and then shown as far as the terminal is wide: curses would go on in the next one. */
+/* A line is put together, and then shown as far as the terminal is wide: curses would go on in the
+ * next one. */
 static struct {
 	char text[512];
 	size_t n;
@@ -91,7 +92,8 @@ static int put_paths(int y, int end_y, const struct slmpm_monitor *m)
 	return y;
 }
 
-/* The job's aggregate in a line: by protocol the smallest class that has been measured; by fabric. */
+/* The job's aggregate in a line: by protocol the smallest class that has been measured; by
+ * fabric. */
 static void put_job(int y, const struct job *job)
 {
 	const struct slmpm_aggregate *m = &job->m;

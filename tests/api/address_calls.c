@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Active messages and loans with handles by address: each goes by its handle's link, in one order with all
- * else.
+ * Active messages and loans with handles by address: each goes by its handle's link, in one order
+ * with all else.
  */
 #include "tests/api/addressed.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Work queues and memory with handles by address: operations go by the link that their queue or region was
- * made with. To the other calls such a handle is the peer.
+ * Work queues and memory with handles by address: operations go by the link that their queue or
+ * region was made with. To the other calls such a handle is the peer.
  */
 #include <signal.h>
 
@@ -29,7 +29,8 @@ static void next(uint64_t cookie, int link, int protocol)
 	      (unsigned long long)cookie, done.protocol, protocol);
 }
 
-/* Each waits for those before it, of another kind; over the link that is not the memory's by request. */
+/* Each waits for those before it, of another kind; over the link that is not the memory's by
+ * request. */
 static void work_over(int link)
 {
 	static unsigned char bytes[1000], back[1000];
@@ -122,7 +123,8 @@ static void fifo_puts(void)
 	}
 }
 
-/* One-sided operations in each form of request, by the link of the region's handle, not the usual one. */
+/* One-sided operations in each form of request, by the link of the region's handle, not the usual
+ * one. */
 static int by_requests(void *form)
 {
 	static unsigned char bytes[20000];
@@ -144,7 +146,8 @@ static int by_requests(void *form)
 	return 0;
 }
 
-/* As long as the link would be kept several times, and it has much to do: none of it goes by the other. */
+/* As long as the link would be kept several times, and it has much to do: none of it goes by the
+ * other. */
 static int long_puts(void *form)
 {
 	static unsigned char bytes[REGION];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A peer with two links, its handles by plain id and by the address of each link, and a mate that answers in
- * many ways.
+ * A peer with two links, its handles by plain id and by the address of each link, and a mate that
+ * answers in many ways.
  */
 #ifndef TESTS_API_ADDRESSED_H
 #define TESTS_API_ADDRESSED_H
@@ -99,7 +99,7 @@ static inline void expect_back(uint32_t stream, uint64_t seed, size_t len)
 	CHECK(actor_filled(back, seed, len), "other bytes came back");
 }
 
-/* ---- the host ----------------------------------------------------------------------------------- */
+/* ---- the host -------------------------------------------------------------------------------- */
 
 static void open_regions(void)
 {

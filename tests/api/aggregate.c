@@ -2,10 +2,11 @@
 /* waits */
 /* timeout: 120 */
 /*
- * SLMPM_AGGREGATE: two instances of an application, each with an accelerator over two fabrics, joined by
- * slmpm_connect. One loads a fabric; the other, which is idle, avoids it with nearly all it sends as long as that
- * lasts, for the reason aggregate, and comes back when it is free again; without the setting it stays. The second
- * in a network namespace of its own, where that is allowed: it shares no network with the first.
+ * SLMPM_AGGREGATE: two instances of an application, each with an accelerator over two fabrics,
+ * joined by slmpm_connect. One loads a fabric; the other, which is idle, avoids it with nearly all
+ * it sends as long as that lasts, for the reason aggregate, and comes back when it is free again;
+ * without the setting it stays. The second in a network namespace of its own, where that is
+ * allowed: it shares no network with the first.
  */
 #include <sched.h>
 #include <signal.h>
@@ -144,7 +145,8 @@ static void expect_calm(slmpm_peer accelerator, slmpm_peer other, const char *fa
 	}
 }
 
-/* By one who looks at nothing in between. Who gets no processor may be forgotten for a while, and heard of again. */
+/* By one who looks at nothing in between. Who gets no processor may be forgotten for a while, and
+ * heard of again. */
 static void expect_away(slmpm_peer accelerator, const char *fabric)
 {
 	const struct timespec pause = {.tv_nsec = 2000000};

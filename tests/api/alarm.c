@@ -2,8 +2,8 @@
 /* waits */
 /* timeout: 120 */
 /*
- * Who sleeps on the context's descriptor himself, for as long as it takes, wakes at the deadlines that the
- * library keeps, and not all the time before.
+ * Who sleeps on the context's descriptor himself, for as long as it takes, wakes at the deadlines
+ * that the library keeps, and not all the time before.
  */
 #include <poll.h>
 #include <signal.h>

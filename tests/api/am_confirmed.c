@@ -2,9 +2,9 @@
 /* waits */
 /* timeout: 120 */
 /*
- * Active messages with SLMPM_REMOTE: done when the handler has run and its replies have come; without
- * handler, too long, given up or cut off by the peer's end their sender learns that, by every way in
- * which an end is told.
+ * Active messages with SLMPM_REMOTE: done when the handler has run and its replies have come;
+ * without handler, too long, given up or cut off by the peer's end their sender learns that, by
+ * every way in which an end is told.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -221,7 +221,7 @@ static void inside(void)
 	OK(slmpm_am_handler(ctx, NUMBER, NULL, NULL));
 }
 
-/* ---- a peer that does not go on --------------------------------------------------------------- */
+/* ---- a peer that does not go on -------------------------------------------------------------- */
 
 static int pid_of(slmpm_peer peer)
 {

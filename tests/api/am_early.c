@@ -2,11 +2,11 @@
 /* timeout: 180 */
 /* waits */
 /*
- * Active messages that come before their handlers are there: the program sets these right after the call that
- * gives the peer, or later, without any other call since they came, and none is lost, nor comes anything that was
- * sent behind one before its handler has run. With an engine whose thread makes progress as without one, in
- * contexts of one thread and of several, between processes that were started and that were connected,
- * whichever side is asked.
+ * Active messages that come before their handlers are there: the program sets these right after the
+ * call that gives the peer, or later, without any other call since they came, and none is lost, nor
+ * comes anything that was sent behind one before its handler has run. With an engine whose thread
+ * makes progress as without one, in contexts of one thread and of several, between processes that
+ * were started and that were connected, whichever side is asked.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ struct cell {
 static slmpm_ctx ctx;
 static const struct cell *cell;
 
-/* ---- who is asked ------------------------------------------------------------------------------- */
+/* ---- who is asked ---------------------------------------------------------------------------- */
 
 static pthread_t mine;
 static uint32_t handled;
@@ -96,7 +96,7 @@ static void be_asked(slmpm_peer peer)
 	OK(slmpm_send(peer, ENDS, NULL, 0, PATIENCE));
 }
 
-/* ---- who asks ----------------------------------------------------------------------------------- */
+/* ---- who asks -------------------------------------------------------------------------------- */
 
 static void ask_for(slmpm_peer peer, uint16_t id, uint32_t number, size_t size, slmpm_req *req)
 {
@@ -126,7 +126,7 @@ static void ask(slmpm_peer peer)
 	EXPECT(slmpm_recv(peer, ENDS, NULL, 0, NULL, PATIENCE), 0);
 }
 
-/* ---- the two ------------------------------------------------------------------------------------ */
+/* ---- the two --------------------------------------------------------------------------------- */
 
 static void open_context(bool threads)
 {
@@ -229,7 +229,7 @@ static int run_cell(void *arg)
 	return 0;
 }
 
-/* ---- what costs its sender nothing is not kept without end -------------------------------------- */
+/* ---- what costs its sender nothing is not kept without end ----------------------------------- */
 
 static void reply(const struct slmpm_am *am, void *arg)
 {

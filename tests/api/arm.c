@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a look for something else brings in is news for slmpm_arm; what slmpm_progress takes in it counts. */
+/* What a look for something else brings in is news for slmpm_arm; what slmpm_progress takes in it
+ * counts. */
 #include <signal.h>
 #include <string.h>
 

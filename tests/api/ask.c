@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 120 */
 /*
- * A side without an engine leaves long puts and gets to the peer's: engines on one side, on the other, on both
- * and on none; processes that were started and that were connected; memory of the caller's own, in a region that the
- * peer has mapped, and out of the peer's reach; waited for and not. And what the caller's processor has to do with it.
+ * A side without an engine leaves long puts and gets to the peer's: engines on one side, on the
+ * other, on both and on none; processes that were started and that were connected; memory of the
+ * caller's own, in a region that the peer has mapped, and out of the peer's reach; waited for and
+ * not. And what the caller's processor has to do with it.
  */
 #include "tests/api/ask.h"
 
@@ -11,7 +12,7 @@
 
 #define SHORT ((size_t)512 << 10)
 
-/* ---- all placements ------------------------------------------------------------------------------- */
+/* ---- all placements -------------------------------------------------------------------------- */
 
 static void exercise(const struct cell *c)
 {
@@ -42,7 +43,7 @@ static int place(void *arg)
 	return 0;
 }
 
-/* ---- the same the other way round: who was started, or has connected, asks ------------------------ */
+/* ---- the same the other way round: who was started, or has connected, asks ------------------- */
 
 static int ask_spawned(slmpm_peer host, char **words)
 {
@@ -113,7 +114,7 @@ static int place_turned(void *arg)
 	return 0;
 }
 
-/* ---- processor time ------------------------------------------------------------------------------- */
+/* ---- processor time -------------------------------------------------------------------------- */
 
 static uint64_t cpu_ns(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two sides of which one may have an engine: a process that owns a region that serves orders, and one
- * that puts into it and gets from it, from a region that the owner maps or from other memory.
+ * Two sides of which one may have an engine: a process that owns a region that serves orders, and
+ * one that puts into it and gets from it, from a region that the owner maps or from other memory.
  */
 #ifndef TESTS_API_ASK_H
 #define TESTS_API_ASK_H
@@ -32,7 +32,7 @@ static slmpm_rmem rmem;
 static unsigned char *bytes; /* the caller's */
 static slmpm_mem mem;        /* where they are in a region */
 
-/* ---- the other side ----------------------------------------------------------------------------- */
+/* ---- the other side -------------------------------------------------------------------------- */
 
 struct order {
 	uint32_t word, seed;
@@ -94,7 +94,7 @@ static inline uint32_t order(enum word word, uint32_t seed)
 	return o.word;
 }
 
-/* ---- meeting -------------------------------------------------------------------------------------- */
+/* ---- meeting --------------------------------------------------------------------------------- */
 
 static pid_t guest;
 static int urls[2];
@@ -176,7 +176,7 @@ static inline void part(const struct cell *c)
 	OK(slmpm_shut(ctx, PATIENCE));
 }
 
-/* ---- puts and gets ------------------------------------------------------------------------------ */
+/* ---- puts and gets --------------------------------------------------------------------------- */
 
 static inline enum slmpm_reason last_reason(int protocol)
 {

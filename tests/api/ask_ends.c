@@ -2,16 +2,16 @@
 /* waits */
 /* timeout: 120 */
 /*
- * Puts and gets that are left to the peer's engine, and end otherwise: a peer that does not come, stops, or dies amidst
- * it; a region that is taken back meanwhile; a request that is cancelled.
+ * Puts and gets that are left to the peer's engine, and end otherwise: a peer that does not come,
+ * stops, or dies amidst it; a region that is taken back meanwhile; a request that is cancelled.
  */
 #include "tests/api/ask.h"
 
 #include <signal.h>
 #include <sys/wait.h>
 
-/* While a message is being built in the ring nothing is said behind it: an operation that nobody comes for is taken back
- * when that has been sent. */
+/* While a message is being built in the ring nothing is said behind it: an operation that nobody
+ * comes for is taken back when that has been sent. */
 static void beside_a_loan(void)
 {
 	const struct slmpm_how how = {.size = sizeof(how), .timeout_ms = -1};
@@ -65,7 +65,8 @@ static int pid_of(void)
 	return info.pid;
 }
 
-/* Stopped at any moment: each call ends near its deadline, and says what of it; when it goes on, all works. */
+/* Stopped at any moment: each call ends near its deadline, and says what of it; when it goes on,
+ * all works. */
 static int stopped(void *arg)
 {
 	const struct slmpm_how how = {.size = sizeof(how), .timeout_ms = 200};

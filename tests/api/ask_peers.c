@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 90 */
 /*
- * Several peers leave their puts and gets to one engine: who has a thousand long ones gets no more of it
- * than who has one, and holds up nobody's messages; and an asker that is killed amidst one leaves nothing
- * behind: no transfer, no hold on the region, nothing that another could not ask for.
+ * Several peers leave their puts and gets to one engine: who has a thousand long ones gets no more
+ * of it than who has one, and holds up nobody's messages; and an asker that is killed amidst one
+ * leaves nothing behind: no transfer, no hold on the region, nothing that another could not ask
+ * for.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -24,7 +25,7 @@ enum stream { KEYS = 1, WORDS };
 static slmpm_ctx ctx;
 static slmpm_mem mem;
 
-/* ---- who asks ------------------------------------------------------------------------------------- */
+/* ---- who asks -------------------------------------------------------------------------------- */
 
 static slmpm_rmem open_theirs(slmpm_peer host, bool *asks)
 {
@@ -94,7 +95,7 @@ static int calm(slmpm_peer host, char **words)
 	return 0;
 }
 
-/* ---- whose engine it is ----------------------------------------------------------------------------- */
+/* ---- whose engine it is ---------------------------------------------------------------------- */
 
 static void open_region(void)
 {

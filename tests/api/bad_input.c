@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Every call of slmpm.h with arguments that it cannot use: NULL, sizes over the limits, unknown flags.
- * Each ends in a definite error whose text names the cause. tests/api/bad_input.sh looks that no call
- * of the header is missing from this table and that of bad_handles.c.
+ * Every call of slmpm.h with arguments that it cannot use: NULL, sizes over the limits, unknown
+ * flags. Each ends in a definite error whose text names the cause. tests/api/bad_input.sh looks
+ * that no call of the header is missing from this table and that of bad_handles.c.
  */
 #include <limits.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 120 */
-/* Bursts: what single calls in turn would send and receive, whatever stands between, under each setting. */
+/* Bursts: what single calls in turn would send and receive, whatever stands between, under each
+ * setting. */
 #include "tests/api/burst.h"
 #include "tests/lib/message.h"
 #include "tests/lib/random.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Where bursts end early: lengths, credit, deadlines, what else is under way, peers that close or are
- * killed.
+ * Where bursts end early: lengths, credit, deadlines, what else is under way, peers that close or
+ * are killed.
  */
 #include <pthread.h>
 

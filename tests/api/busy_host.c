@@ -2,8 +2,9 @@
 /* timeout: 60 */
 /* waits */
 /*
- * A host computes right after it has started an accelerator, or in the middle of the handshake, for longer than that may
- * take: the accelerator waits, asleep, as long as its host lives; strangers are given no more time than before.
+ * A host computes right after it has started an accelerator, or in the middle of the handshake, for
+ * longer than that may take: the accelerator waits, asleep, as long as its host lives; strangers
+ * are given no more time than before.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -32,13 +33,15 @@ static int spent_ms(void)
 		     (u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1000);
 }
 
-/* In no call: for the accelerator this is all that computing is, and it leaves the processors to other tests. */
+/* In no call: for the accelerator this is all that computing is, and it leaves the processors to
+ * other tests. */
 static void compute(void)
 {
 	usleep(COMPUTE * 1000);
 }
 
-/* It has slept while it waited for the host, which is busy until then; then it answers what it is asked. */
+/* It has slept while it waited for the host, which is busy until then; then it answers what it is
+ * asked. */
 static int role_waits(slmpm_peer unused, char **words)
 {
 	int before = spent_ms(), word;

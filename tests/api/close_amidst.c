@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A close amidst one-sided operations, of either side: the end of stream is the last that is said, so
- * that it comes to an end while the other side, which has read it, reads no more.
+ * A close amidst one-sided operations, of either side: the end of stream is the last that is said,
+ * so that it comes to an end while the other side, which has read it, reads no more.
  */
 #include <stdlib.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 120 */
 /*
- * What completions say of how an operation went, and why: of every operation, at both ends of it, over
- * both fabrics, with one-sided operations done directly, by packets, by active messages and by tag, and
- * with messages that are fetched.
+ * What completions say of how an operation went, and why: of every operation, at both ends of it,
+ * over both fabrics, with one-sided operations done directly, by packets, by active messages and by
+ * tag, and with messages that are fetched.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which processors accelerators get: by the setting, the topology, and how many the host has itself. */
+/* Which processors accelerators get: by the setting, the topology, and how many the host has
+ * itself. */
 #include <sched.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * SLMPM_DEFAULT_SMT, _PUT and _RGET: messages, puts and gets without a hint go by the fabric that is named, what has
- * one by its link; while no link stands over that fabric, as without the setting.
+ * SLMPM_DEFAULT_SMT, _PUT and _RGET: messages, puts and gets without a hint go by the fabric that
+ * is named, what has one by its link; while no link stands over that fabric, as without the
+ * setting.
  */
 #include <stdlib.h>
 #include <string.h>

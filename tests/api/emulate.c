@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * One-sided operations by active messages and by tag: which requests go out and are served, by
- * figures; that a long one goes in pieces and ends with the last; that a failure is one operation's;
- * what is given up in the middle; what is taken back while it is under way.
+ * figures; that a long one goes in pieces and ends with the last; that a failure is one
+ * operation's; what is given up in the middle; what is taken back while it is under way.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 120 */
 /*
- * Peers that have ended and nobody has closed: rings and descriptors go, whatever the fabric, the links and the
- * way the peer came and went; what the application still reads or builds stays, until it gives that back.
+ * Peers that have ended and nobody has closed: rings and descriptors go, whatever the fabric, the
+ * links and the way the peer came and went; what the application still reads or builds stays, until
+ * it gives that back.
  */
 #include <malloc.h>
 #include <signal.h>
@@ -232,7 +233,8 @@ static void die(struct host *h, slmpm_peer peer)
 		EXPECT(child_wait(h->caller), -SIGKILL);
 }
 
-/* A loan of LOAN bytes is open, and messages are held, when the peer dies; COUNT others come and go. */
+/* A loan of LOAN bytes is open, and messages are held, when the peer dies; COUNT others come and
+ * go. */
 static void held(struct host *h, size_t loan, int count)
 {
 	int before, mappings, own = h->spawns ? 1 : 0;

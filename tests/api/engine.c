@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The engine: transfers that go on while the caller does something else, and ends that wake a sleeper,
- * are counted, queued, or shown by the descriptor; the thread that makes progress for a context
- * while its application is busy; and that nothing of either is left behind.
+ * The engine: transfers that go on while the caller does something else, and ends that wake a
+ * sleeper, are counted, queued, or shown by the descriptor; the thread that makes progress for a
+ * context while its application is busy; and that nothing of either is left behind.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -191,7 +191,8 @@ static int end(void *unused)
 	return 0;
 }
 
-/* Threads whose contexts come and go: whoever is the last ends the thread, others begin it again. */
+/* Threads whose contexts come and go: whoever is the last ends the thread, others begin it
+ * again. */
 #define COMERS 3
 
 static void *come_and_go(void *arg)

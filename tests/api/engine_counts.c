@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 60 */
 /*
- * Which puts and gets the engine takes, and which the call copies: those that nobody waits for, from
- * SLMPM_ENGINE_MIN on, or of any length where they are hinted past the ring, or a FIFO's entry is
- * stored without waiting; and that the statistics, slmpm_monitor's too, say so: the operations and
- * bytes that the test has counted itself, by direction and by who moved them.
+ * Which puts and gets the engine takes, and which the call copies: those that nobody waits for,
+ * from SLMPM_ENGINE_MIN on, or of any length where they are hinted past the ring, or a FIFO's entry
+ * is stored without waiting; and that the statistics, slmpm_monitor's too, say so: the operations
+ * and bytes that the test has counted itself, by direction and by who moved them.
  */
 #include <stdlib.h>
 #include <string.h>

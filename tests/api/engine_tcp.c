@@ -3,10 +3,11 @@
 /* timeout: 120 */
 /*
  * Over a fabric that maps no memory the engine of the target stores what is put there while its
- * application computes, or sleeps, and calls nothing: puts, gets, atomic operations and notifications
- * complete at their origin, with a context of one thread as with one of several, between processes that
- * were started and that were connected. And what else such a target does meanwhile: makes progress
- * itself, waits in a call or in a loop of its own, forks, opens mirrors and regions, closes, dies.
+ * application computes, or sleeps, and calls nothing: puts, gets, atomic operations and
+ * notifications complete at their origin, with a context of one thread as with one of several,
+ * between processes that were started and that were connected. And what else such a target does
+ * meanwhile: makes progress itself, waits in a call or in a loop of its own, forks, opens mirrors
+ * and regions, closes, dies.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -25,8 +26,8 @@
 #define ROUNDS 300
 
 enum stream { KEYS = 1, WORDS, PINGS };
-/* What the target does until its last byte is one; the first two call nothing, the third nothing that makes
- * progress: yet it takes from the socket what was to wake the engine's thread. */
+/* What the target does until its last byte is one; the first two call nothing, the third nothing
+ * that makes progress: yet it takes from the socket what was to wake the engine's thread. */
 enum work { COMPUTES, SLEEPS, ASKS, PROGRESSES, WAITS, LOOPS, FORKS };
 
 struct cell {
@@ -52,7 +53,7 @@ __attribute__((no_sanitize("thread"))) static void clear(unsigned char *at)
 	__atomic_store_n(at, 0, __ATOMIC_RELAXED);
 }
 
-/* ---- the target --------------------------------------------------------------------------------- */
+/* ---- the target ------------------------------------------------------------------------------ */
 
 /* The ways in which an application comes by. */
 static void echo(slmpm_peer host, int timeout_ms)
@@ -226,7 +227,7 @@ static int handle(slmpm_peer unused, char **words)
 	return 0;
 }
 
-/* ---- the origin --------------------------------------------------------------------------------- */
+/* ---- the origin ------------------------------------------------------------------------------ */
 
 static slmpm_peer peer;
 static slmpm_rmem rmem;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 150 */
 /*
- * Events that nobody asks for: peers that come and go leave none, nor do strangers who are refused; of a peer that is held
- * the last state is told, however late.
+ * Events that nobody asks for: peers that come and go leave none, nor do strangers who are refused;
+ * of a peer that is held the last state is told, however late.
  */
 #include <malloc.h>
 #include <signal.h>

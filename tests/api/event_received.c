@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the event of a peer's end says of messages: its library has read them all, its program a part; it says how many
- * when it closes, and now and then before, which is what is left of it when it is killed.
+ * What the event of a peer's end says of messages: its library has read them all, its program a
+ * part; it says how many when it closes, and now and then before, which is what is left of it when
+ * it is killed.
  */
 #include <signal.h>
 #include <string.h>

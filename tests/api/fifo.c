@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 120 */
 /*
- * Puts into a FIFO: what the target sees of them, in every length; in which order, for which credit; by
- * several threads; what the calls refuse.
+ * Puts into a FIFO: what the target sees of them, in every length; in which order, for which
+ * credit; by several threads; what the calls refuse.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -96,8 +96,8 @@ static bool has_engine(void)
 	return kind && strcmp(kind, "none") != 0;
 }
 
-/* Beyond the credit: one of them is there at a time, and the others wait with all that is behind them; one that is
- * given up makes way. Stored by the engine, where there is one. */
+/* Beyond the credit: one of them is there at a time, and the others wait with all that is behind
+ * them; one that is given up makes way. Stored by the engine, where there is one. */
 static int long_ones(void *unused)
 {
 	static unsigned char more[3][SIZE];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 120 */
 /*
- * The end of puts into a FIFO: when both sides hear that they are done; what the target may do with an
- * entry, also when its origin is gone.
+ * The end of puts into a FIFO: when both sides hear that they are done; what the target may do with
+ * an entry, also when its origin is gone.
  */
 #include <string.h>
 #include <unistd.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 120 */
 /*
- * Puts into the FIFO of another process, of every size from nothing to far beyond what may arrive without
- * asking, over both fabrics, stored by an engine and without one: the bytes are those that were put when the
- * call returns.
+ * Puts into the FIFO of another process, of every size from nothing to far beyond what may arrive
+ * without asking, over both fabrics, stored by an engine and without one: the bytes are those that
+ * were put when the call returns.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -40,8 +40,8 @@ static int64_t longest_call(slmpm_peer child)
 
 #define GRACE_MS 50
 
-/* The grace in which a status may still come is nobody's to wait for. On a busy machine one call may
- * well take that long, but not each time. */
+/* The grace in which a status may still come is nobody's to wait for. On a busy machine one call
+ * may well take that long, but not each time. */
 static void left_but_alive(void)
 {
 	int64_t shortest = PATIENCE;
@@ -67,7 +67,8 @@ static int role_asleep(slmpm_peer host, char **words)
 	return 1;
 }
 
-/* It dies with its announcement standing: whoever gets the number of its socket is not to be rung. */
+/* It dies with its announcement standing: whoever gets the number of its socket is not to be
+ * rung. */
 static void no_bell_for_strangers(void)
 {
 	struct slmpm_peer_info info = {.size = sizeof(info)};

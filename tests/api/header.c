@@ -2,8 +2,8 @@
 /* timeout: 90 */
 /*
  * Packets that say whom they are for: whoever asks, by setting or by option, between a host and its
- * accelerator and between processes that have met by address, over both fabrics, all that can be sent
- * arrives both ways. Nobody asks: nobody says so.
+ * accelerator and between processes that have met by address, over both fabrics, all that can be
+ * sent arrives both ways. Nobody asks: nobody says so.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static void count(const struct slmpm_am *am, void *arg)
 	handled++;
 }
 
-/* ---- all that goes one way -------------------------------------------------------------------- */
+/* ---- all that goes one way ------------------------------------------------------------------- */
 
 static void give_messages(slmpm_peer to)
 {
@@ -161,7 +161,7 @@ static void both_ways(slmpm_peer peer, bool first)
 	OK(slmpm_mem_destroy(mem, PATIENCE));
 }
 
-/* ---- who asks ------------------------------------------------------------------------------------ */
+/* ---- who asks -------------------------------------------------------------------------------- */
 
 static uint32_t header_of(const char *word)
 {

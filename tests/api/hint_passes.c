@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A hint is of one operation: where it asks for another link, what follows without one goes where it went before,
- * of every kind, near and over TCP, between spawned and connected processes.
+ * A hint is of one operation: where it asks for another link, what follows without one goes where
+ * it went before, of every kind, near and over TCP, between spawned and connected processes.
  */
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Aggregates over a job: a host, a leaf and a branch with a leaf of its own come to know of all four, by
- * the links that they have; and of three, when one has gone.
+ * Aggregates over a job: a host, a leaf and a branch with a leaf of its own come to know of all
+ * four, by the links that they have; and of three, when one has gone.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Means over jobs that are joined by slmpm_connect: three of them in a circle, one with a process that it
- * has started itself. Each comes to know of all four processes, and never of more; when one has
- * gone, of the others.
+ * Means over jobs that are joined by slmpm_connect: three of them in a circle, one with a process
+ * that it has started itself. Each comes to know of all four processes, and never of more; when one
+ * has gone, of the others.
  */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ static struct shared {
 
 static const slmpm_ctx none;
 
-/* ---- one of them ------------------------------------------------------------------------------ */
+/* ---- one of them ----------------------------------------------------------------------------- */
 
 static struct {
 	int number, peers;
@@ -118,7 +118,7 @@ static int leaf(slmpm_peer host, char **words)
 	return 0;
 }
 
-/* ---- who looks on ----------------------------------------------------------------------------- */
+/* ---- who looks on ---------------------------------------------------------------------------- */
 
 static bool all_see(int count, uint32_t instances, uint32_t jobs)
 {

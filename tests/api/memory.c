@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Regions and their keys: made, given, opened, looked at, released, ended; and what is refused. Both
- * ends in one context, so that each step can be told apart.
+ * Regions and their keys: made, given, opened, looked at, released, ended; and what is refused.
+ * Both ends in one context, so that each step can be told apart.
  */
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Regions and keys at a limit: more bytes than the machine has, no descriptors left, what settings allow
- * and forbid, a peer that never connects.
+ * Regions and keys at a limit: more bytes than the machine has, no descriptors left, what settings
+ * allow and forbid, a peer that never connects.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -50,8 +50,8 @@ static void replace(unsigned char *at, uint64_t seed)
 	actor_fill(at, seed, PIECE);
 }
 
-/* A region of more bytes than the machine may have; over 2 GiB of it, and with SLMPM_TEST_HUGE=1 all,
- * in one transfer. */
+/* A region of more bytes than the machine may have; over 2 GiB of it, and with SLMPM_TEST_HUGE=1
+ * all, in one transfer. */
 static void larger_than_memory(void)
 {
 	unsigned char *near = repeated(1), *base = repeated(2);
@@ -79,7 +79,7 @@ static void larger_than_memory(void)
 	munmap(near, PIECE * PIECES);
 }
 
-/* ---- shortage --------------------------------------------------------------------------------- */
+/* ---- shortage -------------------------------------------------------------------------------- */
 
 /* At the limit of descriptors, of mappings and of their bytes a region is reached by requests. */
 static void short_of_descriptors(void)

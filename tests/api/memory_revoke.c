@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Regions taken back from one peer while others go on, and the memory behind them exchanged: nothing
- * that the one does reaches it afterwards, nothing of the others is lost.
+ * Regions taken back from one peer while others go on, and the memory behind them exchanged:
+ * nothing that the one does reaches it afterwards, nothing of the others is lost.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -162,7 +162,7 @@ static void revoked_before_it_was_opened(void)
 	OK(slmpm_close(d, PATIENCE));
 }
 
-/* ---- memory mapped again ---------------------------------------------------------------------- */
+/* ---- memory mapped again --------------------------------------------------------------------- */
 
 /* What lies at the address now is what is written, never pages that were there before. */
 static void mapped_anew(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Regions shared and accepted, in order, or by nobody; by who dies, closes or calls nothing any more;
- * and their keys, as many as there may be, and while the region ends.
+ * Regions shared and accepted, in order, or by nobody; by who dies, closes or calls nothing any
+ * more; and their keys, as many as there may be, and while the region ends.
  */
 #include <signal.h>
 #include <stdlib.h>

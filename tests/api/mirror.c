@@ -2,8 +2,8 @@
 /* waits */
 /* timeout: 90 */
 /*
- * Changes of mirrored memory: every way of making them, what becomes one, both sides at once, parts,
- * several peers. Both ends in one context, under many settings.
+ * Changes of mirrored memory: every way of making them, what becomes one, both sides at once,
+ * parts, several peers. Both ends in one context, under many settings.
  */
 #include <string.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A peer that follows a tracked mirror is closed as soon as it has been sent what was stored before. */
+/* A peer that follows a tracked mirror is closed as soon as it has been sent what was stored
+ * before. */
 #include <string.h>
 
 #include "tests/lib/mirror_ends.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A mirror whose ring is full: what changes while a publication goes out in pieces, and messages that
- * wait for room beside changes that are flushed again and again.
+ * A mirror whose ring is full: what changes while a publication goes out in pieces, and messages
+ * that wait for room beside changes that are flushed again and again.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -83,8 +83,8 @@ static void unmirror(void)
 			quiet = 0;
 }
 
-/* What a look has found is not sent yet when it changes, and is as it was when it has been sent: no look finds
- * that. So what is sent is what was found. */
+/* What a look has found is not sent yet when it changes, and is as it was when it has been sent: no
+ * look finds that. So what is sent is what was found. */
 static void undone(void)
 {
 	struct slmpm_mirror_info info = {.size = sizeof(info)};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A get that the kernel carries out, out of memory that the peer's program has registered, into a buffer of
- * which a tracked mirror is a part: protected pages are opened, and the rest is moved all the same.
+ * A get that the kernel carries out, out of memory that the peer's program has registered, into a
+ * buffer of which a tracked mirror is a part: protected pages are opened, and the rest is moved all
+ * the same.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 30 */
-/* A mirror is flushed while a loan lies open in the ring: its change goes behind the loan, not into it. */
+/* A mirror is flushed while a loan lies open in the ring: its change goes behind the loan, not into
+ * it. */
 #include <string.h>
 
 #include "tests/lib/mirror_ends.h"

@@ -2,8 +2,8 @@
 /* waits */
 /* timeout: 90 */
 /*
- * What readers of a mirror may rely on: publications, messages behind changes, what the library itself
- * brings there, and changes made in a handler.
+ * What readers of a mirror may rely on: publications, messages behind changes, what the library
+ * itself brings there, and changes made in a handler.
  */
 #include <string.h>
 
@@ -67,9 +67,10 @@ static void messages_behind(void)
 	ends_unmirror();
 }
 
-/* ---- what the library itself brings there ----------------------------------------------------- */
+/* ---- what the library itself brings there ---------------------------------------------------- */
 
-/* The leader's memory is the target of everything that lands; a second pair is where it comes from. */
+/* The leader's memory is the target of everything that lands; a second pair is where it comes
+ * from. */
 static void landed_as(slmpm_peer from, slmpm_peer at, slmpm_mem mem, slmpm_rmem rmem,
 		      slmpm_rmem other)
 {
@@ -156,7 +157,7 @@ static void landed(void)
 	ends_unmirror();
 }
 
-/* ---- handlers --------------------------------------------------------------------------------- */
+/* ---- handlers -------------------------------------------------------------------------------- */
 
 static void in_handler(const struct slmpm_am *am, void *arg)
 {

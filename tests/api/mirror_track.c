@@ -2,8 +2,8 @@
 /* timeout: 60 */
 /*
  * Tracked mirrors: each way on each kind of memory, the edges, memory that is given back, children,
- * system calls that write there, and who else handles SIGSEGV. A mirror alone is enough: what a look
- * finds is what would be sent.
+ * system calls that write there, and who else handles SIGSEGV. A mirror alone is enough: what a
+ * look finds is what would be sent.
  */
 #include <errno.h>
 #include <signal.h>
@@ -193,7 +193,7 @@ static void on(uint32_t how, enum kind kind)
 	OK(munmap(memory, PAGES * whole));
 }
 
-/* ---- parts, and mirrors beside each other ------------------------------------------------------ */
+/* ---- parts, and mirrors beside each other ---------------------------------------------------- */
 
 /* Between the parts nobody is held up, or told. */
 static void parts(uint32_t how)
@@ -231,7 +231,7 @@ static void parts(uint32_t how)
 	OK(munmap(memory, PAGES * page));
 }
 
-/* ---- system calls ------------------------------------------------------------------------------ */
+/* ---- system calls ---------------------------------------------------------------------------- */
 
 /* What reads from a pipe into the mirror returns. */
 static ssize_t read_into(size_t at, size_t n)
@@ -275,7 +275,7 @@ static void system_calls(uint32_t how)
 	OK(munmap(memory, PAGES * page));
 }
 
-/* ---- messages that come in there ---------------------------------------------------------------- */
+/* ---- messages that come in there ------------------------------------------------------------- */
 
 static void transfer(slmpm_peer a, slmpm_peer b, const unsigned char *from, size_t n)
 {
@@ -371,7 +371,7 @@ static void receives_each_way(void)
 		EXPECT(child_run(receives, sets[i], 30), 0);
 }
 
-/* ---- the setting -------------------------------------------------------------------------------- */
+/* ---- the setting ----------------------------------------------------------------------------- */
 
 static int by_setting(void *name)
 {

@@ -10,8 +10,8 @@
 
 #define MANY 64
 
-/* Messages of 16 KiB, below the eager limit, fill the ring beyond its half; those of 32 KiB show what
- * is chosen then. */
+/* Messages of 16 KiB, below the eager limit, fill the ring beyond its half; those of 32 KiB show
+ * what is chosen then. */
 static int fill_ring(void *unused)
 {
 	uint32_t smt = SLMPM_VIA(SLMPM_BY_SMT);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * By which link messages go: the one that is asked for, the default one, past one whose ring is full
- * and back; links of one fabric, and of two.
+ * By which link messages go: the one that is asked for, the default one, past one whose ring is
+ * full and back; links of one fabric, and of two.
  */
 #include <signal.h>
 #include <stdlib.h>

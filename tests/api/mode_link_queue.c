@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages leave a link over TCP for its queue: what is long lies in the stream and fills no ring. They
- * come whole and in order, it is come back to when the queue is short, and with a threshold that is never
- * reached none leaves.
+ * Messages leave a link over TCP for its queue: what is long lies in the stream and fills no ring.
+ * They come whole and in order, it is come back to when the queue is short, and with a threshold
+ * that is never reached none leaves.
  */
 #include <signal.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * SLMPM_AGGREGATE: who decides by what others measure decides again when they measure something else.
- * What goes one way is received late, until the means say so; then what goes the other way.
+ * SLMPM_AGGREGATE: who decides by what others measure decides again when they measure something
+ * else. What goes one way is received late, until the means say so; then what goes the other way.
  */
 #include <stdlib.h>
 #include <time.h>
@@ -13,7 +13,8 @@
 
 static unsigned char bytes[LENGTH];
 
-/* A message for each word, by the protocol that it says; an empty one where there is no such way. */
+/* A message for each word, by the protocol that it says; an empty one where there is no such
+ * way. */
 static int teach(slmpm_peer host, char **words)
 {
 	struct slmpm_how how = {.size = sizeof(how), .timeout_ms = PATIENCE};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the selector does to puts, gets and atomic operations: a busy engine sends others through the
- * ring; hints, and what cannot be had; settings that decide for all.
+ * What the selector does to puts, gets and atomic operations: a busy engine sends others through
+ * the ring; hints, and what cannot be had; settings that decide for all.
  */
 #include <string.h>
 

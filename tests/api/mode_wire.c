@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Puts fill one of two network links to a reader that has stopped: the next ones go by the other, because it
- * has less to do; nothing is lost, and later ones come back.
+ * Puts fill one of two network links to a reader that has stopped: the next ones go by the other,
+ * because it has less to do; nothing is lost, and later ones come back.
  */
 #include <signal.h>
 #include <string.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A program that calls one thing now and then and waits for nothing shows others its figures all the same,
- * and where it only sends, how long a message takes. By each call, fewer times than progress would need.
+ * A program that calls one thing now and then and waits for nothing shows others its figures all
+ * the same, and where it only sends, how long a message takes. By each call, fewer times than
+ * progress would need.
  */
 #include <stdlib.h>
 #include <time.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Threads of one context that send, put and ask, and wait for nothing, while one waits now and then: whoever
- * comes by looks at the links, and all arrives, in order.
+ * Threads of one context that send, put and ask, and wait for nothing, while one waits now and
+ * then: whoever comes by looks at the links, and all arrives, in order.
  */
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The monitor read from outside: another process that sleeps or dies, links that have ended, a child;
- * and beside the thread that writes it.
+ * The monitor read from outside: another process that sleeps or dies, links that have ended, a
+ * child; and beside the thread that writes it.
  */
 #include <pthread.h>
 #include <signal.h>

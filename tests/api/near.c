@@ -79,8 +79,8 @@ static void check_events(slmpm_peer peer)
 	EXPECT(i, 1);
 }
 
-/* What has been said last lingers in a socket until the context sleeps, where all have heard it: at once, or
- * a little later beside load. */
+/* What has been said last lingers in a socket until the context sleeps, where all have heard it: at
+ * once, or a little later beside load. */
 static void rest(slmpm_listener listener, int most)
 {
 	int64_t until = actor_now_ms() + PATIENCE;

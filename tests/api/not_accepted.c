@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* waits */
 /*
- * Peers that have connected and nobody has accepted: receives from any peer, holds, probes and requests get nothing of
- * them, and no handler runs; once accepted, all they had sent comes in its order. So many wait as SLMPM_BACKLOG says.
- * Who is not accepted any more is told.
+ * Peers that have connected and nobody has accepted: receives from any peer, holds, probes and
+ * requests get nothing of them, and no handler runs; once accepted, all they had sent comes in its
+ * order. So many wait as SLMPM_BACKLOG says. Who is not accepted any more is told.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -224,8 +224,8 @@ static void find_first(struct meeting *m, enum way way, slmpm_req *posted)
 	}
 }
 
-/* A message sent behind an active message comes when that one's handler has run, also where all of it was here before
- * slmpm_accept, and where the sender has closed. */
+/* A message sent behind an active message comes when that one's handler has run, also where all of
+ * it was here before slmpm_accept, and where the sender has closed. */
 static void messages_come_behind_handlers(struct meeting *m, enum way way, bool closed)
 {
 	uint32_t word;

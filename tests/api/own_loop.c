@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A loop of the program's own that polls for as long as slmpm_spin says: what each setting makes of that, and that
- * bursts are polled through while an idle loop sleeps.
+ * A loop of the program's own that polls for as long as slmpm_spin says: what each setting makes of
+ * that, and that bursts are polled through while an idle loop sleeps.
  */
 #include <limits.h>
 #include <poll.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory that a peer takes: what slmpm_memory_per_peer says, within a little, by heap and objects. */
+/* Memory that a peer takes: what slmpm_memory_per_peer says, within a little, by heap and
+ * objects. */
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 90 */
 /*
- * Put, get and atomic operations on every way: all lengths at an edge, lists, fences, what is refused,
- * and their end. Both ends in one context.
+ * Put, get and atomic operations on every way: all lengths at an edge, lists, fences, what is
+ * refused, and their end. Both ends in one context.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -170,7 +170,7 @@ static void flushed_after_a_get(void)
 		EXPECT(slmpm_wait(&get, 1, NULL, PATIENCE), 0);
 }
 
-/* ---- order ------------------------------------------------------------------------------------ */
+/* ---- order ----------------------------------------------------------------------------------- */
 
 /* Fenced operations come after those before them, and others after a barrier. */
 static void order(void)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* native-only */
 /*
- * A put changes the fabric: the engine's queue is over its threshold and the ring lightly used, through the ring;
- * the ring is over its own, too, the other link. Its bytes are in that link's counters, and what follows
- * finds it landed: a fence, a notification, a message, by whatever link. By default nothing leaves.
+ * A put changes the fabric: the engine's queue is over its threshold and the ring lightly used,
+ * through the ring; the ring is over its own, too, the other link. Its bytes are in that link's
+ * counters, and what follows finds it landed: a fence, a notification, a message, by whatever link.
+ * By default nothing leaves.
  */
 #include <signal.h>
 #include <string.h>

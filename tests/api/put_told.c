@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 90 */
 /*
- * How the end of puts, gets and atomic operations is told, on every way: by counters and queues here, by
- * notifications there. Both ends in one context.
+ * How the end of puts, gets and atomic operations is told, on every way: by counters and queues
+ * here, by notifications there. Both ends in one context.
  */
 #include <string.h>
 

@@ -2,8 +2,9 @@
 /* timeout: 100 */
 /* native-only */
 /*
- * Requests wait for a peer that has stopped, whatever their kind: 1,100 of them cost messages with another peer not
- * an instruction more than the first few do, and those no more than a look at one peer.
+ * Requests wait for a peer that has stopped, whatever their kind: 1,100 of them cost messages with
+ * another peer not an instruction more than the first few do, and those no more than a look at one
+ * peer.
  */
 #include <signal.h>
 #include <sys/prctl.h>

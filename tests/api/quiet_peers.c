@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Peers that have nothing are passed by (rests in slmpm/link/progress.c): what one of them sends, or is to be
- * sent, is seen in the next pass all the same, and by a call that does not wait. Each of the two contexts has
- * one end of each pair.
+ * Peers that have nothing are passed by (rests in slmpm/link/progress.c): what one of them sends,
+ * or is to be sent, is seen in the next pass all the same, and by a call that does not wait. Each
+ * of the two contexts has one end of each pair.
  */
 #include <linux/sockios.h>
 #include <sys/ioctl.h>

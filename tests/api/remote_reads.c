@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 60 */
 /*
- * What the statistics call remote reads: gets, atomic operations, pieces of fetched messages and of shared puts,
- * messages in loan areas, each on the side that reads, and nothing else.
+ * What the statistics call remote reads: gets, atomic operations, pieces of fetched messages and of
+ * shared puts, messages in loan areas, each on the side that reads, and nothing else.
  */
 #include <stdlib.h>
 #include <string.h>

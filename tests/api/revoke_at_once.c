@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 120 */
 /*
- * An operation that begins after slmpm_mem_revoke has returned does not succeed, though the peer has heard of
- * nothing: each kind, each way, spawned and connected, while the peer operates as fast as it can. And a revoke
- * that runs out of time has revoked nothing.
+ * An operation that begins after slmpm_mem_revoke has returned does not succeed, though the peer
+ * has heard of nothing: each kind, each way, spawned and connected, while the peer operates as fast
+ * as it can. And a revoke that runs out of time has revoked nothing.
  */
 #include <signal.h>
 #include <stdatomic.h>

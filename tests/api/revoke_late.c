@@ -2,8 +2,9 @@
 /* one-thread */
 /* timeout: 90 */
 /*
- * A revoke whose time is over has revoked nothing, of nobody: what peers do goes on to reach the region, and the
- * call can be made again. It ends at its time, however large the region and whoever does not answer.
+ * A revoke whose time is over has revoked nothing, of nobody: what peers do goes on to reach the
+ * region, and the call can be made again. It ends at its time, however large the region and whoever
+ * does not answer.
  */
 #include <signal.h>
 #include <stdlib.h>

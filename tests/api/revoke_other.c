@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * While a thread waits in slmpm_mem_revoke its peer may end and another one take its place, and keys may be given
- * to the same peer: of these the call takes back none, and waits for none.
+ * While a thread waits in slmpm_mem_revoke its peer may end and another one take its place, and
+ * keys may be given to the same peer: of these the call takes back none, and waits for none.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -175,7 +175,8 @@ static void another_takes_its_place(void)
 	OK(slmpm_mem_destroy(mem, PATIENCE));
 }
 
-/* It attaches, and is stopped: two calls wait for it to let go by its first key, one of them in vain. */
+/* It attaches, and is stopped: two calls wait for it to let go by its first key, one of them in
+ * vain. */
 static void it_gets_another_key(void)
 {
 	static char memory[SIZE];

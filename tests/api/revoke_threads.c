@@ -284,7 +284,8 @@ static void of_offer(void)
 	OK(slmpm_mem_destroy(mem, PATIENCE));
 }
 
-/* Own memory: a peer that attaches to it has to let go, whoever asks; each call has its own time. */
+/* Own memory: a peer that attaches to it has to let go, whoever asks; each call has its own
+ * time. */
 static void of_own_memory(void)
 {
 	static unsigned char memory[SIZE];

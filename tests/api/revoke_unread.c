@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A request that lies unread at an owner who revokes and then calls nothing any more: it ends with EACCES at once.
- * Each kind that waits for an answer; by the ring and over TCP.
+ * A request that lies unread at an owner who revokes and then calls nothing any more: it ends with
+ * EACCES at once. Each kind that waits for an answer; by the ring and over TCP.
  */
 #include <fcntl.h>
 #include <stdatomic.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A process that waits for a message and meanwhile serves its peer's requests learns from them how long to poll:
- * whoever slept between requests would have to be woken for each. Its sleeps are counted.
+ * A process that waits for a message and meanwhile serves its peer's requests learns from them how
+ * long to poll: whoever slept between requests would have to be woken for each. Its sleeps are
+ * counted.
  */
 #include <limits.h>
 #include <sys/resource.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 160 */
 /*
- * Two processes on one processor that look again and again and never wait: who finds nothing gives the
- * processor to the other before long. Looks in vain are counted, not time: whoever keeps the processor makes
- * tens of thousands of them before it is the other's turn.
+ * Two processes on one processor that look again and again and never wait: who finds nothing gives
+ * the processor to the other before long. Looks in vain are counted, not time: whoever keeps the
+ * processor makes tens of thousands of them before it is the other's turn.
  */
 #include <limits.h>
 #include <pthread.h>
@@ -181,7 +181,8 @@ static pid_t pid_of(slmpm_peer peer)
 	return info.pid;
 }
 
-/* A batch of round trips: looks in vain. Those in which others had the processor do not count; -1: all were such. */
+/* A batch of round trips: looks in vain. Those in which others had the processor do not count; -1:
+ * all were such. */
 static long batch(struct end *e, look_fn *inspect)
 {
 	pid_t other = pid_of(e->peer);
@@ -258,8 +259,8 @@ static long blocked_so_far(void)
 	return u.ru_nvcsw;
 }
 
-/* Who gives the processor away does not keep the context's lock meanwhile: the other would block there
- * each time. */
+/* Who gives the processor away does not keep the context's lock meanwhile: the other would block
+ * there each time. */
 static int with_threads(void *arg)
 {
 	struct slmpm_options o = {.size = sizeof(o), .flags = SLMPM_THREADS};

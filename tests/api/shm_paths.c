@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Addresses of this machine at which nobody can listen: a path where a file or a folder lies says so, shm://NAME says how
- * to write it; to who listens and to who connects, and nothing is left or taken away there. What another user may not do
- * there is said, too.
+ * Addresses of this machine at which nobody can listen: a path where a file or a folder lies says
+ * so, shm://NAME says how to write it; to who listens and to who connects, and nothing is left or
+ * taken away there. What another user may not do there is said, too.
  */
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who meets at shm:NAME and shm:/path: processes of one user, root being a user like any other; names are each
- * user's own. A listener that has begun as root and is another user's by now takes in that one's, and root's.
+ * Who meets at shm:NAME and shm:/path: processes of one user, root being a user like any other;
+ * names are each user's own. A listener that has begun as root and is another user's by now takes
+ * in that one's, and root's.
  */
 #include <stdio.h>
 #include <stdlib.h>

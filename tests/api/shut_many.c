@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A context with many peers is shut: each gets all that was sent to it, however early another has ended. */
+/* A context with many peers is shut: each gets all that was sent to it, however early another has
+ * ended. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

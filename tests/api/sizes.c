@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Structures of callers with another header, all there are: shorter ones are taken and filled as far as they go, longer
- * ones too, with zeros behind; what is no size, and what sets more than the library knows, is refused and says so.
- * sizes.sh holds the lists against the headers.
+ * Structures of callers with another header, all there are: shorter ones are taken and filled as
+ * far as they go, longer ones too, with zeros behind; what is no size, and what sets more than the
+ * library knows, is refused and says so. sizes.sh holds the lists against the headers.
  */
 #include <stddef.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static slmpm_cq cq;
 static struct slmpm_monitors *monitors;
 static unsigned char base[4096], own[64], *at;
 
-/* ---- what the library fills ------------------------------------------------------------------- */
+/* ---- what the library fills ------------------------------------------------------------------ */
 
 #define ASK(name, call)                                                                            \
 	static int name(void *s, size_t size)                                                      \
@@ -196,7 +196,7 @@ static void one_asked(const struct asked *a)
 	REFUSED(a->ask(NULL, 64), SLMPM_EINVAL, ".size");
 }
 
-/* ---- what it takes ---------------------------------------------------------------------------- */
+/* ---- what it takes --------------------------------------------------------------------------- */
 
 static int with_options(const void *s)
 {
@@ -388,7 +388,7 @@ static void one_given(const struct given *g)
 		refuse_reserved(g);
 }
 
-/* ---- those whose arrays keep their stride ----------------------------------------------------- */
+/* ---- those whose arrays keep their stride ---------------------------------------------------- */
 
 /* What a completion and an entry of a FIFO have in reserve. */
 static void reserves(void)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A reader's own figures: what has been received counts as read at once, also what is released later. */
+/* A reader's own figures: what has been received counts as read at once, also what is released
+ * later. */
 #include <string.h>
 
 #include "tests/lib/actor.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A process that stops, goes on and stops again is suspect twice; and whoever waits for one is told. */
+/* A process that stops, goes on and stops again is suspect twice; and whoever waits for one is
+ * told. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 90 */
 /*
- * Lifetime totals by peer: what the test has counted itself over many connections, on shared memory and TCP;
- * more ids than are kept; strangers; two connections of one id; a child of fork; a reader beside.
+ * Lifetime totals by peer: what the test has counted itself over many connections, on shared memory
+ * and TCP; more ids than are kept; strangers; two connections of one id; a child of fork; a reader
+ * beside.
  */
 #include <stdlib.h>
 #include <string.h>

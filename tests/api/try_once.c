@@ -2,9 +2,9 @@
 /* waits */
 /* timeout: 120 */
 /*
- * Every call that has a timeout, with 0 and with a short one, against a peer that is stopped: who only tries is told
- * SLMPM_EAGAIN, who waited SLMPM_ETIMEOUT, and both of whom is suspect. Over both fabrics, spawned and connected.
- * try_once.sh holds the lists against the headers.
+ * Every call that has a timeout, with 0 and with a short one, against a peer that is stopped: who
+ * only tries is told SLMPM_EAGAIN, who waited SLMPM_ETIMEOUT, and both of whom is suspect. Over
+ * both fabrics, spawned and connected. try_once.sh holds the lists against the headers.
  */
 #include <signal.h>
 #include <stdio.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 60 */
 /*
- * How a Write by request is cut: all packets but the last carry exactly the packet maximum, and what says where it goes takes
- * none of that. With 4096: 0 to 4096 bytes go as an Only, up to 8192 as First and Last, 1 MiB as First, 254 Middles and Last.
+ * How a Write by request is cut: all packets but the last carry exactly the packet maximum, and
+ * what says where it goes takes none of that. With 4096: 0 to 4096 bytes go as an Only, up to 8192
+ * as First and Last, 1 MiB as First, 254 Middles and Last.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -103,8 +103,8 @@ static void check_stream(const json_t *a)
 	is_null(a, "hops");
 }
 
-/* Of the other side's memory: each get and atomic operation; what is large may be fetched or shared, or lie in a
- * loan's area. */
+/* Of the other side's memory: each get and atomic operation; what is large may be fetched or
+ * shared, or lie in a loan's area. */
 static void check_reads(const char *test, double size, double reads)
 {
 	if (!strncmp(test, "get_", 4) || !strcmp(test, "fadd") || !strcmp(test, "cswap"))
@@ -191,7 +191,8 @@ static bool maps(void)
 	return !strcmp(fabric, "shm");
 }
 
-/* Regions that both map, and each other way there is; every way carries and checks the same pattern. */
+/* Regions that both map, and each other way there is; every way carries and checks the same
+ * pattern. */
 static void puts_and_gets_go_every_way(void **state)
 {
 	static const char *const ways[] = {"auto", "map", "ring", "am", "tag"};

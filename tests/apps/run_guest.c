@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* helper: of run_hostile.sh */
-/* A program of a job that sends slmpm_run descriptors where it expects none: none stays open there. */
+/* A program of a job that sends slmpm_run descriptors where it expects none: none stays open
+ * there. */
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>

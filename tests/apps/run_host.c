@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* helper: of run_ends.sh */
 /*
- * A host for any program: run_host WHAT [NAME=VALUE...] PROGRAM ARGUMENT... starts it and prints how it
- * ended. WHAT: join; close, before it has connected; kill or term, once a line has come on standard
- * input; parent-death pipe, bound to this process's life; cwd=DIRECTORY; carry=DIRECTORY; there; wrapper=WORDS;
- * clean; handler, with itself as the program: tries to start another in an active message's handler.
+ * A host for any program: run_host WHAT [NAME=VALUE...] PROGRAM ARGUMENT... starts it and prints
+ * how it ended. WHAT: join; close, before it has connected; kill or term, once a line has come on
+ * standard input; parent-death pipe, bound to this process's life; cwd=DIRECTORY; carry=DIRECTORY;
+ * there; wrapper=WORDS; clean; handler, with itself as the program: tries to start another in an
+ * active message's handler.
  */
 #include <fcntl.h>
 #include <signal.h>

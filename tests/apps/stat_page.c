@@ -2,9 +2,9 @@
 /* helper */
 /* libs: -ljansson */
 /*
- * stat_page BYTE|random|dead: a process that shows a page of the monitor full of nonsense, or of somebody
- * else, until its standard input ends. stat_page json KEY...: what JSON on its standard input has at each
- * KEY.KEY...
+ * stat_page BYTE|random|dead: a process that shows a page of the monitor full of nonsense, or of
+ * somebody else, until its standard input ends. stat_page json KEY...: what JSON on its standard
+ * input has at each KEY.KEY...
  */
 #include <stdbool.h>
 #include <stdint.h>

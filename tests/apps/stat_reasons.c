@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* libs: -ljansson */
 /*
- * Each reason that there is (slmpm_reason_name) is brought about once, told by the operation itself, and then
- * seen from outside: slmpm_stat --json counts it under its protocol. A reason without a scene fails.
+ * Each reason that there is (slmpm_reason_name) is brought about once, told by the operation
+ * itself, and then seen from outside: slmpm_stat --json counts it under its protocol. A reason
+ * without a scene fails.
  */
 #include <jansson.h>
 #include <signal.h>
@@ -441,7 +442,8 @@ static void adds_up(const json_t *all)
 	}
 }
 
-/* Prometheus refuses all where two samples have the same name and labels: links to one peer, say. */
+/* Prometheus refuses all where two samples have the same name and labels: links to one peer,
+ * say. */
 static void no_sample_twice(void)
 {
 	const char *build = getenv("SLMPM_BUILD");

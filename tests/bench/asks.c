@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Blocking puts and gets between regions whose caller has no engine and whose peer has one, against the same
- * without any, and against what two bare processes take for it (asks_bare.c): "asks CPU,CPU [PAIRS [PLACEMENT]]"
- * prints Markdown. Each sample has two fresh processes; those of a pair follow each other, either first. The
- * settings of the environment hold for both (SLMPM_ASK_MIN).
+ * Blocking puts and gets between regions whose caller has no engine and whose peer has one, against
+ * the same without any, and against what two bare processes take for it (asks_bare.c): "asks
+ * CPU,CPU [PAIRS [PLACEMENT]]" prints Markdown. Each sample has two fresh processes; those of a
+ * pair follow each other, either first. The settings of the environment hold for both
+ * (SLMPM_ASK_MIN).
  */
 #include <sched.h>
 #include <signal.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two processes, memory that both see, two futexes: the least that an asked operation can take here. */
+/* Two processes, memory that both see, two futexes: the least that an asked operation can take
+ * here. */
 #define _GNU_SOURCE
 #include <limits.h>
 #include <linux/futex.h>
@@ -67,7 +68,7 @@ static void wake_all(_Atomic uint32_t *word)
 	syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-/* ---- who copies ----------------------------------------------------------------------------------- */
+/* ---- who copies ------------------------------------------------------------------------------ */
 
 static void copy_pieces(void)
 {
@@ -104,7 +105,7 @@ static void serve(const unsigned cpus[2], size_t largest)
 	(void)copier(NULL);
 }
 
-/* ---- who asks -------------------------------------------------------------------------------------- */
+/* ---- who asks -------------------------------------------------------------------------------- */
 
 static void ask(size_t size)
 {

@@ -244,7 +244,8 @@ static void second_pass(const struct plan *p)
 	}
 }
 
-/* One process has each pattern for a while, again and again; what it is held against comes in between. */
+/* One process has each pattern for a while, again and again; what it is held against comes in
+ * between. */
 static void take_turns(enum metric m, const struct plan *p)
 {
 	for (int turn = 0; turn < TURNS; turn++)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the engines of sockets cost a host with 1 to 48 accelerators over loopback TCP: "engines CPU,CPU [ROUNDS]"
- * prints Markdown. The host alone goes by the engine; the accelerators are one process that spins, and goes by
- * plain calls. Engines take turns; ratios are of samples that follow each other.
+ * What the engines of sockets cost a host with 1 to 48 accelerators over loopback TCP: "engines
+ * CPU,CPU [ROUNDS]" prints Markdown. The host alone goes by the engine; the accelerators are one
+ * process that spins, and goes by plain calls. Engines take turns; ratios are of samples that
+ * follow each other.
  */
 #include <poll.h>
 #include <sched.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Judges the library's choice: nowhere far behind the best fixed mode, and ahead of each somewhere. */
+/* Judges the library's choice: nowhere far behind the best fixed mode, and ahead of each
+ * somewhere. */
 #include <math.h>
 #include <string.h>
 

@@ -74,8 +74,8 @@ static double lasted_ms(const struct load *load, uint64_t count, double value)
 	return (double)count / 1e3 * (load->time ? 2 * value : 1 / value);
 }
 
-/* By a sample itself, and not by what a few promise: beside who computes these wait for one turn of the
- * scheduler's, however few they are. */
+/* By a sample itself, and not by what a few promise: beside who computes these wait for one turn of
+ * the scheduler's, however few they are. */
 static uint64_t settle(int mode, const struct load *load)
 {
 	uint64_t count = FEW;
@@ -94,8 +94,8 @@ static uint64_t settle(int mode, const struct load *load)
 	return count;
 }
 
-/* What lasts about as long as the choice sends as many: beside who computes longer samples differ from shorter ones
- * by a few percent, and the numbers stay for all generations. */
+/* What lasts about as long as the choice sends as many: beside who computes longer samples differ
+ * from shorter ones by a few percent, and the numbers stay for all generations. */
 static uint64_t fair_count(int mode, int l)
 {
 	uint64_t *its = &counts[l][modes_choice(mode)], own;

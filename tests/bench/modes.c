@@ -6,10 +6,10 @@
  *
  * A mode is a pair of processes with settings of its own, which gives samples in turns with the
  * others, one of which is the pair that chooses. What is long comes behind half as much of the same
- * that is not counted. Which pages processes get is worth a few percent for as long as they live: so
- * they are started again a number of times, and such a generation counts once. Who starts first and who
- * is asked first is drawn, for either is worth something. What is clear is not asked about any more,
- * and what is not clear until the time is over.
+ * that is not counted. Which pages processes get is worth a few percent for as long as they live:
+ * so they are started again a number of times, and such a generation counts once. Who starts first
+ * and who is asked first is drawn, for either is worth something. What is clear is not asked about
+ * any more, and what is not clear until the time is over.
  */
 #include "tests/bench/modes.h"
 
@@ -154,8 +154,8 @@ static void conclude(void)
 		}
 }
 
-/* Beside who computes a try of another way costs milliseconds, which are made up for by a hundred times as many: loads
- * that teach so come last, and half as often. */
+/* Beside who computes a try of another way costs milliseconds, which are made up for by a hundred
+ * times as many: loads that teach so come last, and half as often. */
 static bool is_early(int turn)
 {
 	return (plan.pairs - 1 - turn) & 1;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Fixed modes, the loads by which they are compared with the library's own choice, and what came out. */
+/* Fixed modes, the loads by which they are compared with the library's own choice, and what came
+ * out. */
 #ifndef BENCH_MODES_H
 #define BENCH_MODES_H
 

@@ -118,7 +118,8 @@ static void plot_data(const struct results *r, enum metric m, FILE *to)
 	}
 }
 
-/* A picture of what comes after a pause: the columns of its first message and, in a row, of the others. */
+/* A picture of what comes after a pause: the columns of its first message and, in a row, of the
+ * others. */
 struct pause {
 	const char *name;
 	enum metric first;
@@ -140,7 +141,8 @@ static void table(const struct results *r, FILE *to)
 						first_median(r, i, (enum metric)m, z));
 }
 
-/* A block for each system: the first message of a burst, and the mean to the 10th, the 100th and the 1000th. */
+/* A block for each system: the first message of a burst, and the mean to the 10th, the 100th and
+ * the 1000th. */
 static void pause_data(const struct results *r, const struct pause *p, FILE *to)
 {
 	for (int i = 0; i < r->systems; i++) {

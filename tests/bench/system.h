@@ -43,10 +43,12 @@ int system_sample(struct system *s, enum metric m, int size, double sample_ms, s
 /* The same where a sample is that long by itself. */
 int system_sample_long(struct system *s, enum metric m, int size, int ms, struct reading *r);
 
-/* Of several systems at a time, a cell that shares its answer: asks, and keeps the answer for the sample of this round. */
+/* Of several systems at a time, a cell that shares its answer: asks, and keeps the answer for the
+ * sample of this round. */
 int system_tell(struct system *s, enum metric m, int size);
 int system_hear(struct system *s, enum metric m, int size);
-/* Whether a sample would cost nothing, its answer being kept; and a new round, in which nothing is. */
+/* Whether a sample would cost nothing, its answer being kept; and a new round, in which nothing
+ * is. */
 int system_keeps(const struct system *s, enum metric m, int size);
 void system_forget(struct system *s);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a mirror that finds changes by itself costs who stores and who looks, each way: "track [ROUNDS]" prints
- * Markdown. Both ends of the mirror are this process's, so that nothing but the publisher's side is in a flush.
+ * What a mirror that finds changes by itself costs who stores and who looks, each way: "track
+ * [ROUNDS]" prints Markdown. Both ends of the mirror are this process's, so that nothing but the
+ * publisher's side is in a flush.
  */
 #include <slmpm.h>
 #include <stdint.h>
@@ -53,7 +54,7 @@ static void store(size_t at)
 	((volatile unsigned char *)memory)[at]++;
 }
 
-/* ---- what is measured, in microseconds --------------------------------------------------------- */
+/* ---- what is measured, in microseconds ------------------------------------------------------- */
 
 enum { FIRST, IDLE, ONE, ALL, FLUSH, FIGURES };
 

@@ -21,7 +21,8 @@ struct row {
 	int more, n, moved, lost;
 };
 
-/* Passed only when the whole interval is on the right side of the bar, and no sample was refused. */
+/* Passed only when the whole interval is on the right side of the bar, and no sample was
+ * refused. */
 static const char *verdict(const struct row *r)
 {
 	if (isnan(r->bar))

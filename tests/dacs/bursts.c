@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Bursts of exchanges after a pause: dacs_wait polls through them, for both sides would else fall asleep just before the
- * other answers, message by message. Sleeps are counted, not time.
+ * Bursts of exchanges after a pause: dacs_wait polls through them, for both sides would else fall
+ * asleep just before the other answers, message by message. Sleeps are counted, not time.
  */
 #include <limits.h>
 #include <sys/resource.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Each of the 67 calls, but for those that begin a runtime and dacs_strerror, where there is none. */
+/* Each of the 67 calls, but for those that begin a runtime and dacs_strerror, where there is
+ * none. */
 #ifndef TESTS_DACS_EVERY_CALL_H
 #define TESTS_DACS_EVERY_CALL_H
 

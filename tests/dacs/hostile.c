@@ -20,7 +20,8 @@
 
 static slmpm_peer host;
 
-/* LEN bytes, little-endian: type, value, the handle here, the liar's; a key, if any, from a pattern. */
+/* LEN bytes, little-endian: type, value, the handle here, the liar's; a key, if any, from a
+ * pattern. */
 static void word(uint32_t type, uint32_t value, uint64_t to, uint64_t from, size_t len)
 {
 	unsigned char bytes[WORD_MAX];
@@ -120,7 +121,8 @@ static int role_flood(int argc, char **argv)
 	return 0;
 }
 
-/* Says yes to the first offer, and no to the second, without opening them; and at once the contrary. */
+/* Says yes to the first offer, and no to the second, without opening them; and at once the
+ * contrary. */
 static void answer(const struct slmpm_am *am, void *arg)
 {
 	const unsigned char *bytes = am->head;
@@ -250,7 +252,8 @@ static void nothing_is_accepted(const char *role, bool refuses)
 	setenv("SLMPM_TIMEOUT", "200", 1);
 	OK(dacs_init(0));
 	c = pair_start(role, NULL);
-	if (refuses) /* all of it is there: taken as they come, offers that hold nothing are never too many */
+	/* all of it is there: taken as they come, offers that hold nothing are never too many */
+	if (refuses)
 		LATE(dacs_mailbox_read(&word, AT(c)), DACS_SUCCESS);
 	for (int i = 0; i < 2; i++) {
 		EXPECT(dacs_remote_mem_accept(AT(c), &mem), DACS_ERR_DACSD_FAILURE);

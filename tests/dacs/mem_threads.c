@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 60 */
-/* Regions under several threads: shared, used and ended at once, and calls that others cut short. */
+/* Regions under several threads: shared, used and ended at once, and calls that others cut
+ * short. */
 #include "tests/dacs/pair.h"
 
 #include <pthread.h>

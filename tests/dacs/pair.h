@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Host and accelerator in one test program: started without arguments it runs the cases, started
- * by pair_start it plays the role that its first argument names. Where the other one is another
- * machine's build of this program, DACS_TEST_ACCEL names it as accelerator (DACS_START_PARENT then has
- * the emulator), and DACS_TEST_RUN is what this one itself runs under. Each run has its own reservation
- * file and its own place for working directories, which has to be empty in the end.
+ * Host and accelerator in one test program: started without arguments it runs the cases, started by
+ * pair_start it plays the role that its first argument names. Where the other one is another
+ * machine's build of this program, DACS_TEST_ACCEL names it as accelerator (DACS_START_PARENT then
+ * has the emulator), and DACS_TEST_RUN is what this one itself runs under. Each run has its own
+ * reservation file and its own place for working directories, which has to be empty in the end.
  */
 #ifndef TESTS_DACS_PAIR_H
 #define TESTS_DACS_PAIR_H
@@ -38,8 +38,8 @@ struct pair_entry { /* a case of the host or a role of the accelerator */
 		CHECK(got_ == (want), "%s returned %s", #call, dacs_strerror(got_));               \
 	} while (0)
 #define OK(call) EXPECT(call, DACS_SUCCESS)
-/* The call comes to this end, however many deadlines (SLMPM_TIMEOUT) pass before: a busy machine's are
- * no failure. */
+/* The call comes to this end, however many deadlines (SLMPM_TIMEOUT) pass before: a busy machine's
+ * are no failure. */
 #define LATE(call, want)                                                                           \
 	do {                                                                                       \
 		int64_t until_ = pair_now_ms() + PAIR_PATIENCE;                                    \
@@ -69,7 +69,8 @@ __attribute__((unused)) static char *pair_accel(void)
 	return other ? other : pair_self;
 }
 
-/* Plays ROLE, a host, in a process of its own, with SETTINGS: they are read once in a process's life. */
+/* Plays ROLE, a host, in a process of its own, with SETTINGS: they are read once in a process's
+ * life. */
 __attribute__((unused)) static int pair_host(const char *settings, const char *role)
 {
 	const char *under = getenv("DACS_TEST_RUN");

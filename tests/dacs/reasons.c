@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * dacs_put and dacs_send decide apart: one goes through the ring by its reason while the other goes past it
- * by another, either way round, in one process with one partner; both are counted, by protocol.
+ * dacs_put and dacs_send decide apart: one goes through the ring by its reason while the other goes
+ * past it by another, either way round, in one process with one partner; both are counted, by
+ * protocol.
  */
 #include "tests/dacs/pair.h"
 
@@ -43,7 +44,7 @@ static int role_partner(int argc, char **argv)
 	return 0;
 }
 
-/* ---- what this process shows of itself --------------------------------------------------------- */
+/* ---- what this process shows of itself ------------------------------------------------------- */
 
 static struct slmpm_monitor seen(void)
 {
@@ -137,10 +138,10 @@ static struct slmpm_monitor put_and_send(void)
 	return m;
 }
 
-/* ---- the ways round ---------------------------------------------------------------------------- */
+/* ---- the ways round -------------------------------------------------------------------------- */
 
-/* Puts by requests through the ring, for a setting says so; sends past it, where they can be fetched and
- * the partner comes for them. */
+/* Puts by requests through the ring, for a setting says so; sends past it, where they can be
+ * fetched and the partner comes for them. */
 static int role_put_in_ring(int argc, char **argv)
 {
 	struct slmpm_monitor m = put_and_send();
@@ -157,7 +158,8 @@ static int role_put_in_ring(int argc, char **argv)
 	return 0;
 }
 
-/* Puts past the ring, by the engine, where memory is in reach; sends through it, as the call asks. */
+/* Puts past the ring, by the engine, where memory is in reach; sends through it, as the call
+ * asks. */
 static int role_send_in_ring(int argc, char **argv)
 {
 	struct slmpm_monitor m = put_and_send();
@@ -173,8 +175,8 @@ static int role_send_in_ring(int argc, char **argv)
 	return 0;
 }
 
-/* By the partner's engine, where this side has none and DMA is hinted: it attaches to this process's memory, or they
- * are by request. */
+/* By the partner's engine, where this side has none and DMA is hinted: it attaches to this
+ * process's memory, or they are by request. */
 static int role_put_asked(int argc, char **argv)
 {
 	struct slmpm_monitor m;

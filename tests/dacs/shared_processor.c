@@ -2,7 +2,8 @@
 /* timeout: 120 */
 /*
  * Host and accelerator on one processor, as under a batch system, and neither waits: dacs_test and
- * dacs_mailbox_test that find nothing give the processor to the other before long. Looks in vain are counted.
+ * dacs_mailbox_test that find nothing give the processor to the other before long. Looks in vain
+ * are counted.
  */
 #include <limits.h>
 

@@ -61,7 +61,7 @@ static bool starve_end(void)
 	return failed;
 }
 
-/* ---- the accelerator, whose calls end at a deadline -------------------------------------------- */
+/* ---- the accelerator, whose calls end at a deadline ------------------------------------------ */
 
 static void recv_all(void)
 {

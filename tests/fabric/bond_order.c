@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A bond whose links all live: order over changes of links, links that join late, releases in any order,
- * sleep, figures. */
+/* A bond whose links all live: order over changes of links, links that join late, releases in any
+ * order, sleep, figures. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A bond's log while its links live: when it is full, what does not fit, packets built in it, room held back. */
+/* A bond's log while its links live: when it is full, what does not fit, packets built in it, room
+ * held back. */
 #include <errno.h>
 #include <limits.h>
 #include <setjmp.h>
@@ -60,7 +61,8 @@ static void too_long_is_refused(void **state)
 	rig_close(&r);
 }
 
-/* What is built while a link is lost is not taken, for no path has it; it stays, and goes by the other. */
+/* What is built while a link is lost is not taken, for no path has it; it stays, and goes by the
+ * other. */
 static void built_packets_stay_until_taken(void **state)
 {
 	struct rig r;

@@ -347,7 +347,7 @@ static void packets_held_lose_nothing(void **state)
 	rig_close(&x.r);
 }
 
-/* ---- what it costs ---------------------------------------------------------------------------- */
+/* ---- what it costs --------------------------------------------------------------------------- */
 
 /* A question or two, and then nobody has anything to do. */
 static void who_owes_nothing_is_left_alone(void **state)

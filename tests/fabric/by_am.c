@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 120 */
 /*
- * One-sided operations between two processes over fabrics that lack some of them: what each lacks goes by
- * active messages or packets, the caller sees the right bytes, and completions, figures and the region's
- * path say how it went. A setting prevails.
+ * One-sided operations between two processes over fabrics that lack some of them: what each lacks
+ * goes by active messages or packets, the caller sees the right bytes, and completions, figures and
+ * the region's path say how it went. A setting prevails.
  */
 #include <stdlib.h>
 

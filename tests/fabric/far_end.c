@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* helper */
 /*
- * The far end of links whose near end is another program's (tests/lib/far.h): far_end SOCKET makes the
- * calls that it is asked to make. What it hands out must be the same when it is given back.
+ * The far end of links whose near end is another program's (tests/lib/far.h): far_end SOCKET makes
+ * the calls that it is asked to make. What it hands out must be the same when it is given back.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -2,9 +2,9 @@
 /* timeout: 100 */
 /* native-only */
 /*
- * 8 GiB in little memory: both sides map the same few pages over and over. A put and a get of all of
- * it by attaching, a message of all of it; a part of it, or with SLMPM_TEST_HUGE=1 all, by requests
- * and fetched.
+ * 8 GiB in little memory: both sides map the same few pages over and over. A put and a get of all
+ * of it by attaching, a message of all of it; a part of it, or with SLMPM_TEST_HUGE=1 all, by
+ * requests and fetched.
  */
 #include <string.h>
 #include <sys/mman.h>

@@ -241,7 +241,8 @@ static bool late(void)
 	return within;
 }
 
-/* A message that came unasked gets its receive, of N bytes, in the middle of a packet: how that ends. */
+/* A message that came unasked gets its receive, of N bytes, in the middle of a packet: how that
+ * ends. */
 static int end_of_late(size_t n)
 {
 	slmpm_req req;
@@ -275,7 +276,8 @@ static bool receive_a_part(void)
 	return true;
 }
 
-/* The memory becomes a mirror's that protects its pages: the kernel may not write there any more. */
+/* The memory becomes a mirror's that protects its pages: the kernel may not write there any
+ * more. */
 static bool tracked(uint32_t how)
 {
 	const struct slmpm_mirror_options o = {.size = sizeof(o), .track = how};

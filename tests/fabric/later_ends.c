@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 60 */
 /*
- * Operations that a fabric begins and tells of later (tests/fabric/masked.h), and what comes in between: packets that
- * a fenced one follows, a deadline, a region that is released, a link that is lost, many that wait behind one.
+ * Operations that a fabric begins and tells of later (tests/fabric/masked.h), and what comes in
+ * between: packets that a fenced one follows, a deadline, a region that is released, a link that is
+ * lost, many that wait behind one.
  */
 #include <stdlib.h>
 

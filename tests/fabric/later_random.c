@@ -2,8 +2,8 @@
 /* timeout: 60 */
 /* one-thread */
 /*
- * The storm of tests/fabric/onesided_random.c over a fabric that begins operations on memory, does them in another
- * order, and tells of them by a later poll.
+ * The storm of tests/fabric/onesided_random.c over a fabric that begins operations on memory, does
+ * them in another order, and tells of them by a later poll.
  */
 #include <stdlib.h>
 

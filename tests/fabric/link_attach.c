@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory of the application's that a fabric lets a peer reach: what lies there when it is reached, by
- * whom, and between processes.
+ * Memory of the application's that a fabric lets a peer reach: what lies there when it is reached,
+ * by whom, and between processes.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -273,8 +273,8 @@ static int leave(void *arg)
 }
 
 /*
- * It may have gone to another process, when the peer's has ended: so its end is looked at. Shorter reads go by a
- * descriptor of the memory itself, which no other process gets.
+ * It may have gone to another process, when the peer's has ended: so its end is looked at. Shorter
+ * reads go by a descriptor of the memory itself, which no other process gets.
  */
 static void number_is_not_trusted(struct link_end *e, struct fabric_memory *far)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 60 */
-/* How a link of any fabric comes to be: what the fabric says of itself, the rounds, ends at any time,
- * several links side by side. */
+/* How a link of any fabric comes to be: what the fabric says of itself, the rounds, ends at any
+ * time, several links side by side. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A link given up at any point of its connecting takes no descriptor with it that is not its own. */
+/* A link given up at any point of its connecting takes no descriptor with it that is not its
+ * own. */
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 60 */
 /*
- * A peer that breaks the rules of the stream: the link says which, and nothing else happens. And whoever
- * else finds the socket that a link listens on: he is closed, and the peer still gets through.
+ * A peer that breaks the rules of the stream: the link says which, and nothing else happens. And
+ * whoever else finds the socket that a link listens on: he is closed, and the peer still gets
+ * through.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -156,7 +157,8 @@ static void credits_take_no_room(void **state)
 	stream_peer_close(&p);
 }
 
-/* Who looks for room takes in so much, and no more: a peer could go on with what is known already. */
+/* Who looks for room takes in so much, and no more: a peer could go on with what is known
+ * already. */
 static void credits_keep_nobody(void **state)
 {
 	struct stream_peer p;

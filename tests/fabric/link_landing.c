@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 60 */
 /*
- * Packets that are handed out before their payload has come: it lands where the core says, in the ring
- * where it says nothing, and is moved when it says another place.
+ * Packets that are handed out before their payload has come: it lands where the core says, in the
+ * ring where it says nothing, and is moved when it says another place.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -184,7 +184,8 @@ struct reader {
 	int elsewhere;
 };
 
-/* What it does with an arrival: some packets land in one place, some in the other, some in the ring. */
+/* What it does with an arrival: some packets land in one place, some in the other, some in the
+ * ring. */
 static void handle(struct fabric_link *l, struct reader *r, struct fabric_arrival *a)
 {
 	uint32_t length = link_length(l->payload_max_in, r->taken);

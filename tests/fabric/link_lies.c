@@ -138,7 +138,8 @@ static struct fabric_blob honest_blob(int round)
 	return blob;
 }
 
-/* A bond has no rounds but those of its links, one after the other, of which the links' own rows tell. */
+/* A bond has no rounds but those of its links, one after the other, of which the links' own rows
+ * tell. */
 static int rounds_of_one(void)
 {
 	if (bonded_is(fabric))

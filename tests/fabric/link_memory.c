@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory that a fabric allocates and lets a peer reach: what may be done with it, fresh pages in place
- * of old ones, and what no peer says.
+ * Memory that a fabric allocates and lets a peer reach: what may be done with it, fresh pages in
+ * place of old ones, and what no peer says.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -231,7 +231,8 @@ static int set_access(struct fabric_link *l, uint64_t word, uint32_t value)
 	return reach(l, FABRIC_ATOMIC, l->peer_access, word, &a, 1);
 }
 
-/* Each side's lie in its own memory, are all 0 in the beginning, and are set by the other one alone. */
+/* Each side's lie in its own memory, are all 0 in the beginning, and are set by the other one
+ * alone. */
 static void access_words_are_the_peers_to_set(void **state)
 {
 	const uint32_t last = FABRIC_ACCESS_WORDS - 1;

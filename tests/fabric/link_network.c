@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 60 */
 /*
- * A link where its control connection is a network's: on the same addresses, of either family; what has
- * been said arrives although who said it has gone; many links, few calls.
+ * A link where its control connection is a network's: on the same addresses, of either family; what
+ * has been said arrives although who said it has gone; many links, few calls.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -203,7 +203,8 @@ static void flush_waits_for_the_socket(void **state)
 	stream_relay_close(&r, &p);
 }
 
-/* Another thread sleeps on the descriptor: what was to wake it is taken, or it would have to wait for room. */
+/* Another thread sleeps on the descriptor: what was to wake it is taken, or it would have to wait
+ * for room. */
 static void who_sleeps_is_roused(void **state)
 {
 	struct fabric_wr flush = {.op = FABRIC_FLUSH};

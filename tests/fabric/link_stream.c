@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 60 */
 /*
- * A link whose bytes come as a network may bring them: one at a time, many packets at once, cut off at
- * any byte, altered.
+ * A link whose bytes come as a network may bring them: one at a time, many packets at once, cut off
+ * at any byte, altered.
  */
 #include <errno.h>
 #include <setjmp.h>

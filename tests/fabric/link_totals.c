@@ -125,7 +125,8 @@ static void bursts_wake_once_they_end(struct link_pair *p, uint64_t *seed)
 	}
 }
 
-/* A writer that sleeps for want of room is woken by who makes it, at the latest before he sleeps. */
+/* A writer that sleeps for want of room is woken by who makes it, at the latest before he
+ * sleeps. */
 static void room_wakes(struct link_pair *p, uint64_t *seed)
 {
 	uint64_t taken = *seed;
@@ -145,7 +146,8 @@ static void room_wakes(struct link_pair *p, uint64_t *seed)
 	link_take(p->link[RIGHT], (*seed)++, 8);
 }
 
-/* Where no descriptor shows room that a poll has taken in, the link does: who was refused is not to sleep. */
+/* Where no descriptor shows room that a poll has taken in, the link does: who was refused is not to
+ * sleep. */
 static void room_shows(struct link_pair *p, uint64_t *seed)
 {
 	uint64_t taken = *seed, before;

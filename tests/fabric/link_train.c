@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 60 */
 /*
- * Packets of which the next one follows at once (FABRIC_STAYS): a fabric may keep them back until then,
- * and what they are made of not a moment longer. It cannot be read afterwards, here.
+ * Packets of which the next one follows at once (FABRIC_STAYS): a fabric may keep them back until
+ * then, and what they are made of not a moment longer. It cannot be read afterwards, here.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -58,7 +58,8 @@ static int ride(struct fabric_link *l, uint64_t seed, uint32_t length, int i, ui
 	return rc ? rc : 1; /* taken, if not all of it has left */
 }
 
-/* In place of the one that was to follow. Links that are joined may refuse what they have reserved. */
+/* In place of the one that was to follow. Links that are joined may refuse what they have
+ * reserved. */
 static int build(struct fabric_link *l, uint64_t seed, uint32_t length)
 {
 	struct fabric_wr flush = {.op = FABRIC_FLUSH};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Fabrics that lack something, in place of the library's list: shared memory without one-sided operations
- * at all, without READ, without ATOMIC, and with all of them done by a later poll alone. Whoever includes this has them, and what is linked with it;
- * once a program.
+ * Fabrics that lack something, in place of the library's list: shared memory without one-sided
+ * operations at all, without READ, without ATOMIC, and with all of them done by a later poll alone.
+ * Whoever includes this has them, and what is linked with it; once a program.
  */
 #ifndef TESTS_FABRIC_MASKED_H
 #define TESTS_FABRIC_MASKED_H
@@ -88,8 +88,9 @@ static struct later {
 	struct fabric_atomic atomic;
 } later_pending[LATER_MAX];
 
-/* As a test wants it: nothing is done for now; it is done in post, and told of by the next poll; the link takes
- * places for what arrives, so that requests are packets of their own; the link is lost. */
+/* As a test wants it: nothing is done for now; it is done in post, and told of by the next poll;
+ * the link takes places for what arrives, so that requests are packets of their own; the link is
+ * lost. */
 static bool later_stalls, later_hurries, later_lands, later_cut;
 /* What was last said of each grant, by its access word. */
 static unsigned char later_words[FABRIC_ACCESS_WORDS];

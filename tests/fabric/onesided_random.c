@@ -57,7 +57,7 @@ static uint32_t below(uint64_t n)
 	return rng_below(&chance, (uint32_t)n);
 }
 
-/* ---- ranges that no operation under way has --------------------------------------------------- */
+/* ---- ranges that no operation under way has -------------------------------------------------- */
 
 static bool meets(const struct live *l, const struct slmpm_span *s)
 {

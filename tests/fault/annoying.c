@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 60 */
 /*
- * Peers that break no rule and are a nuisance: bells for nothing, messages that never go on, another
- * user's connection. Nobody waits for them longer than told to, and none of it is a violation.
+ * Peers that break no rule and are a nuisance: bells for nothing, messages that never go on,
+ * another user's connection. Nobody waits for them longer than told to, and none of it is a
+ * violation.
  */
 #include <stdatomic.h>
 #include <string.h>

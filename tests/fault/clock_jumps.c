@@ -2,8 +2,9 @@
 /* timeout: 60 */
 /* native-only */
 /*
- * Clocks jump: the time of day by years, to and fro, at each look at it; and once all clocks forward by an hour,
- * as a machine's do that slept. Deadlines are kept, nobody is taken for dead, nothing is lost.
+ * Clocks jump: the time of day by years, to and fro, at each look at it; and once all clocks
+ * forward by an hour, as a machine's do that slept. Deadlines are kept, nobody is taken for dead,
+ * nothing is lost.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -28,7 +29,7 @@ static int64_t real_ns(void)
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* ---- in place of the C library's --------------------------------------------------------------- */
+/* ---- in place of the C library's ------------------------------------------------------------- */
 
 static time_t jump(void)
 {
@@ -67,7 +68,7 @@ time_t time(time_t *t)
 	return now.tv_sec;
 }
 
-/* ---- the test ---------------------------------------------------------------------------------- */
+/* ---- the test -------------------------------------------------------------------------------- */
 
 static void exchange(slmpm_peer from, slmpm_peer to, int n)
 {

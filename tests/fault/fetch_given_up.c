@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 60 */
 /*
- * Fetched messages whose sends and receives are given up while the other side comes, or is stopped and
- * goes on at any instruction: none is lost or torn, no call is late, and nobody touches a buffer that
- * has been given back.
+ * Fetched messages whose sends and receives are given up while the other side comes, or is stopped
+ * and goes on at any instruction: none is lost or torn, no call is late, and nobody touches a
+ * buffer that has been given back.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -57,8 +57,9 @@ static void own_buffer(struct rng *rng)
 		CHECK(buffer[i] == 0x55, "byte %zu of a buffer given back was written", i);
 }
 
-/* A receive that ends by itself or is taken back, after a little while. One that has gone too far for that
- * still waits for the next message if its sender takes this one back: there may be no next one. */
+/* A receive that ends by itself or is taken back, after a little while. One that has gone too far
+ * for that still waits for the next message if its sender takes this one back: there may be no next
+ * one. */
 static bool receive_or_not(slmpm_peer peer, struct rng *rng, int64_t *last)
 {
 	struct slmpm_iov iov = {buffer, GIVEN};

@@ -110,7 +110,7 @@ static int write_in_steps(void *unused)
 	return 0;
 }
 
-/* ---- taken back ------------------------------------------------------------------------------- */
+/* ---- taken back ------------------------------------------------------------------------------ */
 
 static int receive_and_call(slmpm_peer host, char **words)
 {

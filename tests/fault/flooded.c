@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 120 */
 /*
- * One peer sends so fast that a receive from it never finds its ring empty, and nothing else is called:
- * active messages of another are handled all the same, and the death of a third is noticed, in bounded time.
+ * One peer sends so fast that a receive from it never finds its ring empty, and nothing else is
+ * called: active messages of another are handled all the same, and the death of a third is noticed,
+ * in bounded time.
  */
 #include <signal.h>
 #include <slmpm_am.h>

@@ -2,10 +2,10 @@
 /* waits */
 /* timeout: 240 */
 /*
- * Who sends to a reader that does not read, until nothing fits any more, and is killed: what a send or a
- * commit has returned for arrives, and nothing behind it. Over shared memory and over TCP, by one link and by
- * two. A socket takes part of a message now and then: one that returns at its deadline, and not before, has
- * perhaps been taken so.
+ * Who sends to a reader that does not read, until nothing fits any more, and is killed: what a send
+ * or a commit has returned for arrives, and nothing behind it. Over shared memory and over TCP, by
+ * one link and by two. A socket takes part of a message now and then: one that returns at its
+ * deadline, and not before, has perhaps been taken so.
  */
 #include <netinet/in.h>
 #include <netinet/tcp.h>

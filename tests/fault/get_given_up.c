@@ -2,9 +2,10 @@
 /* waits */
 /* timeout: 150 */
 /*
- * A get that ends at its deadline because its peer has stopped, at any moment of it: the buffer is the
- * caller's again, whatever comes when the peer goes on. Where the peer's engine has it in hand the call says
- * so, and the buffer is the caller's once a flush has returned. By every way there is.
+ * A get that ends at its deadline because its peer has stopped, at any moment of it: the buffer is
+ * the caller's again, whatever comes when the peer goes on. Where the peer's engine has it in hand
+ * the call says so, and the buffer is the caller's once a flush has returned. By every way there
+ * is.
  */
 #include <signal.h>
 #include <stdlib.h>

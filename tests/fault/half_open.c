@@ -3,9 +3,10 @@
 /* timeout: 60 */
 /* libs: -lcrypto */
 /*
- * Strangers who connect by the hundred, and say nothing: at a listener of shared memory and at one of
- * TCP so many are let in at a time, in small memory, and an honest peer works on. Over TCP the oldest makes
- * room after a while; who has proved itself does not, nor does anybody keep out those of this machine.
+ * Strangers who connect by the hundred, and say nothing: at a listener of shared memory and at one
+ * of TCP so many are let in at a time, in small memory, and an honest peer works on. Over TCP the
+ * oldest makes room after a while; who has proved itself does not, nor does anybody keep out those
+ * of this machine.
  */
 #include <errno.h>
 #include <poll.h>

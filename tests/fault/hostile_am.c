@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 60 */
 /*
- * A peer that breaks a rule of active messages: its channel ends with the violation's name, an honest
- * peer works on, and no memory goes to what it only promised.
- * R5, R6, R8 and R10 of doc/reliability.md.
+ * A peer that breaks a rule of active messages: its channel ends with the violation's name, an
+ * honest peer works on, and no memory goes to what it only promised. R5, R6, R8 and R10 of
+ * doc/reliability.md.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -187,7 +187,8 @@ static void answer(struct raw_peer *p, uint64_t tag, uint32_t error, uint32_t le
 	raw_active(p, WIRE_SEND_ONLY, WIRE_FLAG_UNCHARGED, DONE, 16, length, words, length);
 }
 
-/* The victim has sent one of tag 1, which is here, and a long one of tag 2, of which the rest waits. */
+/* The victim has sent one of tag 1, which is here, and a long one of tag 2, of which the rest
+ * waits. */
 static void answer_twice(struct raw_peer *p)
 {
 	raw_await_packet(p);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 30 */
 /*
- * Answers that lie about a read under way by active messages, or by tag: of another kind, with errors
- * that there are none of, with more than was asked for. The channel ends, and the read with it.
+ * Answers that lie about a read under way by active messages, or by tag: of another kind, with
+ * errors that there are none of, with more than was asked for. The channel ends, and the read with
+ * it.
  */
 #include <stdlib.h>
 #include <string.h>

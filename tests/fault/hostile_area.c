@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 60 */
 /*
- * A peer that lies on the control socket, about areas for loans above all, or lends what is in none:
- * its channel ends with the violation's name, and an honest peer works on.
+ * A peer that lies on the control socket, about areas for loans above all, or lends what is in
+ * none: its channel ends with the violation's name, and an honest peer works on.
  */
 #include <fcntl.h>
 #include <string.h>

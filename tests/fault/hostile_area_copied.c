@@ -2,8 +2,9 @@
 /* timeout: 60 */
 /* libs: -lcrypto */
 /*
- * Loans over TCP, whose areas are copied piece by piece: pieces of no area, beyond one, or with a gap, areas
- * that are none, and messages that are ahead of their bytes. Each ends the channel by its name.
+ * Loans over TCP, whose areas are copied piece by piece: pieces of no area, beyond one, or with a
+ * gap, areas that are none, and messages that are ahead of their bytes. Each ends the channel by
+ * its name.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 120 */
 /*
- * A peer, of the same user and otherwise unrelated, whose memory never answers: behind a file system of
- * its own, or watched by userfaultfd. It grants that memory to be attached to, and announces messages
- * that lie there. Every call of its victim ends at its deadline, and SIGKILL ends the victim. Where both
- * have said that they trust each other with that (SLMPM_ATTACH=y) the first transfer hangs, and not the
- * grant: so the trap is one.
+ * A peer, of the same user and otherwise unrelated, whose memory never answers: behind a file
+ * system of its own, or watched by userfaultfd. It grants that memory to be attached to, and
+ * announces messages that lie there. Every call of its victim ends at its deadline, and SIGKILL
+ * ends the victim. Where both have said that they trust each other with that (SLMPM_ATTACH=y) the
+ * first transfer hangs, and not the grant: so the trap is one.
  */
 #include <signal.h>
 #include <stdatomic.h>
@@ -52,7 +52,7 @@ static void become_nobody(void)
 	      "another user");
 }
 
-/* ---- the offender ----------------------------------------------------------------------------- */
+/* ---- the offender ---------------------------------------------------------------------------- */
 
 static unsigned char probe[16] = "here is my value", echo[16];
 
@@ -121,7 +121,7 @@ static int offend(void *arg)
 	return 0;
 }
 
-/* ---- its victim ------------------------------------------------------------------------------- */
+/* ---- its victim ------------------------------------------------------------------------------ */
 
 #define STEP(call, want)                                                                           \
 	do {                                                                                       \
@@ -182,7 +182,7 @@ static int suffer(void *arg)
 	return 0;
 }
 
-/* ---- both ------------------------------------------------------------------------------------- */
+/* ---- both ------------------------------------------------------------------------------------ */
 
 static void await_through(int64_t ms, int victim)
 {

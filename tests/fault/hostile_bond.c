@@ -132,7 +132,8 @@ static void each_lie_has_its_rule(void **state)
 
 #define LONG 100 /* bytes that want a place */
 
-/* The core has a place for what was handed out without its bytes: that comes again, and nothing else. */
+/* The core has a place for what was handed out without its bytes: that comes again, and nothing
+ * else. */
 static void what_comes_again_is_the_same(void **state)
 {
 	static const struct rig_shape landing = {256, 64, 1 << 14, LONG, 3};

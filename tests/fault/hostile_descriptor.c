@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 120 */
 /*
- * A peer of the same user that sends a descriptor which nobody can close: of a file of its own file system,
- * which does not answer to that. At each place where descriptors arrive, and before. Its victim goes on, with
- * others; SIGKILL ends it, and its name is free again, all while that file system lives.
+ * A peer of the same user that sends a descriptor which nobody can close: of a file of its own file
+ * system, which does not answer to that. At each place where descriptors arrive, and before. Its
+ * victim goes on, with others; SIGKILL ends it, and its name is free again, all while that file
+ * system lives.
  */
 #include <signal.h>
 #include <stdatomic.h>
@@ -32,7 +33,7 @@ static void become_nobody(void)
 	      "another user");
 }
 
-/* ---- the offender ----------------------------------------------------------------------------- */
+/* ---- the offender ---------------------------------------------------------------------------- */
 
 static struct raw_peer *begin(struct raw_peer *p, enum raw_step upto)
 {
@@ -155,7 +156,7 @@ static int offend(void *arg)
 	return 0;
 }
 
-/* ---- its victim ------------------------------------------------------------------------------- */
+/* ---- its victim ------------------------------------------------------------------------------ */
 
 static int suffer(void *arg)
 {

@@ -2,8 +2,8 @@
 /* timeout: 60 */
 /*
  * A peer that breaks a rule of one-sided operations by active messages: its channel ends with the
- * violation's name, an honest peer works on, and nothing is touched but the region. What is merely not
- * allowed is refused. R5, R6, R8 and R10 of doc/reliability.md.
+ * violation's name, an honest peer works on, and nothing is touched but the region. What is merely
+ * not allowed is refused. R5, R6, R8 and R10 of doc/reliability.md.
  */
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 30 */
 /*
- * Announcements that lie: ranges that do not add up or are nobody's memory, shares out of bounds, ends
- * of what never was. What is impossible ends the channel by its name; what is only not there is asked
- * for in packets.
+ * Announcements that lie: ranges that do not add up or are nobody's memory, shares out of bounds,
+ * ends of what never was. What is impossible ends the channel by its name; what is only not there
+ * is asked for in packets.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 /* timeout: 60 */
 /*
  * A peer that breaks a rule of puts into a FIFO: its channel ends with the violation's name, and an
- * honest peer works on. What has a wrong key or range is refused, and is in no FIFO. R5, R6 and R9 of
- * doc/reliability.md.
+ * honest peer works on. What has a wrong key or range is refused, and is in no FIFO. R5, R6 and R9
+ * of doc/reliability.md.
  */
 #include <stdio.h>
 #include <string.h>

@@ -394,7 +394,7 @@ static const struct offence offences[] = {
 	{"R14", "an odd grant", odd_grant, "packet about a region", 0},
 	{"R9", "guesses keys", guess, "key to a region", 25},
 };
-/* ---- who is offended -------------------------------------------------------------------------- */
+/* ---- who is offended ------------------------------------------------------------------------- */
 
 static slmpm_peer meet(const struct victim *v, const struct offence *o, int (*body)(void *),
 		       void *arg, pid_t *pid)

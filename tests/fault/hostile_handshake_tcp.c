@@ -3,8 +3,8 @@
 /* timeout: 60 */
 /* libs: -lcrypto */
 /*
- * Strangers on the network at a listener: who lies before it has proven anything, is slow, breaks off
- * or keeps silent is refused with the reason in bounded time.
+ * Strangers on the network at a listener: who lies before it has proven anything, is slow, breaks
+ * off or keeps silent is refused with the reason in bounded time.
  */
 #include <string.h>
 #include <sys/socket.h>

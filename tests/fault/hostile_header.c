@@ -2,9 +2,9 @@
 /* timeout: 60 */
 /* libs: -lcrypto */
 /*
- * Packets that say they are for another accelerator, another process or another place (SLMPM_HEADER), over
- * both fabrics: the channel ends by the name of what differs, counted as misaddressed; what came before it,
- * also in the same look, is received.
+ * Packets that say they are for another accelerator, another process or another place
+ * (SLMPM_HEADER), over both fabrics: the channel ends by the name of what differs, counted as
+ * misaddressed; what came before it, also in the same look, is received.
  */
 #include <string.h>
 #include <unistd.h>

@@ -2,9 +2,9 @@
 /* timeout: 60 */
 /* libs: -lcrypto */
 /*
- * Long packets over TCP that say of themselves what is not so: their bytes would go straight to where the
- * header says, before anybody else looks at it. What lies around a region, or in one that may only be read,
- * stays as it is; each ends the channel by its name.
+ * Long packets over TCP that say of themselves what is not so: their bytes would go straight to
+ * where the header says, before anybody else looks at it. What lies around a region, or in one that
+ * may only be read, stays as it is; each ends the channel by its name.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -2,8 +2,9 @@
 /* timeout: 30 */
 /* libs: -lcrypto */
 /*
- * Long answers over TCP, whose bytes would go straight to where the operation they name has its memory: one
- * to a put, whose source is only read, and ones that are longer than what was asked for.
+ * Long answers over TCP, whose bytes would go straight to where the operation they name has its
+ * memory: one to a put, whose source is only read, and ones that are longer than what was asked
+ * for.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 60 */
 /*
- * Lies about links to be: numbers and lives that cannot be, packets of no shape, rounds out of turn or with
- * what is another's. Each ends the channel by its name, while an honest peer of two links works on.
+ * Lies about links to be: numbers and lives that cannot be, packets of no shape, rounds out of turn
+ * or with what is another's. Each ends the channel by its name, while an honest peer of two links
+ * works on.
  */
 #include <poll.h>
 #include <string.h>

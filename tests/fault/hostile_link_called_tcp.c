@@ -3,9 +3,10 @@
 /* timeout: 60 */
 /* libs: -lcrypto */
 /*
- * Lies about links over TCP by who is called there: a door that is none, or where nobody answers, or somebody
- * else does; and by who asks for a link and never calls it. The first link stays, the try ends in bounded
- * time, refused or poisoned by name, and an honest peer of three links works on.
+ * Lies about links over TCP by who is called there: a door that is none, or where nobody answers,
+ * or somebody else does; and by who asks for a link and never calls it. The first link stays, the
+ * try ends in bounded time, refused or poisoned by name, and an honest peer of three links works
+ * on.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -102,7 +103,8 @@ static void elsewhere(struct raw_peer *p)
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
-/* One try, up to the answer: the call; what is to be said there in TOKEN, and what was last time. */
+/* One try, up to the answer: the call; what is to be said there in TOKEN, and what was last
+ * time. */
 static int be_called(unsigned *life, unsigned char token[16])
 {
 	uint16_t port;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 60 */
 /*
- * Links that are refused: joins again, of what is no memory, of another fabric, and storms of them. The
- * reason is said, the channel goes on, an honest peer of two links works on, and no more is made for the
- * asker than it may have links.
+ * Links that are refused: joins again, of what is no memory, of another fabric, and storms of them.
+ * The reason is said, the channel goes on, an honest peer of two links works on, and no more is
+ * made for the asker than it may have links.
  */
 #include <poll.h>
 #include <string.h>

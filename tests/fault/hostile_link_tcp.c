@@ -2,9 +2,10 @@
 /* timeout: 60 */
 /* libs: -lcrypto */
 /*
- * Lies about links over TCP by who joins them: a wrong token, another pair's, one that is used twice, who
- * calls and is nobody, who never calls, a number that is in use; with the control connection and without
- * it. Refused or poisoned by name and counted, while an honest peer of three links works on.
+ * Lies about links over TCP by who joins them: a wrong token, another pair's, one that is used
+ * twice, who calls and is nobody, who never calls, a number that is in use; with the control
+ * connection and without it. Refused or poisoned by name and counted, while an honest peer of three
+ * links works on.
  */
 #include <string.h>
 #include <unistd.h>
@@ -182,7 +183,7 @@ static void storm(struct raw_peer *p)
 	raw_net_go_on(&net);
 }
 
-/* ---- without the control connection ----------------------------------------------------------- */
+/* ---- without the control connection ---------------------------------------------------------- */
 
 static void join_by_bond(struct raw_peer *p)
 {
@@ -316,7 +317,8 @@ static void see_two(slmpm_peer peer, const struct offence *o)
 	OK(slmpm_close(second, PATIENCE));
 }
 
-/* Tokens of nobody's: two of another pair, two that were wrong, the first link's, and no token at all. */
+/* Tokens of nobody's: two of another pair, two that were wrong, the first link's, and no token at
+ * all. */
 #define UNAUTHENTICATED 6
 
 static void check_strangers(void)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Means told by a process of the same job that lies: counts of everything, times of no clock, sums that
- * would run over, jobs without end. Sums hold, what cannot be counts for nothing, and a word of no
- * shape ends the channel.
+ * Means told by a process of the same job that lies: counts of everything, times of no clock, sums
+ * that would run over, jobs without end. Sums hold, what cannot be counts for nothing, and a word
+ * of no shape ends the channel.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ enum { TIMES = 12, FABRICS = 112, FABRIC = 20, FABRIC_TIMES = 8, WORDS = 192, PA
 #define ALL  0xffffffffu
 #define VERY UINT64_C(0xffffffffffff) /* 48 bits */
 
-/* ---- the liar, started by slmpm_spawn --------------------------------------------------------- */
+/* ---- the liar, started by slmpm_spawn -------------------------------------------------------- */
 
 /* A part; of the first one all others are said to follow. */
 static void say(struct raw_peer *p, uint64_t part, uint64_t job, uint64_t age,
@@ -94,7 +94,7 @@ static int lie(slmpm_peer none, char **words)
 	return 0;
 }
 
-/* ---- who is lied to --------------------------------------------------------------------------- */
+/* ---- who is lied to -------------------------------------------------------------------------- */
 
 static struct slmpm_aggregate now(void)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 30 */
 /*
- * Mirrors that nobody asked for, changes that lie elsewhere or that a follower may not make, numbers
- * that cannot be: each ends the channel by its name, and no byte outside of the mirror is touched.
+ * Mirrors that nobody asked for, changes that lie elsewhere or that a follower may not make,
+ * numbers that cannot be: each ends the channel by its name, and no byte outside of the mirror is
+ * touched.
  */
 #include <string.h>
 #include <unistd.h>

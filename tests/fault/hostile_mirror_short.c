@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 30 */
 /*
- * Changes that lie elsewhere, or whose numbers cannot be, to a process that has no other peer and calls
- * slmpm_progress alone: there changes are taken by a fast path, which checks by itself. Each ends the
- * channel by its name, behind a legal one, and no byte outside of the mirror is touched.
+ * Changes that lie elsewhere, or whose numbers cannot be, to a process that has no other peer and
+ * calls slmpm_progress alone: there changes are taken by a fast path, which checks by itself. Each
+ * ends the channel by its name, behind a legal one, and no byte outside of the mirror is touched.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 30 */
 /*
- * Changes of a mirror of which only some spans are shared: what lies before, between, behind or across these
- * ends the channel by its name, and no byte outside of them is touched.
+ * Changes of a mirror of which only some spans are shared: what lies before, between, behind or
+ * across these ends the channel by its name, and no byte outside of them is touched.
  */
 #include <string.h>
 #include <unistd.h>

@@ -2,9 +2,9 @@
 /* timeout: 60 */
 /* libs: -lcrypto */
 /*
- * Who has proved itself over TCP on this machine, and does not come by the door beside the network as it
- * was invited: by another listener's, under another name, or when it is past that. It is shown out; who
- * comes right is let in, and nobody else is moved.
+ * Who has proved itself over TCP on this machine, and does not come by the door beside the network
+ * as it was invited: by another listener's, under another name, or when it is past that. It is
+ * shown out; who comes right is let in, and nobody else is moved.
  */
 #include <stddef.h>
 #include <stdlib.h>

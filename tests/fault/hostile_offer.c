@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 60 */
-/* Rings offered in the handshake that are none, or whose memory could be changed under the reader. */
+/* Rings offered in the handshake that are none, or whose memory could be changed under the
+ * reader. */
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -47,7 +47,7 @@ static void add(struct raw_peer *p, uint32_t bits, uint64_t length, uint32_t pac
 	raw_request(p, WIRE_FETCH_ADD, 1, 0, &r, length, packet);
 }
 
-/* ---- violations ------------------------------------------------------------------------------- */
+/* ---- violations ------------------------------------------------------------------------------ */
 
 static void number_skipped(struct raw_peer *p)
 {

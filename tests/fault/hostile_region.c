@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 60 */
 /*
- * A peer that has a right to a region and makes more of it: keeps what it is to give back, writes what
- * it may only read, uses others' keys and yesterday's; and one that knows no regions, or leaves amidst
- * a grant. Our memory is whole.
+ * A peer that has a right to a region and makes more of it: keeps what it is to give back, writes
+ * what it may only read, uses others' keys and yesterday's; and one that knows no regions, or
+ * leaves amidst a grant. Our memory is whole.
  */
 #include <errno.h>
 #include <fcntl.h>

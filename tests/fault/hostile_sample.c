@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages that are timed, and a peer that lies about when it had them: by any clock, twice, for one
- * that was not asked about. No latency is longer than the lie took to tell, and who has not said
- * that it answers is not asked.
+ * Messages that are timed, and a peer that lies about when it had them: by any clock, twice, for
+ * one that was not asked about. No latency is longer than the lie took to tell, and who has not
+ * said that it answers is not asked.
  */
 #include <poll.h>
 #include <stdlib.h>

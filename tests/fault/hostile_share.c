@@ -134,7 +134,7 @@ static const struct offence offences[] = {
 	{"R8", "the end of nothing", ends_nothing_offered, "share of a put", 0},
 };
 
-/* ---- regions that are not there ---------------------------------------------------------------- */
+/* ---- regions that are not there -------------------------------------------------------------- */
 
 static int name_none(void *arg)
 {

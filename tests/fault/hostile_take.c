@@ -2,7 +2,8 @@
 /* timeout: 30 */
 /*
  * Receivers that lie about a message announced to them: shares out of bounds, that shrink, or of a
- * turn that is over; its end before it was begun. The sender ends the channel, and its send with it.
+ * turn that is over; its end before it was begun. The sender ends the channel, and its send with
+ * it.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A process that shows statistics and totals of its own making, in memory that it cuts while others read: these are
- * refused, and nobody who reads dies of it.
+ * A process that shows statistics and totals of its own making, in memory that it cuts while others
+ * read: these are refused, and nobody who reads dies of it.
  */
 #include <signal.h>
 #include <stdatomic.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Processes that speak for jobs without end: two of them take all places for other jobs' contributors, and one
- * that speaks for a single job is heard all the same; each gets its share.
+ * Processes that speak for jobs without end: two of them take all places for other jobs'
+ * contributors, and one that speaks for a single job is heard all the same; each gets its share.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 #define VOICES 32
 
-/* ---- who speaks, started by slmpm_spawn -------------------------------------------------------- */
+/* ---- who speaks, started by slmpm_spawn ------------------------------------------------------ */
 
 /* For job NUMBER, of so many instances. */
 static void tell(struct raw_peer *p, uint64_t number, uint32_t instances)
@@ -49,7 +49,7 @@ static int speak(slmpm_peer none, char **words)
 	return 0;
 }
 
-/* ---- who hears -------------------------------------------------------------------------------- */
+/* ---- who hears ------------------------------------------------------------------------------- */
 
 enum { LIAR, OTHER, HONEST, SPEAKERS };
 

@@ -2,8 +2,9 @@
 /* timeout: 60 */
 /* native-only */
 /*
- * A process whose memory is reached by its number (cross-memory attach) executes another program, which has memory
- * of its own at the same address: it is neither read nor written in the former's stead.
+ * A process whose memory is reached by its number (cross-memory attach) executes another program,
+ * which has memory of its own at the same address: it is neither read nor written in the former's
+ * stead.
  */
 #include <stdint.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * SIGKILL of the peer amidst active messages: in the middle of a long one, with answers waiting,
- * with requests open. What had come whole has been handled, nothing of the rest; every request ends,
- * at once; who is left goes on with others.
+ * with requests open. What had come whole has been handled, nothing of the rest; every request
+ * ends, at once; who is left goes on with others.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 120 */
 /* native-only */
-/* Kills at system calls all over a conversation over TCP whose ends find out that they are on one machine. */
+/* Kills at system calls all over a conversation over TCP whose ends find out that they are on one
+ * machine. */
 #include <stdlib.h>
 
 #include "tests/lib/kill_connect.h"

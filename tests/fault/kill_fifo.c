@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * SIGKILL of the peer amidst puts into FIFOs, both ways, with entries being stored: what had come is
- * whole and can be stored, every put ends, at once, and nothing of the peer's stays.
+ * SIGKILL of the peer amidst puts into FIFOs, both ways, with entries being stored: what had come
+ * is whole and can be stored, every put ends, at once, and nothing of the peer's stays.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 60 */
 /*
- * A peer is killed, and its owner does nothing but give it keys: it hears of the end within some calls,
- * also where keys were refused before, or each is taken back at once.
+ * A peer is killed, and its owner does nothing but give it keys: it hears of the end within some
+ * calls, also where keys were refused before, or each is taken back at once.
  */
 #include <signal.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 60 */
 /*
- * SIGKILL of who leads a mirror, at each page of a publication and at any moment; of one who follows,
- * beside another; and of one whose changes count, too. What is left is a publication as a whole, or a
- * definite error and the front of one before the rest of the last.
+ * SIGKILL of who leads a mirror, at each page of a publication and at any moment; of one who
+ * follows, beside another; and of one whose changes count, too. What is left is a publication as a
+ * whole, or a definite error and the front of one before the rest of the last.
  */
 #include <signal.h>
 #include <stdlib.h>

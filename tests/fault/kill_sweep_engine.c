@@ -2,10 +2,10 @@
 /* timeout: 60 */
 /* native-only */
 /*
- * A process is killed after instructions all over what the thread of its engine does for its puts and
- * gets. What it had been told was done is there, the rest in part and nothing beside it; the end is
- * definite and known soon; another peer goes on; nothing stays held. A fault planted in the victim must
- * be noticed. SLMPM_TEST_SWEEP=all takes every instruction.
+ * A process is killed after instructions all over what the thread of its engine does for its puts
+ * and gets. What it had been told was done is there, the rest in part and nothing beside it; the
+ * end is definite and known soon; another peer goes on; nothing stays held. A fault planted in the
+ * victim must be noticed. SLMPM_TEST_SWEEP=all takes every instruction.
  */
 #include <dirent.h>
 #include <sched.h>

@@ -2,11 +2,11 @@
 /* timeout: 60 */
 /* native-only */
 /*
- * A process is killed after instructions all over its part in fetched messages, as their sender and as
- * their receiver: with announcements alone, and where they may be sent instead. Each message that it had
- * been told was sent is there, each that it had received was told to have been; none is torn; the end of
- * the others is definite and known soon. Faults planted in the victim must be noticed.
- * SLMPM_TEST_SWEEP=all takes every instruction.
+ * A process is killed after instructions all over its part in fetched messages, as their sender and
+ * as their receiver: with announcements alone, and where they may be sent instead. Each message
+ * that it had been told was sent is there, each that it had received was told to have been; none is
+ * torn; the end of the others is definite and known soon. Faults planted in the victim must be
+ * noticed. SLMPM_TEST_SWEEP=all takes every instruction.
  */
 #include <stdatomic.h>
 #include <stdlib.h>

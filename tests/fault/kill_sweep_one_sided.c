@@ -2,10 +2,11 @@
 /* timeout: 60 */
 /* native-only */
 /*
- * A process is killed after instructions all over its puts, gets and atomic operations, and over its
- * serving of them, on each way that they can go. Of those that were killed the memory holds what was
- * acknowledged and a part of what is in doubt; the end is definite and known soon; another peer goes on.
- * Faults planted in the victim must be noticed. SLMPM_TEST_SWEEP=all takes every instruction.
+ * A process is killed after instructions all over its puts, gets and atomic operations, and over
+ * its serving of them, on each way that they can go. Of those that were killed the memory holds
+ * what was acknowledged and a part of what is in doubt; the end is definite and known soon; another
+ * peer goes on. Faults planted in the victim must be noticed. SLMPM_TEST_SWEEP=all takes every
+ * instruction.
  */
 #include <stdatomic.h>
 #include <string.h>

@@ -2,10 +2,10 @@
 /* timeout: 60 */
 /* native-only */
 /*
- * A process is killed after instructions all over its part in puts that both sides copy, as their origin
- * and as their target. A put that was done is there whole, whoever copied it, and nothing beside it; the
- * end is definite and known soon; another peer goes on; nothing stays held. Faults planted in the victim
- * must be noticed. SLMPM_TEST_SWEEP=all takes every instruction.
+ * A process is killed after instructions all over its part in puts that both sides copy, as their
+ * origin and as their target. A put that was done is there whole, whoever copied it, and nothing
+ * beside it; the end is definite and known soon; another peer goes on; nothing stays held. Faults
+ * planted in the victim must be noticed. SLMPM_TEST_SWEEP=all takes every instruction.
  */
 #include <sched.h>
 #include <stdatomic.h>

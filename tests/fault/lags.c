@@ -2,8 +2,9 @@
 /* waits */
 /* timeout: 240 */
 /*
- * Sockets that take a part of a message and then no more, for nobody reads: that a message has left is told, to
- * a counter or by the return of a send, when it has, neither before nor when what was sent after it has.
+ * Sockets that take a part of a message and then no more, for nobody reads: that a message has left
+ * is told, to a counter or by the return of a send, when it has, neither before nor when what was
+ * sent after it has.
  */
 #include <netinet/in.h>
 #include <linux/sockios.h>
@@ -153,7 +154,7 @@ static int read_later(slmpm_peer peer)
 	return read_all(peer);
 }
 
-/* ---- and what is sent after it ----------------------------------------------------------------- */
+/* ---- and what is sent after it --------------------------------------------------------------- */
 
 /* Of a handler's one goes as the other. */
 static void send_more(const struct slmpm_am *am, void *arg)
@@ -229,7 +230,7 @@ static int read_that_one(slmpm_peer peer)
 	return read_all(peer);
 }
 
-/* ---- by a link that is lost --------------------------------------------------------------------- */
+/* ---- by a link that is lost ------------------------------------------------------------------ */
 
 static void cut_fullest(const struct slmpm_am *am, void *arg)
 {
@@ -291,7 +292,7 @@ static int read_what_comes_again(slmpm_peer peer)
 	return read_all(peer);
 }
 
-/* ---- both sides -------------------------------------------------------------------------------- */
+/* ---- both sides ------------------------------------------------------------------------------ */
 
 static const struct {
 	int (*sends)(void *arg), (*reads)(slmpm_peer peer);

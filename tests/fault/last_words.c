@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who has closed its connection in order may end at once, whatever it has not read, and however late its
- * peer reads: all that it sent arrives. Who hears the last word confirms it at once, for the closing side
- * waits for that.
+ * Who has closed its connection in order may end at once, whatever it has not read, and however
+ * late its peer reads: all that it sent arrives. Who hears the last word confirms it at once, for
+ * the closing side waits for that.
  */
 #include <netinet/in.h>
 #include <netinet/tcp.h>

@@ -388,7 +388,8 @@ static int talk_nonsense(void *name)
 	return 0;
 }
 
-/* Nobody accepts them, nor is told of them: they take neither descriptors nor memory once they are refused. */
+/* Nobody accepts them, nor is told of them: they take neither descriptors nor memory once they are
+ * refused. */
 static int many_strangers(void *arg)
 {
 	struct slmpm_event e = {.size = sizeof(e)};

@@ -2,9 +2,9 @@
 /* timeout: 60 */
 /* native-only */
 /*
- * What the statistics call remote reads is what loads from the peer's memory: a process whose views of its peer's
- * ring, region and loan areas are trapped counts as many gets and atomic operations as it has trapped, and for messages
- * in packets, puts and mirrors nothing, where nothing has been.
+ * What the statistics call remote reads is what loads from the peer's memory: a process whose views
+ * of its peer's ring, region and loan areas are trapped counts as many gets and atomic operations
+ * as it has trapped, and for messages in packets, puts and mirrors nothing, where nothing has been.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 30 */
 /*
- * A leader made by hand that breaks no rule: of a publication that is here in part nobody reads anything, and
- * what it sends, or asks for, before it knows that its follower has left is no offence and stored nowhere.
+ * A leader made by hand that breaks no rule: of a publication that is here in part nobody reads
+ * anything, and what it sends, or asks for, before it knows that its follower has left is no
+ * offence and stored nowhere.
  */
 #include <stdlib.h>
 #include <string.h>

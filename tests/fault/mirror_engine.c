@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* native-only: sanitizers have handlers and masks of their own */
 /*
- * The library's own thread copies into a mirror that is tracked by signal: the fault is its own, and
- * its page is opened as for any other thread. What has come is the mirror's next change.
+ * The library's own thread copies into a mirror that is tracked by signal: the fault is its own,
+ * and its page is opened as for any other thread. What has come is the mirror's next change.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 /* timeout: 60 */
 /*
  * Accelerators publish state longer than a ring as fast as they can, until they are killed: what is
- * read belongs together all the time, by snapshots, and by a thread without the lock; afterwards the
- * last state stays, and says that it is old. Over shared memory and TCP.
+ * read belongs together all the time, by snapshots, and by a thread without the lock; afterwards
+ * the last state stays, and says that it is old. Over shared memory and TCP.
  */
 #include <pthread.h>
 #include <signal.h>

@@ -77,7 +77,7 @@ static void install(void (*handler)(int), void (*action)(int, siginfo_t *, void 
 	OK(sigaction(SIGSEGV, &act, NULL));
 }
 
-/* ---- what it sees ------------------------------------------------------------------------------- */
+/* ---- what it sees ---------------------------------------------------------------------------- */
 
 /* It opens the page, and stores in the mirror where it may. */
 static void on_fault(int number, siginfo_t *info, void *context)
@@ -119,7 +119,7 @@ static int with_action(void *flags)
 	return 0;
 }
 
-/* ---- one that jumps ----------------------------------------------------------------------------- */
+/* ---- one that jumps -------------------------------------------------------------------------- */
 
 static sigjmp_buf back;
 
@@ -152,7 +152,7 @@ static int with_jump(void *arg)
 	return 0;
 }
 
-/* ---- none, or one for a single time --------------------------------------------------------------- */
+/* ---- none, or one for a single time ---------------------------------------------------------- */
 
 static int dies(void *sent)
 {
@@ -190,7 +190,7 @@ static int once(void *arg)
 	return 1;
 }
 
-/* ---- a later one ---------------------------------------------------------------------------------- */
+/* ---- a later one ----------------------------------------------------------------------------- */
 
 static struct sigaction before;
 
@@ -223,7 +223,7 @@ static int later(void *arg)
 	return 0;
 }
 
-/* ---- other signals, and a thread that blocks it ---------------------------------------------------- */
+/* ---- other signals, and a thread that blocks it ---------------------------------------------- */
 
 static void on_user(int number)
 {
@@ -257,7 +257,7 @@ static int in_handlers(void *arg)
 	return 0;
 }
 
-/* ---- other signals, whose handler jumps out of a store ---------------------------------------------- */
+/* ---- other signals, whose handler jumps out of a store --------------------------------------- */
 
 static atomic_bool over;
 static pthread_t stores;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 60 */
 /*
- * Tracked mirrors where the kernel refuses something: the next way is taken, and the reason said; no
- * memory for the twin; and a process that is killed while its threads store, or ends a mirror then.
+ * Tracked mirrors where the kernel refuses something: the next way is taken, and the reason said;
+ * no memory for the twin; and a process that is killed while its threads store, or ends a mirror
+ * then.
  */
 #include <errno.h>
 #include <linux/userfaultfd.h>
@@ -66,7 +67,7 @@ static void finds(void)
 	}
 }
 
-/* ---- refused ------------------------------------------------------------------------------------ */
+/* ---- refused --------------------------------------------------------------------------------- */
 
 struct refused {
 	const char *what;
@@ -157,7 +158,7 @@ static int users_alone(void *arg)
 	return 0;
 }
 
-/* ---- no memory ---------------------------------------------------------------------------------- */
+/* ---- no memory ------------------------------------------------------------------------------- */
 
 static int no_memory(void *how)
 {
@@ -187,7 +188,7 @@ static int no_memory(void *how)
 	return 0;
 }
 
-/* ---- threads that store -------------------------------------------------------------------------- */
+/* ---- threads that store ---------------------------------------------------------------------- */
 
 static atomic_bool stop;
 static _Atomic uint64_t rounds[THREADS];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 60 */
 /*
- * Peers with several links over TCP: these are opened once they are worth it, and made again when they
- * are lost, while the control connection lives or another link does; told by events. What is sent
- * meanwhile comes once and in order; only with the last link and hope gone does the peer.
+ * Peers with several links over TCP: these are opened once they are worth it, and made again when
+ * they are lost, while the control connection lives or another link does; told by events. What is
+ * sent meanwhile comes once and in order; only with the last link and hope gone does the peer.
  */
 #include <string.h>
 
@@ -141,7 +141,8 @@ static void nothing_comes_anew(void)
 	net_part(&net);
 }
 
-/* One side refuses what comes, and has no control connection to say so by: the other hears it, too. */
+/* One side refuses what comes, and has no control connection to say so by: the other hears it,
+ * too. */
 static void one_side_ends(void)
 {
 	struct net_pair *p = join(2);

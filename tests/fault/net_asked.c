@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The rest of an announced message is asked for as soon as the head of its first packet has come, and
- * that packet is held up. The receive stays, or leaves.
+ * The rest of an announced message is asked for as soon as the head of its first packet has come,
+ * and that packet is held up. The receive stays, or leaves.
  */
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* one-thread */
 /*
- * A thousand strangers connect to a listener and stay: silent, in the middle of a hello, behind one, or
- * with nonsense. Who is connected goes on undisturbed, who comes is let in soon, and nothing is left of
- * them.
+ * A thousand strangers connect to a listener and stay: silent, in the middle of a hello, behind
+ * one, or with nonsense. Who is connected goes on undisturbed, who comes is let in soon, and
+ * nothing is left of them.
  */
 #include <arpa/inet.h>
 #include <errno.h>

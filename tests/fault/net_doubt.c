@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 60 */
 /*
- * The only link over TCP, or both of two, are lost in the middle of a stream. In bounded time comes the
- * definite error, and with it which messages are in doubt: what has arrived, as the other end counts it,
- * lies in that range, and the range is no longer than what was under way.
+ * The only link over TCP, or both of two, are lost in the middle of a stream. In bounded time comes
+ * the definite error, and with it which messages are in doubt: what has arrived, as the other end
+ * counts it, lies in that range, and the range is no longer than what was under way.
  */
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +20,8 @@
 static struct net net;
 static unsigned char bytes[4000];
 
-/* With several links all connections at once, and those that would replace them; but the busiest LATER. */
+/* With several links all connections at once, and those that would replace them; but the busiest
+ * LATER. */
 static void cut(const struct net_pair *p, int links, enum proxy_fate fate, uint64_t later)
 {
 	unsigned link = net_busiest(p);

@@ -3,8 +3,8 @@
 /* timeout: 60 */
 /*
  * One of two links over TCP falls silent for good and does not end, in the middle of streams both
- * ways, or after the last message: in bounded time its packets go by the other. A peer that is stopped
- * loses no link, however long it is.
+ * ways, or after the last message: in bounded time its packets go by the other. A peer that is
+ * stopped loses no link, however long it is.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -106,7 +106,7 @@ static void behind_the_last_message(int ways)
 	net_part(&net);
 }
 
-/* ---- a peer that is stopped ------------------------------------------------------------------- */
+/* ---- a peer that is stopped ------------------------------------------------------------------ */
 
 static int echo(slmpm_peer host, char **words)
 {

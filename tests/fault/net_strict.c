@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 60 */
 /*
- * What is to go by one link and no other (SLMPM_STRICT) while that is lost, and not to be had again: it fails at
- * once, naming link and peer, unless it has begun; then it arrives by the other one, once, whole and in order.
+ * What is to go by one link and no other (SLMPM_STRICT) while that is lost, and not to be had
+ * again: it fails at once, naming link and peer, unless it has begun; then it arrives by the other
+ * one, once, whole and in order.
  */
 #include <string.h>
 

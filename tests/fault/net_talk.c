@@ -8,8 +8,9 @@
  *	net_talk stream URL         a stream of long ones; nobody needs to send them back
  *	net_talk doze URL           the same as ask, and between two it is in no call for a while
  *	net_talk idle URL           nothing
- * Who connects says "joined". At its end each says "end NAME MS COUNT AT WHY": the error's name or "none", how
- * long after anything last went well it came, how often it went well, and when this was (ms since the machine began).
+ * Who connects says "joined". At its end each says "end NAME MS COUNT AT WHY": the error's name or
+ * "none", how long after anything last went well it came, how often it went well, and when this was
+ * (ms since the machine began).
  */
 #include <stdlib.h>
 #include <string.h>

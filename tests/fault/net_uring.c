@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* libs: -pthread */
 /*
- * io_uring as the engine of the TCP fabric: used where it is hinted for and can be had; where the kernel refuses
- * it, or a part of it, at first or later, messages travel all the same, and what is told says why. A context may
- * go from thread to thread, and its ring dies with the first.
+ * io_uring as the engine of the TCP fabric: used where it is hinted for and can be had; where the
+ * kernel refuses it, or a part of it, at first or later, messages travel all the same, and what is
+ * told says why. A context may go from thread to thread, and its ring dies with the first.
  */
 #include <dirent.h>
 #include <errno.h>

@@ -3,8 +3,8 @@
 /* timeout: 60 */
 /* native-only */
 /*
- * Each allocation of a pair's life fails once, one after the other: calls may fail, connections may end, the process
- * goes on. Bursts are sent whole without memory to collect them in.
+ * Each allocation of a pair's life fails once, one after the other: calls may fail, connections may
+ * end, the process goes on. Bursts are sent whole without memory to collect them in.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@
 #define MEET  200
 #define BURST 40
 
-/* ---- memory that is refused once -------------------------------------------------------------- */
+/* ---- memory that is refused once ------------------------------------------------------------- */
 
 void *__libc_malloc(size_t n);
 void *__libc_calloc(size_t n, size_t size);
@@ -53,7 +53,7 @@ void *realloc(void *at, size_t n)
 	return is_refused() ? NULL : __libc_realloc(at, n);
 }
 
-/* ---- a pair's life ---------------------------------------------------------------------------- */
+/* ---- a pair's life --------------------------------------------------------------------------- */
 
 static slmpm_ctx ctx;
 static slmpm_peer a, b;

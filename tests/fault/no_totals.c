@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* native-only */
 /*
- * The table of totals cannot be had when the first peers connect: once it can be, they are counted with all that they
- * have carried, those that have ended meanwhile, too, as long as they are not closed.
+ * The table of totals cannot be had when the first peers connect: once it can be, they are counted
+ * with all that they have carried, those that have ended meanwhile, too, as long as they are not
+ * closed.
  */
 #include <errno.h>
 #include <stdbool.h>

@@ -2,9 +2,9 @@
 /* timeout: 60 */
 /* native-only */
 /*
- * A process whose memory is reached by its number (cross-memory attach) dies, and another process has that
- * number at once, with memory of its own at the same address: it is neither read nor written in the dead one's
- * stead, and the end is told as that of the one that died.
+ * A process whose memory is reached by its number (cross-memory attach) dies, and another process
+ * has that number at once, with memory of its own at the same address: it is neither read nor
+ * written in the dead one's stead, and the end is told as that of the one that died.
  */
 #include <sched.h>
 #include <signal.h>

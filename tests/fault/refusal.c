@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a peer says when it refuses, and what it says that is refused: told by code, shown as text. */
+/* What a peer says when it refuses, and what it says that is refused: told by code, shown as
+ * text. */
 #include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>

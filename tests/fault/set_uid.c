@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 60 */
 /*
- * A set-uid program, started by another user: it takes none of the SLMPM_* and DACS_* variables that its
- * caller has set, writes to no file of the caller's choice, is nobody's accelerator, and as a server takes
- * in peers of the user that it is, not of the one that called it. The program is a real copy of this one with that bit.
+ * A set-uid program, started by another user: it takes none of the SLMPM_* and DACS_* variables
+ * that its caller has set, writes to no file of the caller's choice, is nobody's accelerator, and
+ * as a server takes in peers of the user that it is, not of the one that called it. The program is
+ * a real copy of this one with that bit.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +25,7 @@
 
 static char folder[64], program[96], file[96];
 
-/* ---- what runs set-uid ------------------------------------------------------------------------ */
+/* ---- what runs set-uid ----------------------------------------------------------------------- */
 
 static void no_setting_is_taken(void)
 {
@@ -80,7 +81,7 @@ static int run_set_uid(void)
 	return 0;
 }
 
-/* ---- who makes and calls it -------------------------------------------------------------------- */
+/* ---- who makes and calls it ------------------------------------------------------------------ */
 
 static void copy_to(const char *path, mode_t mode)
 {

@@ -2,8 +2,8 @@
 /* timeout: 30 */
 /* native-only */
 /*
- * A put that both sides copy, while its origin has no memory for what the target has sent before: it claims a share
- * back once, and waits for what has become of it.
+ * A put that both sides copy, while its origin has no memory for what the target has sent before:
+ * it claims a share back once, and waits for what has become of it.
  */
 #include <signal.h>
 #include <stdio.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 160 */
 /*
- * A target that is stopped within a piece of a put that both sides copy. The put ends at its deadline and
- * says why; what the target still copies later overtakes nothing that was put after it; when it goes on,
- * or has died, all is as before. Without a deadline the put ends with the target.
+ * A target that is stopped within a piece of a put that both sides copy. The put ends at its
+ * deadline and says why; what the target still copies later overtakes nothing that was put after
+ * it; when it goes on, or has died, all is as before. Without a deadline the put ends with the
+ * target.
  */
 #include <fcntl.h>
 #include <signal.h>

@@ -3,8 +3,8 @@
 /* timeout: 120 */
 /* native-only */
 /*
- * No memory for messages that nobody has asked for yet: they hold their sender up, and come in order as they are
- * received. Where none is received for long the connection ends.
+ * No memory for messages that nobody has asked for yet: they hold their sender up, and come in
+ * order as they are received. Where none is received for long the connection ends.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -121,7 +121,8 @@ static int end_in_time(void *arg)
 	return 0;
 }
 
-/* A receive that is too short for it, and taken back meanwhile: its buffer is the caller's again. */
+/* A receive that is too short for it, and taken back meanwhile: its buffer is the caller's
+ * again. */
 static int taken_back(void *arg)
 {
 	slmpm_peer child;

@@ -40,7 +40,8 @@ void actor_hear(slmpm_peer peer, int word);
 struct slmpm_stats actor_stats(slmpm_peer peer);
 /* Two peers in CTX that are each other's. */
 void actor_pair(slmpm_ctx ctx, slmpm_peer *a, slmpm_peer *b);
-/* Nothing that such two have sent, and answered, is on its way: over links that take their time, too. */
+/* Nothing that such two have sent, and answered, is on its way: over links that take their time,
+ * too. */
 void actor_settle(slmpm_peer a, slmpm_peer b);
 /* Ready to sleep, and awake again: what is looked after only then has been. */
 void actor_nap(slmpm_ctx ctx);

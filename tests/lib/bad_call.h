@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What calls are tried with that cannot work: peers and contexts in every state; what they must say. */
+/* What calls are tried with that cannot work: peers and contexts in every state; what they must
+ * say. */
 #ifndef TESTS_LIB_BAD_CALL_H
 #define TESTS_LIB_BAD_CALL_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Bonds as fabrics of their own, for the tests that every fabric passes: connecting one connects all
- * its links, one after the other. */
+/* Bonds as fabrics of their own, for the tests that every fabric passes: connecting one connects
+ * all its links, one after the other. */
 #ifndef TESTS_LIB_BONDED_H
 #define TESTS_LIB_BONDED_H
 

@@ -96,7 +96,8 @@ static bool is_heard(struct duo_side *s)
 	return ours.sent_packets == theirs.received_packets;
 }
 
-/* Behind that a pass that finds nothing: nor was any in the other side's hands, or waited for room. */
+/* Behind that a pass that finds nothing: nor was any in the other side's hands, or waited for
+ * room. */
 static void await_hearing(struct duo_side *s)
 {
 	int64_t until = actor_now_ms() + PATIENCE * actor_slow();

@@ -7,8 +7,8 @@
 #include "tests/lib/parcel.h"
 
 /*
- * First number of a call; then the object's, which is its name on both sides, and what the function of
- * the fabric's table takes. The answer of a link's begins with far_put_state.
+ * First number of a call; then the object's, which is its name on both sides, and what the function
+ * of the fabric's table takes. The answer of a link's begins with far_put_state.
  */
 enum far_call {
 	FAR_HELD, /* how many descriptors and mappings that process has */

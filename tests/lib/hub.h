@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A hub and three leaves in one process and one thread, so that a seed gives the same run again: what
- * is under way between them, beside a model of what must arrive where.
+ * A hub and three leaves in one process and one thread, so that a seed gives the same run again:
+ * what is under way between them, beside a model of what must arrive where.
  */
 #ifndef TESTS_LIB_HUB_H
 #define TESTS_LIB_HUB_H

@@ -6,8 +6,8 @@
 #ifndef TESTS_LIB_KILL_CONNECT_H
 #define TESTS_LIB_KILL_CONNECT_H
 
-/* The listener at this address; up to so many kills of each side, 0: as many as there are places for
- * them. Fails the test, or skips it. */
+/* The listener at this address; up to so many kills of each side, 0: as many as there are places
+ * for them. Fails the test, or skips it. */
 void kill_connect_sweep(const char *at, long kills);
 
 #endif

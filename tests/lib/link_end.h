@@ -18,7 +18,8 @@ struct link_end {
 struct fabric_config link_config(uint32_t segments, uint32_t segment_size);
 enum { LEFT, RIGHT, SIDES };
 
-/* A domain opened, a link unconnected; SIDE may be another program's (far.h). BELL is its from here on. */
+/* A domain opened, a link unconnected; SIDE may be another program's (far.h). BELL is its from here
+ * on. */
 void link_end_open(struct link_end *e, const struct fabric *f, const struct fabric_config *config,
 		   int side, int bell);
 /* Its addresses are this machine's of SLMPM_TEST_IP; link_end_open has seen to that. */
@@ -28,8 +29,8 @@ int link_end_meet(struct link_end *e, int socket, int rounds);
 void link_end_close(struct link_end *e);
 
 /*
- * Until the fabric may find something new, where a descriptor says so; what this process's ends have
- * taken and not sent goes on meanwhile. false: where none does, or when patience is at an end.
+ * Until the fabric may find something new, where a descriptor says so; what this process's ends
+ * have taken and not sent goes on meanwhile. false: where none does, or when patience is at an end.
  */
 bool link_await(struct fabric_domain *domain);
 /* The same with something that the peer wakes this side by: the descriptor, or else the bell. Takes
@@ -38,7 +39,8 @@ bool link_awaits_bell(struct link_end *e, int ms);
 /* RC is -EPIPE, with a reason. */
 bool link_is_lost(const struct fabric_link *l, int rc);
 
-/* What this side says in that round, with descriptors of its own; and closing what is left of them. */
+/* What this side says in that round, with descriptors of its own; and closing what is left of
+ * them. */
 void link_ask(struct fabric_link *l, int round, struct fabric_blob *out);
 void link_forget(struct fabric_blob *blob);
 

@@ -7,8 +7,8 @@
 
 /* Until one more link of a peer of the default context stands. */
 void links_await(void);
-/* Two that are each other's in CTX get all their links, and part: what a context opens but once, for
- * whoever comes, is open then. */
+/* Two that are each other's in CTX get all their links, and part: what a context opens but once,
+ * for whoever comes, is open then. */
 void links_warm(slmpm_ctx ctx, slmpm_peer a, slmpm_peer b);
 /* That of a completion; -1: it tells none. */
 int links_told(const struct slmpm_done *done);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Streams of messages of all lengths, both ways of a pair at once: each comes once, whole and in order. */
+/* Streams of messages of all lengths, both ways of a pair at once: each comes once, whole and in
+ * order. */
 #ifndef TESTS_LIB_NET_FLOW_H
 #define TESTS_LIB_NET_FLOW_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Pairs of peers in one context, joined by TCP by way of the relay; and two that nothing is done to. */
+/* Pairs of peers in one context, joined by TCP by way of the relay; and two that nothing is done
+ * to. */
 #ifndef TESTS_LIB_NET_PAIR_H
 #define TESTS_LIB_NET_PAIR_H
 
@@ -42,7 +43,8 @@ void net_await(const struct net *n, const struct net_pair *p, unsigned connectio
 void net_rule(const struct net_pair *p, unsigned connection, enum proxy_way way,
 	      struct proxy_rule rule);
 uint64_t net_passed(const struct net_pair *p, unsigned connection, enum proxy_way way);
-/* Which of its links has passed most on. With several links the bystanders' may be counted between. */
+/* Which of its links has passed most on. With several links the bystanders' may be counted
+ * between. */
 unsigned net_busiest(const struct net_pair *p);
 /* All are closed, in whatever state. */
 void net_part(struct net *n);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Numbers, bytes and descriptors from one test process to another, whatever machines they are for. */
+/* Numbers, bytes and descriptors from one test process to another, whatever machines they are
+ * for. */
 #ifndef TESTS_LIB_PARCEL_H
 #define TESTS_LIB_PARCEL_H
 

@@ -30,7 +30,8 @@ struct raw_request {
 
 /* Before the child is started. */
 void raw_keys_make(void);
-/* A region of SIZE bytes of its own, reached by requests alone: what is to be said; the key is there. */
+/* A region of SIZE bytes of its own, reached by requests alone: what is to be said; the key is
+ * there. */
 struct wire_grant raw_keys_grant(uint64_t size);
 /* In the child: connects to NAME, says "legal" on stream 1, waits for the keys. */
 void raw_keys_come(struct raw_peer *p, const char *name);

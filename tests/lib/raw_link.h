@@ -35,8 +35,8 @@ void raw_link_refused(struct raw_peer *p, unsigned link, unsigned life, const ch
 unsigned raw_link_unread(struct raw_peer *p);
 /* All that was said so far has been read. */
 void raw_link_await_read(struct raw_peer *p);
-/* Reads all that has been answered until now, for which link 1's LIFE is spent: rings that were given;
- * *REFUSED as too many at once. */
+/* Reads all that has been answered until now, for which link 1's LIFE is spent: rings that were
+ * given; *REFUSED as too many at once. */
 unsigned raw_link_answers(struct raw_peer *p, unsigned life, unsigned *refused);
 /* What is refused leaves the channel as it was: a message "still" goes. It ends here, by another lie. */
 void raw_link_go_on(struct raw_peer *p);

@@ -6,7 +6,8 @@
 #include "tests/lib/offence.h"
 
 #define LINK_RULE  "round of a secondary link"
-/* The word and note of what is refused: the channel goes on, and ends by a lie about something else. */
+/* The word and note of what is refused: the channel goes on, and ends by a lie about something
+ * else. */
 #define LINK_STILL "opcode", 1
 
 /* Settings of two links over shared memory; the victim, and its honest peer with both. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A peer over TCP made by hand, with a bond's links: what it says of them by the control connection or
- * by its first link, and how it calls the others. Written from doc/wire.md.
+ * A peer over TCP made by hand, with a bond's links: what it says of them by the control connection
+ * or by its first link, and how it calls the others. Written from doc/wire.md.
  */
 #ifndef TESTS_LIB_RAW_NET_H
 #define TESTS_LIB_RAW_NET_H
@@ -26,7 +26,8 @@ struct raw_net {
 	uint64_t envelopes;
 };
 
-/* Connected to a listener's ADDRESS, tcp://127.0.0.1:PORT#SECRET, and wants LINKS; nothing is said. */
+/* Connected to a listener's ADDRESS, tcp://127.0.0.1:PORT#SECRET, and wants LINKS; nothing is
+ * said. */
 void raw_net_begin(struct raw_net *n, const char *address, unsigned links);
 /* The same over CONTROL, of who is called (raw_net_called.h). */
 void raw_net_prepare(struct raw_net *n, int control, const char *secret, unsigned links);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A peer over TCP made by hand (raw_net.h) that is called, and so says where each link is to be called,
- * and answers there.
+ * A peer over TCP made by hand (raw_net.h) that is called, and so says where each link is to be
+ * called, and answers there.
  */
 #ifndef TESTS_LIB_RAW_NET_CALLED_H
 #define TESTS_LIB_RAW_NET_CALLED_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Trials (offence.h) whose offender comes over TCP (raw_net.h). It greets by OpenSSL: for tests that link
- * with -lcrypto.
+ * Trials (offence.h) whose offender comes over TCP (raw_net.h). It greets by OpenSSL: for tests
+ * that link with -lcrypto.
  */
 #ifndef TESTS_LIB_RAW_NET_TRIAL_H
 #define TESTS_LIB_RAW_NET_TRIAL_H

@@ -48,7 +48,8 @@ static inline void raw_prove_called(const struct raw_stream *s, int side, struct
 	raw_proof(s, hellos, side, proof);
 }
 
-/* The hellos and both proofs: the way by which the other side may be reached here, if there is one. */
+/* The hellos and both proofs: the way by which the other side may be reached here, if there is
+ * one. */
 static inline struct wire_near raw_stream_invited(struct raw_stream *s)
 {
 	struct wire_proof ours = {.head.type = 0}, theirs, right;

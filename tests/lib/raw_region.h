@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A peer made by hand that has been granted a region and has one of its own: its lies about both, and
- * Reads of what it was granted.
+ * A peer made by hand that has been granted a region and has one of its own: its lies about both,
+ * and Reads of what it was granted.
  */
 #ifndef TESTS_LIB_RAW_REGION_H
 #define TESTS_LIB_RAW_REGION_H

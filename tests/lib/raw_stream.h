@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A peer over TCP made by hand: the control connection's packets, one behind the other. What it does
- * by itself is legal.
+ * A peer over TCP made by hand: the control connection's packets, one behind the other. What it
+ * does by itself is legal.
  */
 #ifndef TESTS_LIB_RAW_STREAM_H
 #define TESTS_LIB_RAW_STREAM_H

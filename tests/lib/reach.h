@@ -14,7 +14,8 @@ struct fabric_memory reach_from_right(struct link_pair *p, struct fabric_memory 
 /* READ, WRITE or ATOMIC: what post said. */
 int reach(struct fabric_link *l, uint8_t op, struct fabric_memory *m, uint64_t offset, void *data,
 	  uint64_t size);
-/* Writes and reads of many lengths at both edges and between; FAR lies at NEAR, REACH_SIZE bytes. */
+/* Writes and reads of many lengths at both edges and between; FAR lies at NEAR, REACH_SIZE
+ * bytes. */
 void reach_exchange(struct fabric_link *l, struct fabric_memory *far, unsigned char *near);
 
 #endif

@@ -79,7 +79,8 @@ static int run(void *arg)
 	const struct run *r = arg;
 
 	current = r->setting;
-	/* Who is here on both sides trusts itself: messages are fetched, also between unrelated processes. */
+	/* Who is here on both sides trusts itself: messages are fetched, also between unrelated
+	 * processes. */
 	CHECK(setenv("SLMPM_ATTACH", "y", 0) == 0, "setenv");
 	for (size_t i = 0; i < 6 && current->both[i]; i++)
 		CHECK(putenv((char *)(uintptr_t)current->both[i]) == 0, "putenv");

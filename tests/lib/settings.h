@@ -23,8 +23,8 @@ int settings_each(int (*body)(const struct setting *s), unsigned seconds);
 /* For a test of what one link alone is like: whatever the environment says, over FABRIC (NULL: over
  * that of the environment) and without others, here and in what is started. */
 void settings_one_link(const char *fabric);
-/* For tests that choose their own: one more for what is started from now on; and BODY(ARG) in a process
- * of its own, which must end well and in time. */
+/* For tests that choose their own: one more for what is started from now on; and BODY(ARG) in a
+ * process of its own, which must end well and in time. */
 void settings_set(const char *name, const char *value);
 void settings_run(const char *what, int (*body)(void *), const void *arg);
 /* The one that this process runs under, or NULL. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One side of puts that both sides copy: a region where they land, and a source that the peer maps. */
+/* One side of puts that both sides copy: a region where they land, and a source that the peer
+ * maps. */
 #ifndef TESTS_LIB_SHARE_PAIR_H
 #define TESTS_LIB_SHARE_PAIR_H
 
@@ -16,8 +17,8 @@ struct share_side {
 	slmpm_rmem to, open; /* where puts go; the peer's source, which is only mapped */
 };
 
-/* Both ends of PEER in context CTX call it; SIZE bytes each. Each has mapped the other's and said so;
- * from then on puts are shared, until a call waits and finds the machine busy. */
+/* Both ends of PEER in context CTX call it; SIZE bytes each. Each has mapped the other's and said
+ * so; from then on puts are shared, until a call waits and finds the machine busy. */
 void share_side_open(struct share_side *s, slmpm_ctx ctx, slmpm_peer peer, size_t size);
 /* Whether the peer lives or not. */
 void share_side_close(struct share_side *s);

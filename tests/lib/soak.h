@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the processes of tests/stress/soak.c share: hubs that listen, and talkers that connect, send numbered
- * messages and leave, all of which are killed and started again at any moment.
+ * What the processes of tests/stress/soak.c share: hubs that listen, and talkers that connect, send
+ * numbered messages and leave, all of which are killed and started again at any moment.
  */
 #ifndef TESTS_LIB_SOAK_H
 #define TESTS_LIB_SOAK_H

@@ -65,7 +65,8 @@ static struct {
 	_Atomic bool *over; /* another's: the body is, in memory that both sides have */
 } child;
 
-/* Until it stops or ends: the status; 0 also when a body of which another thread is meant is over. */
+/* Until it stops or ends: the status; 0 also when a body of which another thread is meant is
+ * over. */
 static int wait_for(pid_t pid, const struct step_body *body)
 {
 	bool inspections = body->beside || pid != child.leader;

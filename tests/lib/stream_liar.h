@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who lies in the handshake over TCP, at a listener: refused with the reason in bounded time, nothing
- * kept, and an honest peer works on.
+ * Who lies in the handshake over TCP, at a listener: refused with the reason in bounded time,
+ * nothing kept, and an honest peer works on.
  */
 #ifndef TESTS_LIB_STREAM_LIAR_H
 #define TESTS_LIB_STREAM_LIAR_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A pair of links over TCP whose bytes go through this test's hands: so many at a time, altered, cut off.
- * Everything happens in one thread, when asked.
+ * A pair of links over TCP whose bytes go through this test's hands: so many at a time, altered,
+ * cut off. Everything happens in one thread, when asked.
  */
 #ifndef TESTS_LIB_STREAM_RELAY_H
 #define TESTS_LIB_STREAM_RELAY_H

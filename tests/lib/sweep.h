@@ -33,7 +33,8 @@ void sweep_begin(enum step_unit unit);
  * wronged, but for a planted fault.
  */
 long sweep_run(const struct sweep *s);
-/* That a process with all of them may take, for child_run: SECONDS, unless all points are asked for. */
+/* That a process with all of them may take, for child_run: SECONDS, unless all points are asked
+ * for. */
 unsigned sweep_seconds(unsigned seconds);
 
 #endif

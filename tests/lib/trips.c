@@ -49,7 +49,8 @@ bool trips_count(const struct trips *t, long *instructions)
 	struct trips copy = *t;
 	const struct step_body body = {.run = run, .arg = &copy, .prepare = prepare};
 
-	(void)one_processor_bind(); /* each step is two changes between tracer and child: a third of the time there */
+	/* each step is two changes between tracer and child: a third of the time there */
+	(void)one_processor_bind();
 	*instructions = MOST;
 	for (int i = 0; i < TRIES; i++) {
 		long n = step_count(&body, STEP_INSTRUCTION, NULL, MOST);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What messages of one pair cost, in instructions of this process, which has both ends: on no clock. */
+/* What messages of one pair cost, in instructions of this process, which has both ends: on no
+ * clock. */
 #ifndef TESTS_LIB_TRIPS_H
 #define TESTS_LIB_TRIPS_H
 
@@ -13,7 +14,8 @@ struct trips {
 	bool any; /* received from any peer */
 };
 
-/* Of a round trip, the least of some tries. False where instructions cannot be counted here: skip aloud. */
+/* Of a round trip, the least of some tries. False where instructions cannot be counted here: skip
+ * aloud. */
 bool trips_count(const struct trips *t, long *instructions);
 
 #endif

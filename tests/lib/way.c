@@ -81,8 +81,8 @@ static int run(void *arg)
 	return r->body(r->way);
 }
 
-/* Data races show where there are threads: of the ways without an engine's, a third will do under a thread
- * sanitizer. */
+/* Data races show where there are threads: of the ways without an engine's, a third will do under a
+ * thread sanitizer. */
 static bool is_wanted(const struct way *w)
 {
 	const char *only = getenv("SLMPM_TEST_WAY"), *sanitizer = getenv("SLMPM_SAN");

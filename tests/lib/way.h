@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The same test of one-sided operations on every way that they can go; a region and who reaches it. */
+/* The same test of one-sided operations on every way that they can go; a region and who reaches
+ * it. */
 #ifndef TESTS_LIB_WAY_H
 #define TESTS_LIB_WAY_H
 
@@ -28,7 +29,8 @@ slmpm_rmem way_reach(slmpm_mem mem, slmpm_peer near, slmpm_peer peer, uint32_t a
 /* Between processes: the key to MEM goes to PEER as a message of STREAM, and is opened there. */
 void way_give(slmpm_mem mem, slmpm_peer peer, uint32_t stream);
 slmpm_rmem way_open(slmpm_peer peer, uint32_t stream);
-/* Can memory be mapped over the fabric of SLMPM_FABRIC? Only then does what should be go that way. */
+/* Can memory be mapped over the fabric of SLMPM_FABRIC? Only then does what should be go that
+ * way. */
 bool way_maps(void);
 /* "map", or what there is instead. */
 const char *way_mapped(void);

@@ -174,7 +174,8 @@ static int run_everything(void)
 	return wrong || faults || missed || forgotten;
 }
 
-/* check SCENARIO [SITE WEAKENING], or SLMPM_TEST_SCENARIO: one search, and the shortest way to what it finds. */
+/* check SCENARIO [SITE WEAKENING], or SLMPM_TEST_SCENARIO: one search, and the shortest way to what
+ * it finds. */
 static int run_one(int argc, char **argv)
 {
 	const struct scenario *scenario = scenario_named(argv[1]);

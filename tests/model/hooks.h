@@ -11,62 +11,62 @@
 #include <stdint.h>
 
 /* One line a site; the mutation table must weaken each of them. */
-#define MODEL_SITES(SITE)                                                                             \
-	/* ring.h, ring.c: accesses */                                                                \
-	SITE(clear)                                                                                   \
-	SITE(commit)                                                                                  \
-	SITE(peek)                                                                                    \
-	SITE(produced)                                                                                \
-	SITE(consumed)                                                                                \
-	SITE(consumed_in)                                                                             \
-	SITE(produced_in)                                                                             \
-	SITE(pad)                                                                                     \
-	/* ring.h, ring.c: rules */                                                                   \
-	SITE(room)                                                                                    \
-	SITE(wrap)                                                                                    \
-	SITE(pad_room)                                                                                \
-	SITE(mark_interior)                                                                           \
-	SITE(mark_replaced)                                                                           \
-	SITE(mark_aborted)                                                                            \
-	SITE(mark_pad)                                                                                \
-	SITE(clear_successor)                                                                         \
-	SITE(open_tag)                                                                                \
-	SITE(lag)                                                                                     \
-	SITE(consider)                                                                                \
-	SITE(live_threshold)                                                                          \
-	SITE(live_batch)                                                                              \
-	SITE(settle_threshold)                                                                        \
-	SITE(gap)                                                                                     \
-	SITE(check_tag)                                                                               \
-	SITE(check_length)                                                                            \
-	SITE(check_pad)                                                                               \
-	SITE(check_produced)                                                                          \
-	SITE(check_consumed)                                                                          \
-	/* doorbell.h */                                                                              \
-	SITE(bell_fence)                                                                              \
-	SITE(bell_order)                                                                              \
-	SITE(asleep_in)                                                                               \
-	SITE(announce)                                                                                \
-	SITE(announce_fence)                                                                          \
-	SITE(announced_fence)                                                                         \
-	SITE(asleep_seen)                                                                             \
-	SITE(retract_fence)                                                                           \
-	SITE(announce_odd)                                                                            \
-	SITE(retract_odd)                                                                             \
-	SITE(retract)                                                                                 \
-	/* what the caller of the two has deferred (sides.c does as the shared-memory fabric does) */ \
-	SITE(barrier)                                                                                 \
-	SITE(look_again)                                                                              \
-	SITE(check_commit)                                                                            \
-	SITE(check_waiting)                                                                           \
-	SITE(check_release)                                                                           \
-	SITE(check_peek)                                                                              \
-	SITE(check_asleep)                                                                            \
-	SITE(publish_asleep)                                                                          \
-	SITE(publish_waiting)                                                                         \
-	SITE(publish_closing)                                                                         \
-	SITE(check_quiet)                                                                             \
-	/* the checker's own accesses */                                                              \
+#define MODEL_SITES(SITE)                                                                          \
+	/* ring.h, ring.c: accesses */                                                             \
+	SITE(clear)                                                                                \
+	SITE(commit)                                                                               \
+	SITE(peek)                                                                                 \
+	SITE(produced)                                                                             \
+	SITE(consumed)                                                                             \
+	SITE(consumed_in)                                                                          \
+	SITE(produced_in)                                                                          \
+	SITE(pad)                                                                                  \
+	/* ring.h, ring.c: rules */                                                                \
+	SITE(room)                                                                                 \
+	SITE(wrap)                                                                                 \
+	SITE(pad_room)                                                                             \
+	SITE(mark_interior)                                                                        \
+	SITE(mark_replaced)                                                                        \
+	SITE(mark_aborted)                                                                         \
+	SITE(mark_pad)                                                                             \
+	SITE(clear_successor)                                                                      \
+	SITE(open_tag)                                                                             \
+	SITE(lag)                                                                                  \
+	SITE(consider)                                                                             \
+	SITE(live_threshold)                                                                       \
+	SITE(live_batch)                                                                           \
+	SITE(settle_threshold)                                                                     \
+	SITE(gap)                                                                                  \
+	SITE(check_tag)                                                                            \
+	SITE(check_length)                                                                         \
+	SITE(check_pad)                                                                            \
+	SITE(check_produced)                                                                       \
+	SITE(check_consumed)                                                                       \
+	/* doorbell.h */                                                                           \
+	SITE(bell_fence)                                                                           \
+	SITE(bell_order)                                                                           \
+	SITE(asleep_in)                                                                            \
+	SITE(announce)                                                                             \
+	SITE(announce_fence)                                                                       \
+	SITE(announced_fence)                                                                      \
+	SITE(asleep_seen)                                                                          \
+	SITE(retract_fence)                                                                        \
+	SITE(announce_odd)                                                                         \
+	SITE(retract_odd)                                                                          \
+	SITE(retract)                                                                              \
+	/* what their caller has deferred (sides.c does as the shm fabric does) */                 \
+	SITE(barrier)                                                                              \
+	SITE(look_again)                                                                           \
+	SITE(check_commit)                                                                         \
+	SITE(check_waiting)                                                                        \
+	SITE(check_release)                                                                        \
+	SITE(check_peek)                                                                           \
+	SITE(check_asleep)                                                                         \
+	SITE(publish_asleep)                                                                       \
+	SITE(publish_waiting)                                                                      \
+	SITE(publish_closing)                                                                      \
+	SITE(check_quiet)                                                                          \
+	/* the checker's own accesses */                                                           \
 	SITE(hostile)
 
 enum model_site {

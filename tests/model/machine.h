@@ -97,8 +97,8 @@ void machine_barrier(struct machine *m);
 /* The kernel's word that the other is dead: all its stores are there. */
 void machine_mourn(struct machine *m, int t);
 
-/* Payload, written by the segment's owner and read by the other; NULL or the fault. FIRST: the first
- * word of a segment (its location), else the rest of it. */
+/* Payload, written by the segment's owner and read by the other; NULL or the fault. FIRST: the
+ * first word of a segment (its location), else the rest of it. */
 const char *machine_write_plain(struct machine *m, unsigned segment, bool first, uint64_t value);
 const char *machine_read_plain(struct machine *m, unsigned segment, bool first, uint64_t *value);
 

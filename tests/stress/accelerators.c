@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sixty-four accelerators that all send to one host as fast as it takes: nothing is lost, damaged or
- * out of order, and none is forgotten. SLMPM_TEST_SECONDS says for how long.
+ * Sixty-four accelerators that all send to one host as fast as it takes: nothing is lost, damaged
+ * or out of order, and none is forgotten. SLMPM_TEST_SECONDS says for how long.
  */
 #include <slmpm.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 60 */
 /*
- * Threads store into a tracked mirror while another looks and sends: what a thread had stored before
- * a flush is there afterwards, and in the end each last value is. Each way to track.
+ * Threads store into a tracked mirror while another looks and sends: what a thread had stored
+ * before a flush is there afterwards, and in the end each last value is. Each way to track.
  */
 #include <pthread.h>
 #include <sched.h>

@@ -4,11 +4,11 @@
 /*
  * Kills and restarts for as long as one likes: build/tests/stress/soak [--minutes M] [--seed S].
  *
- * A hub on each fabric, and talkers that connect to it, send numbered messages whose bytes follow from
- * their numbers, and leave. Now and then any of them is killed, or stopped for a while, at any moment, and
- * started again; some talkers write over the hub's ring. Whoever is not killed has to find every message
- * there, once, in order and whole; of who is killed what slmpm_send had taken (over TCP a part of it, in
- * order). 20 seconds without --minutes.
+ * A hub on each fabric, and talkers that connect to it, send numbered messages whose bytes follow
+ * from their numbers, and leave. Now and then any of them is killed, or stopped for a while, at any
+ * moment, and started again; some talkers write over the hub's ring. Whoever is not killed has to
+ * find every message there, once, in order and whole; of who is killed what slmpm_send had taken
+ * (over TCP a part of it, in order). 20 seconds without --minutes.
  */
 #include <poll.h>
 #include <signal.h>

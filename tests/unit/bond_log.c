@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A bond's log beside a plain list: what is put into it comes out again, from whichever packet on the
- * peer wants the rest, over many laps and with acknowledgements between marks; and while it gives
- * back to marks alone, room for the next packet is there as soon as it is trimmed.
+ * A bond's log beside a plain list: what is put into it comes out again, from whichever packet on
+ * the peer wants the rest, over many laps and with acknowledgements between marks; and while it
+ * gives back to marks alone, room for the next packet is there as soon as it is trimmed.
  */
 #include "slmpm/bond/bond_log.h"
 

@@ -13,8 +13,8 @@ struct ways {
 	uint64_t ns[2];
 	uint64_t change; /* more for the first turn after the other way, ... */
 	uint64_t delay;  /* more for one turn in 16, by chance */
-	uint64_t
-		settles; /* ... and for each later one that part of it, of the other way alone; 0: an eighth, of both */
+	/* ... and for each later one that part of it, of the other way alone; 0: an eighth, of both */
+	uint64_t settles;
 };
 
 static void forget(void)
@@ -97,8 +97,8 @@ static void notices(void)
 	expect(1.02, &after, 2000);
 }
 
-/* The first shared put after copies wakes the target, the second finds it far off; from the third on
- * sharing is the shorter way. */
+/* The first shared put after copies wakes the target, the second finds it far off; from the third
+ * on sharing is the shorter way. */
 static void outlasts_the_change(void)
 {
 	struct ways w = {{20000, 17000}, 400000, 0, 0};
@@ -108,8 +108,8 @@ static void outlasts_the_change(void)
 	expect(1.03, &w, 20000);
 }
 
-/* Each turn after the change is shorter than the one before, but the fourth far from what it will be:
- * that is waited for, and once found it stays. */
+/* Each turn after the change is shorter than the one before, but the fourth far from what it will
+ * be: that is waited for, and once found it stays. */
 static void outlasts_a_slow_change(void)
 {
 	struct ways w = {{20000, 12000}, 200000, 0, 2}, even = {{20000, 22000}, 200000, 0, 2};
@@ -133,7 +133,8 @@ static void begins_anew(void)
 	expect(1.03, &after, 10000);
 }
 
-/* A try that was delayed for milliseconds is not held against the way once all has become quicker. */
+/* A try that was delayed for milliseconds is not held against the way once all has become
+ * quicker. */
 static void forgives(void)
 {
 	struct ways busy = {{10000, 4000000}, 0, 0, 0}, idle = {{5000, 3000}, 0, 0, 0};
@@ -144,8 +145,9 @@ static void forgives(void)
 	expect(1.01, &idle, 12000);
 }
 
-/* Each try waits for a turn of the scheduler's, and the usual way's cost goes up and down: the tries keep to
- * their part of the time, nevertheless; and a way that is worth it is found once they cost little. */
+/* Each try waits for a turn of the scheduler's, and the usual way's cost goes up and down: the
+ * tries keep to their part of the time, nevertheless; and a way that is worth it is found once they
+ * cost little. */
 static void keeps_to_the_budget(void)
 {
 	struct ways w = {{10000, 11000}, 4000000, 0, 2}, later = {{10000, 6000}, 20000, 0, 2};
@@ -163,8 +165,8 @@ static void keeps_to_the_budget(void)
 	expect(1.03, &later, 20000);
 }
 
-/* A delay of a try does not put off for long a way that seems nearly as short; the next one neither, when that
- * has been made up for. */
+/* A delay of a try does not put off for long a way that seems nearly as short; the next one
+ * neither, when that has been made up for. */
 static void spares_what_is_near(void)
 {
 	struct ways even = {{20000, 22000}, 0, 0, 0}, delayed = {{20000, 22000}, 4000000, 0, 2},
@@ -177,7 +179,8 @@ static void spares_what_is_near(void)
 	}
 }
 
-/* What a long stop was charged with while everything was slow is not waited for when all is quick again. */
+/* What a long stop was charged with while everything was slow is not waited for when all is quick
+ * again. */
 static void forgets_a_stop(void)
 {
 	struct ways slow = {{4000000, 20000000}, 0, 0, 0},

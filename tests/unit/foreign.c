@@ -3,9 +3,10 @@
 /* timeout: 60 */
 /* native-only */
 /*
- * Descriptors closed apart: this process keeps its own, also where its children are in another process
- * namespace; while some cannot be closed at all, programs can still be started, other senders have room, and a
- * supervisor that is killed is replaced; and a child of fork goes on whatever another thread did.
+ * Descriptors closed apart: this process keeps its own, also where its children are in another
+ * process namespace; while some cannot be closed at all, programs can still be started, other
+ * senders have room, and a supervisor that is killed is replaced; and a child of fork goes on
+ * whatever another thread did.
  */
 #include <errno.h>
 #include <fcntl.h>

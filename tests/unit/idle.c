@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How many passes a wait makes before it reads the clock: few where waits have slept and polling has not paid. */
+/* How many passes a wait makes before it reads the clock: few where waits have slept and polling
+ * has not paid. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is on its way to a leader: the same as a number for each byte says, whatever is sent and stored. */
+/* What is on its way to a leader: the same as a number for each byte says, whatever is sent and
+ * stored. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -183,7 +183,8 @@ static void look_at_both(void)
 	CHECK(mode_select(&send, links, 2, 0, &limits).link == 0, "nor that by default");
 }
 
-/* A fabric that others load is left for a link of one's own that has less to do, or only seems to be full. */
+/* A fabric that others load is left for a link of one's own that has less to do, or only seems to
+ * be full. */
 static void look_at_crowds(void)
 {
 	struct mode_link links[2] = {LINK(P), LINK(P)};

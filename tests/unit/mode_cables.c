@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two cables that are unlike, as a model: pieces go by the one that the selector says and come in order, into rings and
- * on a credit that are limited. Together they are never worse than the quicker one alone.
+ * Two cables that are unlike, as a model: pieces go by the one that the selector says and come in
+ * order, into rings and on a credit that are limited. Together they are never worse than the
+ * quicker one alone.
  */
 #include "slmpm/mode/mode.h"
 
@@ -51,7 +52,8 @@ static struct mode_load load_of(uint64_t us, uint64_t rate)
 	return (struct mode_load){.able = rate, .in_flight = us * rate / 1000, .rate = rate};
 }
 
-/* KB/s of pieces of LENGTH in order over cables of such rates, the first in use; 0: there is none. */
+/* KB/s of pieces of LENGTH in order over cables of such rates, the first in use; 0: there is
+ * none. */
 static uint64_t carried(const uint64_t *rate, uint64_t length, bool both_ways)
 {
 	uint64_t now = 0, room, free[LINKS] = {0};

@@ -139,7 +139,8 @@ static void a_short_commit_gives_the_rest_back(void **state)
 	ring_pair_close(&p);
 }
 
-/* Whatever is written and read: once a packet went out under it, each word of what is held back does. */
+/* Whatever is written and read: once a packet went out under it, each word of what is held back
+ * does. */
 static void what_is_held_back_stays_free(void **state)
 {
 	for (uint64_t start = 0; start < 16; start++)

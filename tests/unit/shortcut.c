@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Shortcuts of one-sided operations beside mirrors: what goes past the slow path, what must not, for it
- * is to be noted for the mirror's peers, and that all do once there is no mirror any more.
+ * Shortcuts of one-sided operations beside mirrors: what goes past the slow path, what must not,
+ * for it is to be noted for the mirror's peers, and that all do once there is no mirror any more.
  */
 #include <string.h>
 

@@ -13,8 +13,8 @@
 
 static uint64_t now, rung, polled;
 
-/* A wait for what comes LENGTH later if both are awake; the peer SLEEPS when sent to, and each that sleeps takes WAKE
- * longer. Returns how long it took. */
+/* A wait for what comes LENGTH later if both are awake; the peer SLEEPS when sent to, and each that
+ * sleeps takes WAKE longer. Returns how long it took. */
 static uint64_t wait_for(struct spin *s, uint64_t length, bool sleeps, uint64_t wake)
 {
 	struct spin_wait w = {.met = true};

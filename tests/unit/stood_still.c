@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How long a peer without links has for another one, by a clock of the test's: SLMPM_DEAD_MS while this
- * process looks. How long it stood still does not count, up to a limit.
+ * How long a peer without links has for another one, by a clock of the test's: SLMPM_DEAD_MS while
+ * this process looks. How long it stood still does not count, up to a limit.
  */
 #include <stdlib.h>
 #include <string.h>

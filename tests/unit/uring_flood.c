@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* libs: -luring -pthread */
 /*
- * More comes by io_uring than it has buffers for, or room to tell of: nothing is lost, awake, asleep and when another
- * thread takes over, and each link is received by it again afterwards.
+ * More comes by io_uring than it has buffers for, or room to tell of: nothing is lost, awake,
+ * asleep and when another thread takes over, and each link is received by it again afterwards.
  */
 #include <poll.h>
 #include <pthread.h>

@@ -88,7 +88,7 @@ static void deadlines(uint32_t flags, uint32_t how)
 	OK(slmpm_shut(handle, 0));
 }
 
-/* ---- beside somebody who computes ------------------------------------------------------------- */
+/* ---- beside somebody who computes ------------------------------------------------------------ */
 
 static void *compute(void *arg)
 {
@@ -99,8 +99,8 @@ static void *compute(void *arg)
 	return NULL;
 }
 
-/* Who gets his whole turn for each yield is not yielded to again and again: the wait sleeps, long before
- * it would otherwise. */
+/* Who gets his whole turn for each yield is not yielded to again and again: the wait sleeps, long
+ * before it would otherwise. */
 static void beside_a_computation(void)
 {
 	slmpm_ctx handle = open_context(0, SLMPM_WAIT_ADAPTIVE);

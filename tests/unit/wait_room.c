@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Room that a peer tells of behind the last try to send, when no descriptor shows it any more: who is
- * about to sleep tries again.
+ * Room that a peer tells of behind the last try to send, when no descriptor shows it any more: who
+ * is about to sleep tries again.
  */
 #include "slmpm/link/wait.h"
 #include "tests/lib/actor.h"

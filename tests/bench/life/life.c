@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Serves orders as every system of the bench does, here "TEST WHICH COUNT": setup 1|64, death
- * recv|epoll|spin|try, fair 64, idle pair and idle-cpu pair, where COUNT is the milliseconds of the last three. The
- * answer's key is "value". Started as "life CPU,CPU bare" it answers setup for plain fork and exec.
+ * recv|epoll|spin|try, fair 64, idle pair and idle-cpu pair, where COUNT is the milliseconds of the
+ * last three. The answer's key is "value". Started as "life CPU,CPU bare" it answers setup for
+ * plain fork and exec.
  */
 #include "tests/bench/life/life.h"
 

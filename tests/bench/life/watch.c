@@ -321,7 +321,8 @@ const char *watch_idle(uint64_t ms, double *value)
 	return why;
 }
 
-/* From the note that each writes just before it waits; the processes' own clocks tell what came behind. */
+/* From the note that each writes just before it waits; the processes' own clocks tell what came
+ * behind. */
 static const char *cpu_since(const struct couple *c, double *ms)
 {
 	for (int i = 0; i < 2; i++) {

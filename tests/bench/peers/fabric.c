@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* libfabric: tagged messages over its shm provider and those over TCP, and connected endpoints over TCP. */
+/* libfabric: tagged messages over its shm provider and those over TCP, and connected endpoints over
+ * TCP. */
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What this machine allows: payload and sequence word side by side in a shared ring of slots, one
- * copy in, one copy out, nothing else. Larger messages go in chunks, so that both sides copy at once.
- * "touching" sends nothing in a touched stream: one side writes its buffer, the other sums its own.
- * "asleep" and "polling" wait for a message in a futex: at once, or after as long as waking takes twice.
+ * copy in, one copy out, nothing else. Larger messages go in chunks, so that both sides copy at
+ * once. "touching" sends nothing in a touched stream: one side writes its buffer, the other sums
+ * its own. "asleep" and "polling" wait for a message in a futex: at once, or after as long as
+ * waking takes twice.
  */
 #include <linux/futex.h>
 #include <stdatomic.h>
@@ -71,7 +72,8 @@ static void layout(struct end *e, size_t len)
 	e->pos = e->seen = 0;
 }
 
-/* Its word has changed: pairs with the fence in wait_asleep(), so that either side sees what the other did. */
+/* Its word has changed: pairs with the fence in wait_asleep(), so that either side sees what the
+ * other did. */
 static void wake(_Atomic uint64_t *word)
 {
 	atomic_thread_fence(memory_order_seq_cst);
@@ -87,7 +89,8 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Sleeps unless WORD is what is to come; a futex compares the lower half, of which no two are alike in a row. */
+/* Sleeps unless WORD is what is to come; a futex compares the lower half, of which no two are alike
+ * in a row. */
 static void wait_asleep(_Atomic uint64_t *word, uint64_t want)
 {
 	uint64_t end = polling_ns ? now_ns() + polling_ns : 0, seen;

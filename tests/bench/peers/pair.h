@@ -48,7 +48,8 @@ void pair_exchange(int side, const void *mine, void *theirs, size_t len);
 void pair_produce(void *buf, size_t len, uint64_t i);
 void pair_consume(const void *buf, size_t len);
 
-/* Messages are received into BUF, of PAIR_MAX bytes, from now on: open() knows of a better place. */
+/* Messages are received into BUF, of PAIR_MAX bytes, from now on: open() knows of a better
+ * place. */
 void pair_receive_at(void *buf);
 
 void *pair_shared(size_t len); /* zeroed memory that a later fork() shares */

@@ -70,7 +70,8 @@ static void round_trips(const struct order *o, uint64_t i)
 		note(o, i, (double)(first - begin) / 2e3, mark_ns);
 }
 
-/* Answered when all is there; what the receiver's marks leave of the time is the first message's and the answer's. */
+/* Answered when all is there; what the receiver's marks leave of the time is the first message's
+ * and the answer's. */
 static void one_way(const struct order *o, uint64_t i)
 {
 	uint64_t mark_ns[PAUSE_MARKS], begin = measure_now(), all;

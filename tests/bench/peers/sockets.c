@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The kernel's own channels: pipe, Unix socket (blocking, or waiting in epoll), and TCP loopback: blocking, spinning,
- * waiting in epoll, and streams in blocks of the length that suits the socket instead of the message.
+ * The kernel's own channels: pipe, Unix socket (blocking, or waiting in epoll), and TCP loopback:
+ * blocking, spinning, waiting in epoll, and streams in blocks of the length that suits the socket
+ * instead of the message.
  */
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A fabric over pairs of pipes, for tests: all that a peer is sent are frames in the pipe that it has made
- * and gave away for writing. A frame is no longer than PIPE_BUF, so the kernel takes it whole or not at all.
- * WRITE, READ and ATOMIC are frames, too: the owner's side carries them out in its poll, and answers.
+ * A fabric over pairs of pipes, for tests: all that a peer is sent are frames in the pipe that it
+ * has made and gave away for writing. A frame is no longer than PIPE_BUF, so the kernel takes it
+ * whole or not at all. WRITE, READ and ATOMIC are frames, too: the owner's side carries them out in
+ * its poll, and answers.
  *
- * A pipe's lock is held while the kernel copies from the writer's pages, and a page of a userfaultfd may
- * never come: the peer is not trusted with anything but this process's time.
+ * A pipe's lock is held while the kernel copies from the writer's pages, and a page of a
+ * userfaultfd may never come: the peer is not trusted with anything but this process's time.
  */
 #ifndef TESTS_FABRICS_PIPE_H
 #define TESTS_FABRICS_PIPE_H
@@ -184,8 +185,8 @@ void pipe_cancel(struct pipe_link *l);
 /* The next piece of an operation's frames, or of an answer; as pipe_write. */
 int pipe_operate(struct pipe_link *l, unsigned i);
 int pipe_answer(struct pipe_link *l, unsigned i);
-/* A frame about memory has come: where its payload goes; then it is all there, or could not be written
- * where it goes. */
+/* A frame about memory has come: where its payload goes; then it is all there, or could not be
+ * written where it goes. */
 int pipe_memory_begins(struct pipe_link *l, const struct frame *f, uint32_t length);
 int pipe_memory_ends(struct pipe_link *l, const struct frame *f, uint32_t length);
 void pipe_memory_faults(struct pipe_link *l, const struct frame *f);

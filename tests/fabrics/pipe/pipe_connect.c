@@ -23,8 +23,9 @@ struct hello {
 };
 
 /*
- * A description of its own for the pipe, which the other holder of FD cannot make block. Readable, too: so
- * that a write to a pipe that nobody reads raises no SIGPIPE. -EPROTO: FD is no pipe's writing end.
+ * A description of its own for the pipe, which the other holder of FD cannot make block. Readable,
+ * too: so that a write to a pipe that nobody reads raises no SIGPIPE. -EPROTO: FD is no pipe's
+ * writing end.
  */
 static int open_again(int fd)
 {

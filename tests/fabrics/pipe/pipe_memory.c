@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* WRITE, READ and ATOMIC: begun here and answered by the peer, or begun by the peer and done here. */
+/* WRITE, READ and ATOMIC: begun here and answered by the peer, or begun by the peer and done
+ * here. */
 #include "tests/fabrics/pipe/pipe.h"
 
 #include <stdlib.h>

@@ -28,8 +28,8 @@ int pipe_write(struct pipe_link *l, const struct frame *f, const void *payload)
 	return l->dead = -EPIPE;
 }
 
-/* Frames of at most FRAME_SMALL always find room, for the ring that they go to has no more segments; and one
- * that was built. */
+/* Frames of at most FRAME_SMALL always find room, for the ring that they go to has no more
+ * segments; and one that was built. */
 static bool stage_frame(struct pipe_link *l, const struct frame *f, const void *payload)
 {
 	uint32_t length = LITTLE_32(f->length);
