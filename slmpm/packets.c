@@ -9,7 +9,7 @@
 #include "slmpm/rma/rma.h"
 #include "slmpm/share/share.h"
 #include "slmpm/loan/area.h"
-#include "slmpm/sendrecv/arrival.h"
+#include "slmpm/sendrecv/sendrecv.h"
 #include "slmpm/message/fetch.h"
 #include "slmpm/message/message.h"
 #include "slmpm/mirror/mirror.h"

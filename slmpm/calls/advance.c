@@ -5,7 +5,7 @@
 #include "slmpm/am/am_take.h"
 #include "slmpm/mirror/mirror.h"
 #include "slmpm/link/wait.h"
-#include "slmpm/link/yield.h"
+#include "slmpm/link/idle.h"
 
 #define POLLS     16     /* of one ring in a call before it is found empty */
 #define ASK_TICKS 200000 /* between questions to the kernel, by who calls all the time */

@@ -10,7 +10,7 @@
 #include "slmpm/link/link.h"
 #include "slmpm/link/progress.h"
 #include "slmpm/link/wait.h"
-#include "slmpm/link/yield.h"
+#include "slmpm/link/idle.h"
 
 #define ROOM_FIRST 16
 

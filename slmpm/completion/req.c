@@ -5,7 +5,7 @@
 #include "slmpm/request.h"
 #include "slmpm/link/progress.h"
 #include "slmpm/link/wait.h"
-#include "slmpm/link/yield.h"
+#include "slmpm/link/idle.h"
 #include "slmpm/completion/completion.h"
 
 static struct request *request_get(const slmpm_req *req)

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "slmpm/sendrecv/arrival.h"
+#include "slmpm/sendrecv/sendrecv.h"
 #include "slmpm/emulation/emulate.h"
 #include "slmpm/message/match.h"
 #include "slmpm/rma/rma.h"

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "slmpm/am/am.h"
-#include "slmpm/sendrecv/arrival.h"
 #include "slmpm/engine/engine.h"
 #include "slmpm/base/error.h"
 #include "slmpm/completion/late.h"

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * The table of functions of a link whose packets say whom they are for (addressee.h). It stands on top of
- * the others: what is below sees packets that are some bytes longer, what is above sees none of it.
- */
+/* The table of functions of such a link, on top of the others: those below see packets that are longer. */
 #include "slmpm/link/addressee.h"
 
 #include <errno.h>
@@ -39,7 +36,7 @@ uint64_t addressee_features(const struct context *ctx)
 	}
 }
 
-/* Who was started does not know its number: it is told. */
+/* A started process does not know its own number: the hello has it. */
 void addressee_agree(struct endpoint *ep, const struct wire_hello *hello, uint64_t features)
 {
 	ep->life->header.features = features & (WIRE_FEATURE_IDS | WIRE_FEATURE_PLACES);
@@ -50,26 +47,18 @@ void addressee_agree(struct endpoint *ep, const struct wire_hello *hello, uint64
 
 /* ---- places --------------------------------------------------------------------------------- */
 
-static bool has_target(uint8_t opcode)
-{
-	switch (opcode) {
-	case WIRE_WRITE_FIRST:
-	case WIRE_WRITE_ONLY:
-	case WIRE_READ_REQUEST:
-	case WIRE_FETCH_ADD:
-	case WIRE_COMPARE_SWAP:
-	case WIRE_SWAP:
-	case WIRE_NOTIFY:
-	case WIRE_SHARE: return true;
-	default: return false;
-	}
-}
+/* Payloads that begin with a struct wire_target. */
+static const bool has_target[UINT8_MAX + 1] = {
+	[WIRE_WRITE_FIRST] = true, [WIRE_WRITE_ONLY] = true, [WIRE_READ_REQUEST] = true,
+	[WIRE_FETCH_ADD] = true,   [WIRE_SWAP] = true,       [WIRE_COMPARE_SWAP] = true,
+	[WIRE_NOTIFY] = true,      [WIRE_SHARE] = true,
+};
 
-/* The range of a region that the payload begins with, which may be the peer's to change. */
+/* That range of a region, which may be the peer's to change. */
 static bool addressee_take_target(struct wire_target *t, uint8_t opcode, const void *data,
 				  uint32_t n)
 {
-	if (!has_target(opcode) || !data || n < sizeof(*t))
+	if (!has_target[opcode] || !data || n < sizeof(*t))
 		return false;
 	memcpy(t, data, sizeof(*t));
 	t->grant = LITTLE_32(t->grant);
@@ -116,26 +105,19 @@ static void *addressed_reserve(struct fabric_link *link, uint32_t length)
 	return x->built;
 }
 
-static int addressee_hold_back(struct endpoint *ep, const struct fabric_wr *wr)
-{
-	struct fabric_wr more = *wr;
-
-	if (ep->rooms->secondary && wr->length)
-		return -EINVAL;
-	more.length *= ADDRESSEE_WORD;
-	return ep->link.addressee->below->post(ep->link.port, &more);
-}
-
 static int addressed_post(struct fabric_link *link, const struct fabric_wr *wr)
 {
 	struct endpoint *ep = link->owner;
 	struct addressee *x = ep->link.addressee;
 	struct fabric_wr with = *wr;
 
-	if (wr->op == FABRIC_HOLD_BACK)
-		return addressee_hold_back(ep, wr);
+	if (wr->op == FABRIC_HOLD_BACK) {
+		if (ep->rooms->secondary && wr->length)
+			return -EINVAL;
+		with.length *= ADDRESSEE_WORD;
+	}
 	if (wr->op != FABRIC_SEND)
-		return x->below->post(link, wr);
+		return x->below->post(link, &with);
 	if (!(wr->flags & FABRIC_BUILT)) {
 		if (!addressed_reserve(link, wr->length))
 			return link->violation ? -EPROTO : -EAGAIN;
@@ -165,24 +147,23 @@ bool addressee_read(struct wire_addressee *to, uint64_t flags, const void *data,
 	return true;
 }
 
-/* Takes the addressee off: NULL, or the rule that it breaks. */
+/* Removes the addressee: NULL, or the rule that it breaks. */
 static const char *take_off(struct endpoint *ep, struct fabric_arrival *a)
 {
 	const struct addressee *x = ep->link.addressee;
-	struct wire_addressee said;
+	struct wire_addressee to;
 	uint64_t place;
 
-	if (PEER_FAULT(!addressee_read(&said, a->head[2] >> 48, a->data, a->length)))
+	if (PEER_FAULT(!addressee_read(&to, a->head[2] >> 48, a->data, a->length)))
 		return "message without its addressee";
 	a->head[2] &= ~FLAG;
 	a->length -= SIZE;
-	if (PEER_FAULT(LITTLE_32(said.element) != x->element))
+	if (PEER_FAULT(LITTLE_32(to.element) != x->element))
 		return "accelerator id of a message";
-	if (PEER_FAULT(LITTLE_32(said.process) != x->here))
+	if (PEER_FAULT(LITTLE_32(to.process) != x->here))
 		return "process id of a message";
-	if (PEER_FAULT(!x->places && said.place))
-		return "destination address of a message";
-	if (x->places && place_here(ep, a, &place) && PEER_FAULT(LITTLE_64(said.place) != place))
+	if (x->places ? place_here(ep, a, &place) && PEER_FAULT(LITTLE_64(to.place) != place) :
+			PEER_FAULT(to.place))
 		return "destination address of a message";
 	return NULL;
 }

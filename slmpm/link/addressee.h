@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Packets that say whom they are for (SLMPM_HEADER): the accelerator of the pair, the process that reads
- * them and, where asked, the place there. Each ends with these words, which its reader holds against what
- * the handshake has told; one that differs ends the connection.
- *
- * Only a link with this option has the table of functions that does so: any other pays nothing for it.
+ * Packets that name their addressee (SLMPM_HEADER): the accelerator of the pair, the process that reads them
+ * and, where asked, the place there. Each ends with these words, which its reader compares with the
+ * handshake's; one that differs ends the connection. Only a link with this option has the table for it.
  */
 #ifndef SLMPM_ADDRESSEE_H
 #define SLMPM_ADDRESSEE_H

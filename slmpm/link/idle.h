@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A wait that finds nothing: whether it looks again, yields or sleeps. */
+/* A wait that finds nothing: whether it scans again, yields or sleeps; and what a yield shows. */
 #ifndef SLMPM_IDLE_H
 #define SLMPM_IDLE_H
 
 #include "slmpm/context.h"
 
-/* After a pass that found nothing: true, look again at once. */
+/* After a pass that found nothing: true, scan again at once. */
 static inline bool idle_is_new(struct context *ctx, struct idle *i)
 {
 	if (i->turns == 0)
@@ -17,5 +17,19 @@ static inline bool idle_is_new(struct context *ctx, struct idle *i)
 int idle_next(struct context *ctx, struct idle *i, uint64_t now);
 /* Something has come (FOUND), or the wait is over. */
 void idle_over(struct context *ctx, struct idle *i, bool found);
+
+/* ---- yielding: is the processor shared (oversubscribed), or does one compute there (preempted)? -- */
+
+/* sched_yield, without the context's lock meanwhile. NOW is the time; returns that afterwards. */
+uint64_t yield_turn(struct context *ctx, uint64_t now);
+/* Many passes have found nothing: from time to time a poll tries whether the processor is shared. */
+COLD void yield_consider(struct context *ctx);
+COLD void yield_polled(struct context *ctx);
+/* At the end of a call that polls and has found nothing: the peer may want this very processor. */
+static inline void yield_poll(struct context *ctx)
+{
+	if (UNLIKELY(ctx->yields))
+		yield_polled(ctx);
+}
 
 #endif

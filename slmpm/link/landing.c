@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * A link whose fabric asks where payloads belong has another table of functions, of which poll
- * answers; so nobody above ever sees an arrival without data, and whoever needs no answers pays
- * nothing for them.
- */
+/* A link whose fabric asks has another table of functions, of which poll answers: so no arrival without
+ * data is ever seen above, and other links pay nothing. */
 #include "slmpm/link/landing.h"
 
 #include "slmpm/domain.h"
@@ -16,12 +13,11 @@
 static void *wanted_place(struct endpoint *ep, const struct fabric_arrival *a)
 {
 	const struct packet_kind *kind = &packet_kinds[a->kind];
-	uint64_t flags = a->head[2] >> 48;
 
-	if (flags &
-	    (WIRE_FLAG_CHECK | WIRE_FLAG_ADDRESSED)) /* there is more of it than of the message */
+	/* A payload of more than the message does not land. */
+	if (a->head[2] >> 48 & (WIRE_FLAG_CHECK | WIRE_FLAG_ADDRESSED) || !kind->place)
 		return NULL;
-	return kind->place ? kind->place(ep, a) : NULL;
+	return kind->place(ep, a);
 }
 
 /* The kernel may not write where a mirror is tracked by protecting its pages. */
@@ -34,11 +30,11 @@ static void *landing_place_of(struct endpoint *ep, const struct fabric_arrival *
 
 static void landing_say(struct endpoint *ep, void *place)
 {
-	struct fabric_link *port = ep->link.port;
 	struct fabric_wr wr = {.op = FABRIC_LAND, .into = place};
 
 	ep->link.landing->place = place;
-	(void)port->domain->fabric->post(port, &wr); /* a link that is lost says so in poll */
+	/* A link that is lost shows that in poll. */
+	(void)ep->link.port->domain->fabric->post(ep->link.port, &wr);
 }
 
 static void set_state(struct endpoint *ep, uint8_t state)
@@ -48,10 +44,8 @@ static void set_state(struct endpoint *ep, uint8_t state)
 	ep->link.landing->state = state;
 }
 
-/*
- * A receive that looks by the fast path, and is not posted yet, would find its message in the ring.
- * It posts itself once it sees that the way is closed; so its first look only closes it.
- */
+/* A receive in the fast path, not posted yet, would find its message in the ring. It posts itself once that
+ * path is blocked; so the first time is spent on blocking it. */
 static bool must_wait(struct endpoint *ep)
 {
 	if (ep->blocked || ep->ctx->passing)
@@ -61,7 +55,7 @@ static bool must_wait(struct endpoint *ep)
 	return true;
 }
 
-/* False: at the next look. */
+/* False: the next time. */
 static bool decide(struct endpoint *ep)
 {
 	const struct packet_kind *kind = &packet_kinds[ep->link.landing->arrival.kind];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Landing: a fabric that reads a stream asks where a long payload belongs before it reads it, and
- * puts it there without a copy. Who hands a receive's, a region's or a message's memory back to
- * somebody else tells here first, so that nothing is written into it any more.
+ * Landing: a fabric that reads a stream asks where a long payload belongs before it reads it, and puts it
+ * there without a copy. Before memory of a receive, a region or a message is handed back, landing_moved
+ * takes the place back.
  */
 #ifndef SLMPM_LANDING_H
 #define SLMPM_LANDING_H
@@ -27,7 +27,7 @@ struct landing {                       /* a long payload that the fabric has not
 bool landing_before(struct fabric *table);
 /* That poll: of a fabric that does not ask it is the fabric's own. */
 int landing_poll(struct fabric_link *link, struct fabric_arrival *arrivals, int n);
-/* Something has changed that decides where a payload of EP, or of anybody, belongs. */
+/* Something has changed that decides where a payload of EP, or of any peer, belongs. */
 void landing_inspect(struct endpoint *ep);
 void landing_inspect_all(struct context *ctx);
 static inline void landing_moved(struct endpoint *ep)
@@ -40,7 +40,7 @@ static inline void landing_moved_all(struct context *ctx)
 	if (UNLIKELY(ctx->landings))
 		landing_inspect_all(ctx);
 }
-/* The endpoint ends: nothing of it goes anywhere any more. */
+/* The endpoint ends: nothing of it lands any more. */
 void landing_end(struct endpoint *ep);
 
 /* Copies, unless the bytes have landed there. */

@@ -83,16 +83,22 @@ void *link_reserve(struct endpoint *ep, uint32_t length)
 	return at;
 }
 
+static int post_counted(struct endpoint *ep, const struct packet *p)
+{
+	int rc = link_post(ep, p);
+
+	if (rc != 1)
+		return link_failed(ep, rc);
+	ep->stats->sent_packets++;
+	return 1;
+}
+
 int link_post_built(struct endpoint *ep, const struct packet *p)
 {
 	struct packet built = *p;
-	int rc;
 
 	built.flags |= FABRIC_BUILT;
-	rc = link_post(ep, &built);
-	if (rc == 1)
-		ep->stats->sent_packets++;
-	return rc == 1 ? 1 : link_failed(ep, rc);
+	return post_counted(ep, &built);
 }
 
 /* Payload that is not one run of memory, or wants its checksum behind it, is built in place. */
@@ -138,18 +144,13 @@ static int note_link(const struct endpoint *ep, struct request *r, int rc)
 
 int link_post_request(struct endpoint *ep, struct packet *p, struct request *r)
 {
-	int rc;
-
 	if (r) {
 		p->flags |= request_packet_flags(r);
 		p->data = p->data ? p->data : request_run(r, r->offset, p->length);
 	}
 	if (ep->link.check || (!p->data && p->length))
 		return note_link(ep, r, post_built(ep, p, NULL, 0, r));
-	rc = link_post(ep, p);
-	if (rc == 1)
-		ep->stats->sent_packets++;
-	return rc == 1 ? note_link(ep, r, 1) : link_failed(ep, rc);
+	return note_link(ep, r, post_counted(ep, p));
 }
 
 int link_post_led(struct endpoint *ep, struct packet *p, const void *lead, uint32_t lead_length,
@@ -159,16 +160,21 @@ int link_post_led(struct endpoint *ep, struct packet *p, const void *lead, uint3
 	return note_link(ep, r, post_built(ep, p, lead, lead_length, r));
 }
 
+int link_begin(struct endpoint *ep, const struct fabric_wr *wr)
+{
+	return ep->link.fabric->post(ep->link.port, wr);
+}
+
 static int reach_unprotected(struct endpoint *ep, const struct fabric_wr *wr)
 {
-	int rc = ep->link.fabric->post(ep->link.port, wr);
+	int rc = link_begin(ep, wr);
 
 	for (int i = 0; i < UNPROTECTS && rc == -EFAULT && parts.unprotect(wr->into, wr->size); i++)
-		rc = ep->link.fabric->post(ep->link.port, wr);
+		rc = link_begin(ep, wr);
 	return rc;
 }
 
-/* Pages here are protected against the kernel, perhaps. They may be so again meanwhile, but not piece for piece. */
+/* Pages here may be protected against the kernel; and be so again meanwhile, but not piece for piece. */
 static COLD int reach_by_pieces(struct endpoint *ep, const struct fabric_wr *whole)
 {
 	struct fabric_wr wr = *whole;
@@ -193,18 +199,12 @@ int link_reach(struct endpoint *ep, enum fabric_op op, struct fabric_memory *mem
 		.offset = offset,
 		.size = n,
 	};
-	int rc;
+	int rc = link_begin(ep, &wr);
 
-	rc = ep->link.fabric->post(ep->link.port, &wr);
 	return UNLIKELY(rc == -EFAULT) ? reach_by_pieces(ep, &wr) : rc;
 }
 
-int link_begin(struct endpoint *ep, const struct fabric_wr *wr)
-{
-	return ep->link.fabric->post(ep->link.port, wr);
-}
-
-/* A flush or a status of PORT itself, whatever stands before it. */
+/* A flush or a status of PORT itself: tables before its fabric's only pass these on. */
 static int ask_port(struct fabric_link *port, enum fabric_op op, uint16_t flags)
 {
 	const struct fabric_wr wr = {.op = (uint8_t)op, .flags = flags};
@@ -218,8 +218,8 @@ void link_cancel(struct endpoint *ep)
 		(void)ask_port(ep->link.port, FABRIC_FLUSH, FABRIC_CANCEL);
 }
 
-/* Pairs with the load before a direct operation (remote_access): who has heard of this side's call that set
- * the word has heard of the word before. The fence: so has who only sees by the clock that it has returned. */
+/* Pairs with the load before a direct operation (remote_access): a peer that knows of the call which set the
+ * word knows the word. The fence: so does one that only sees by the clock that the call has returned. */
 void link_set_access(struct endpoint *ep, uint32_t n, unsigned value)
 {
 	struct fabric_atomic a = {.op = FABRIC_SWAP, .bits = 8, .operand = value};
@@ -243,9 +243,7 @@ bool link_hold_back(struct endpoint *ep, int more)
 /* The same of EP's link, while that is up. */
 static int ask_link(struct endpoint *ep, enum fabric_op op, uint16_t flags)
 {
-	const struct fabric_wr wr = {.op = (uint8_t)op, .flags = flags};
-
-	return ep->state == SLMPM_PEER_UP ? ep->link.fabric->post(ep->link.port, &wr) : 1;
+	return ep->state == SLMPM_PEER_UP ? ask_port(ep->link.port, op, flags) : 1;
 }
 
 void link_count(struct endpoint *ep)

@@ -12,27 +12,27 @@
 #define LINK_TURN 16 /* packets of one message before another that streams gets its turn */
 
 COLD bool link_lags_still(struct endpoint *ep);
-/* Is a part of what the link has taken in this process still? No message follows until it has left. */
+/* Has a part of what the link took not left this process yet? No message follows until it has. */
 static inline bool link_lags(struct endpoint *ep)
 {
 	return UNLIKELY(endpoint_is_blocked(ep, BLOCK_LAGS)) && link_lags_still(ep);
 }
 
-/* What has been posted by now: it has left once this is passed, whatever is posted behind it. */
+/* What has been posted by now has left once this is passed, whatever is posted behind it. */
 struct link_mark {
 	uint64_t left[BOND_PATHS];
 };
 void link_mark(const struct endpoint *ep, struct link_mark *m);
 bool link_passed(struct endpoint *ep, const struct link_mark *m);
-/* Nobody can wait here: true, nothing but its lag is in the way of the next message, and it is taken for caught up
- * until link_pressed_on looks again. */
+/* For a call that cannot wait. True: nothing but its lag is in the way of the next message, and the link
+ * counts as caught up until link_pressed_on. */
 COLD bool link_presses_on(struct endpoint *ep);
 COLD void link_pressed_on(struct endpoint *ep);
 
 /* What link_post says where link_try has said RC, which is not 1. */
 COLD int link_posted(struct endpoint *ep, int rc);
 
-/* As link_post, for who must know at once whether the link lags: what the fabric says. */
+/* As link_post, but what the fabric says: 0 where the link lags now. */
 static inline int link_try(struct endpoint *ep, const struct packet *p)
 {
 	struct fabric_wr wr = {
@@ -83,11 +83,10 @@ static inline uint64_t link_ring_in(const struct endpoint *ep)
 				      ep->link.port->counts.in_segments;
 }
 
-/* A peer's memory: N bytes between OFFSET there and LOCAL, or a struct fabric_atomic. 1, or what
- * post says. */
+/* A peer's memory: N bytes between OFFSET there and LOCAL, or a struct fabric_atomic. As post. */
 int link_reach(struct endpoint *ep, enum fabric_op op, struct fabric_memory *memory,
 	       uint64_t offset, void *local, uint64_t n);
-/* An operation on memory that completes later (fabric_memory.later): 0, or what post says; and the end of all. */
+/* An operation on memory that completes later (fabric_memory.later): as post; and the end of all. */
 int link_begin(struct endpoint *ep, const struct fabric_wr *wr);
 void link_cancel(struct endpoint *ep);
 /* The peer's access word N: enum fabric_access. Nothing where there is none any more. */
@@ -127,7 +126,7 @@ int link_push(struct endpoint *ep);
 void link_queue_end(struct endpoint *ep);
 void link_enqueue(struct endpoint *ep, struct request *r);
 void link_dequeue(struct endpoint *ep, struct request *r);
-/* What requests of the queue wait for, beside credit, has changed: those that could not begin early are asked again. */
+/* What requests of the queue wait for, beside credit, has changed: those behind the first may begin now. */
 static inline void link_changed(struct endpoint *ep)
 {
 	ep->link.changes++;
@@ -145,8 +144,7 @@ bool link_hold_back(struct endpoint *ep, int more);
 void link_count(struct endpoint *ep);
 /* FABRIC_STATUS of PORT, which may be one of several links. */
 int link_status(struct fabric_link *port, uint16_t flags);
-/* Publishes totals whatever the thresholds say, and gives a reservation back: has all that was posted left this
- * process? */
+/* Publishes totals now, and gives a reservation back: has all that was posted left this process? */
 bool link_flush(struct endpoint *ep);
 /* And so far that this process may end? */
 bool link_has_arrived(struct endpoint *ep);

@@ -15,25 +15,13 @@
 
 struct deferred { /* a control packet that found no room */
 	struct list node;
-	uint64_t seq, route, extent;
-	uint32_t length;
-	uint8_t opcode;
-	bool rides; /* may wait for the next packet */
+	struct packet packet;
 	unsigned char data[WIRE_CONTROL_MAX];
 };
 
-static int post_deferred(struct endpoint *ep, const struct deferred *o)
+/* By value: a checksum changes what is posted. */
+static int post_deferred(struct endpoint *ep, struct packet p)
 {
-	struct packet p = {
-		.opcode = o->opcode,
-		.flags = o->rides ? FABRIC_MORE : 0,
-		.seq = o->seq,
-		.route = o->route,
-		.extent = o->extent,
-		.data = o->data,
-		.length = o->length,
-	};
-
 	return link_post_request(ep, &p, NULL);
 }
 
@@ -44,41 +32,41 @@ static void deferred_free(struct endpoint *ep, struct deferred *o)
 	endpoint_block(ep, BLOCK_DEFERRED, !list_empty(&ep->link.deferred));
 }
 
-static void defer(struct endpoint *ep, const struct deferred *o)
+static void defer(struct endpoint *ep, const struct packet *p)
 {
-	struct deferred *later;
+	struct deferred *o;
 
 	if (ep->state != SLMPM_PEER_UP || ep->life->sent_end) /* behind which nothing is read */
 		return;
 	/* A loan that lies open in the ring must be committed before anything else goes in. */
 	if (list_empty(&ep->link.deferred) && !ep->bundle.count && ep->lent != LENT_PACKET &&
-	    post_deferred(ep, o) == 1)
+	    post_deferred(ep, *p) == 1)
 		return;
-	later = malloc(sizeof(*later));
-	if (!later) {
+	o = malloc(sizeof(*o));
+	if (!o) {
 		endpoint_break(ep, "state: no memory for a control packet");
 		return;
 	}
-	*later = *o;
-	later->rides = false;
-	list_append(&ep->link.deferred, &later->node);
+	o->packet = *p;
+	o->packet.flags = 0; /* it waits for no other any more */
+	o->packet.data = o->data;
+	if (p->length)
+		memcpy(o->data, p->data, p->length);
+	list_append(&ep->link.deferred, &o->node);
 	endpoint_block(ep, BLOCK_DEFERRED, true);
 }
 
 void link_control_whole(struct endpoint *ep, uint8_t opcode, uint64_t seq, uint64_t route,
 			uint64_t extent, const void *data, uint32_t length)
 {
-	struct deferred o = {
-		.opcode = opcode,
-		.seq = seq,
-		.route = route,
-		.extent = extent,
-		.length = length,
-	};
-
-	if (length)
-		memcpy(o.data, data, length);
-	defer(ep, &o);
+	defer(ep, &(struct packet){
+			  .opcode = opcode,
+			  .length = length,
+			  .data = data,
+			  .seq = seq,
+			  .route = route,
+			  .extent = extent,
+		  });
 }
 
 void link_control(struct endpoint *ep, uint8_t opcode, uint64_t seq, uint64_t extent,
@@ -87,8 +75,8 @@ void link_control(struct endpoint *ep, uint8_t opcode, uint64_t seq, uint64_t ex
 	link_control_whole(ep, opcode, seq, 0, extent, data, length);
 }
 
-/* Where a packet is a call of the kernel, credit that a peer cannot be short of yet goes along with the
- * next one, or when somebody looks around. */
+/* Where a packet is a system call, credit that a peer cannot be short of yet goes with the next one, or
+ * with the next inspection. */
 static bool may_ride(const struct endpoint *ep)
 {
 	return ep->link.port->domain->fd >= 0 &&
@@ -97,20 +85,20 @@ static bool may_ride(const struct endpoint *ep)
 
 void link_return_credit(struct endpoint *ep)
 {
-	struct deferred now = {.opcode = WIRE_CREDIT, .rides = may_ride(ep)};
+	struct packet now = {.opcode = WIRE_CREDIT, .flags = may_ride(ep) ? FABRIC_MORE : 0};
 
 	inspect_tick_amid(ep->ctx); /* who never waits comes by here */
 	progress_turn(ep);
 	ep->returned_charge = ep->matched_charge;
+	now.seq = ep->stats->received_messages;
+	now.extent = ep->matched_charge & WIRE_LENGTH_MASK;
 	LIST_EACH_ENTRY(struct deferred, o, &ep->link.deferred, node) {
-		if (o->opcode == WIRE_CREDIT) {
-			o->seq = ep->stats->received_messages;
-			o->extent = ep->matched_charge & WIRE_LENGTH_MASK;
+		if (o->packet.opcode == WIRE_CREDIT) {
+			o->packet.seq = now.seq;
+			o->packet.extent = now.extent;
 			return;
 		}
 	}
-	now.seq = ep->stats->received_messages;
-	now.extent = ep->matched_charge & WIRE_LENGTH_MASK;
 	defer(ep, &now);
 }
 
@@ -134,7 +122,7 @@ int link_push_deferred(struct endpoint *ep)
 	int n = 0;
 
 	LIST_EACH_ENTRY(struct deferred, o, &ep->link.deferred, node) {
-		if (post_deferred(ep, o) != 1)
+		if (post_deferred(ep, o->packet) != 1)
 			return n;
 		deferred_free(ep, o);
 		n++;
@@ -147,14 +135,14 @@ uint32_t link_deferred(const struct endpoint *ep, uint8_t opcode)
 	uint32_t n = 0;
 
 	LIST_EACH(at, &ep->link.deferred)
-		n += LIST_ENTRY(at, struct deferred, node)->opcode == opcode;
+		n += LIST_ENTRY(at, struct deferred, node)->packet.opcode == opcode;
 	return n;
 }
 
 bool link_disown(struct endpoint *ep, uint8_t opcode, uint64_t seq)
 {
 	LIST_EACH_ENTRY(struct deferred, o, &ep->link.deferred, node) {
-		if (o->opcode != opcode || o->seq != seq)
+		if (o->packet.opcode != opcode || o->packet.seq != seq)
 			continue;
 		deferred_free(ep, o);
 		return true;

@@ -13,7 +13,7 @@
 #include "slmpm/link/packet.h"
 #include "slmpm/part.h"
 #include "slmpm/link/wait.h"
-#include "slmpm/link/yield.h"
+#include "slmpm/link/idle.h"
 
 #define AWAY_NS       4000
 #define INSPECT_SHARE 64      /* packets of a pass that count as one more: passes over many peers */

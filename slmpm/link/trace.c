@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Traces: a link that is traced has another table of functions, of which post and poll note what
- * passes and call the fabric's. So whoever does not trace pays nothing for it.
- *
- * Each record is written at once: what has passed is in the file, however the process ends.
+ * A traced link has another table of functions, of which post and poll note what passes; any other pays
+ * nothing for it. Each record is written at once: it is in the file, however the process ends.
  */
 #include "slmpm/link/trace.h"
 
@@ -61,37 +59,33 @@ static uint32_t number_of(const struct fabric_link *link)
 }
 
 /* Bytes of a packet's payload that are the library's, and neither a secret nor an address. */
-static uint32_t lead_of(uint8_t opcode)
-{
-	switch (opcode) {
-	case WIRE_WRITE_FIRST:
-	case WIRE_WRITE_ONLY:
-	case WIRE_READ_REQUEST:
-	case WIRE_NOTIFY: return sizeof(struct wire_target);
-	case WIRE_FETCH_ADD:
-	case WIRE_COMPARE_SWAP:
-	case WIRE_SWAP: return sizeof(struct wire_target) + sizeof(struct wire_atomic);
-	case WIRE_ATOMIC_ACKNOWLEDGE: return 8;
-	case WIRE_LOAN:
-	case WIRE_LOAN_MORE: return sizeof(struct wire_loan);
-	case WIRE_REGION_OFFER: return 24; /* of the key: magic, access, grant, size */
-	case WIRE_MIRROR_ASK: return sizeof(struct wire_mirror);
-	case WIRE_SHARE: return sizeof(struct wire_share);
-	case WIRE_FETCH: return 8;
-	case WIRE_FETCH_TAKE: return sizeof(struct wire_take);
-	case WIRE_FETCH_GIVE: return sizeof(struct wire_give);
-	default: return 0;
-	}
-}
+static const uint8_t leads[UINT8_MAX + 1] = {
+	[WIRE_WRITE_FIRST] = sizeof(struct wire_target),
+	[WIRE_WRITE_ONLY] = sizeof(struct wire_target),
+	[WIRE_READ_REQUEST] = sizeof(struct wire_target),
+	[WIRE_NOTIFY] = sizeof(struct wire_target),
+	[WIRE_FETCH_ADD] = sizeof(struct wire_target) + sizeof(struct wire_atomic),
+	[WIRE_COMPARE_SWAP] = sizeof(struct wire_target) + sizeof(struct wire_atomic),
+	[WIRE_SWAP] = sizeof(struct wire_target) + sizeof(struct wire_atomic),
+	[WIRE_ATOMIC_ACKNOWLEDGE] = 8,
+	[WIRE_LOAN] = sizeof(struct wire_loan),
+	[WIRE_LOAN_MORE] = sizeof(struct wire_loan),
+	[WIRE_REGION_OFFER] = 24, /* of the key: magic, access, grant, size */
+	[WIRE_MIRROR_ASK] = sizeof(struct wire_mirror),
+	[WIRE_SHARE] = sizeof(struct wire_share),
+	[WIRE_FETCH] = 8,
+	[WIRE_FETCH_TAKE] = sizeof(struct wire_take),
+	[WIRE_FETCH_GIVE] = sizeof(struct wire_give),
+};
 
 static void take_lead(struct trace_record *r, const void *data, uint32_t length)
 {
-	uint32_t lead = lead_of(r->opcode);
+	uint32_t lead = leads[r->opcode];
 
 	lead = data && lead < length ? lead : data ? length : 0;
 	if (lead)
 		memcpy(r->payload, data, lead);
-	if (lead_of(r->opcode) >= sizeof(struct wire_target))
+	if (leads[r->opcode] >= sizeof(struct wire_target))
 		memset(r->payload + SECRET_AT, 0, sizeof(struct wire_target) - SECRET_AT);
 	if (r->opcode == WIRE_FETCH_TAKE)
 		memset(r->payload, 0, sizeof(uint64_t)); /* where the receive lies */

@@ -13,7 +13,6 @@
 #include "slmpm/base/error.h"
 #include "slmpm/link/idle.h"
 #include "slmpm/link/progress.h"
-#include "slmpm/link/yield.h"
 #include "slmpm/part.h"
 
 #define INSPECT_NS 200000 /* between looks at the descriptors while spinning */

@@ -13,9 +13,6 @@
  *
  * So a send ends at its deadline whatever the receiver does, and a receive unless the sender has
  * stopped amidst writing. Each side holds back as many segments of the ring as it may come to need.
- *
- * fetch_send.c is the sending side but for its copying, which is fetch_write.c; fetch_receive.c and
- * fetch_read.c likewise; fetch.c has what both need.
  */
 #ifndef SLMPM_FETCH_H
 #define SLMPM_FETCH_H
@@ -143,14 +140,6 @@ bool fetch_take_back(struct request *r);
 int fetch_send_step(struct endpoint *ep, struct fetch_out *p);
 void fetch_taken(struct endpoint *ep, const struct head *h);
 void fetch_over(struct endpoint *ep, const struct head *h);
-
-/* ---- and writing (fetch_write.c) ------------------------------------------------------------- */
-
-/* What the receiver leaves of a message, or most of it where that is much: 0 nothing. */
-uint64_t fetch_share(const struct endpoint *ep, const struct fetch_out *p);
-int fetch_write_step(struct endpoint *ep, struct fetch_out *p);
-/* P has nothing to do until the receiver says something. */
-void fetch_leave(struct endpoint *ep, struct fetch_out *p);
 
 /* ---- receiving (fetch_receive.c) ------------------------------------------------------------- */
 

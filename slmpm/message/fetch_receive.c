@@ -47,7 +47,6 @@ void fetch_announced(struct endpoint *ep, const struct head *h)
 {
 	struct fetch_in *p = fetch_of(ep) ? calloc(1, sizeof(*p)) : NULL;
 	struct inbound *m;
-	struct request *r;
 
 	if (!p) {
 		endpoint_no_memory(ep);
@@ -72,11 +71,7 @@ void fetch_announced(struct endpoint *ep, const struct head *h)
 	m->announced = true;
 	m->charge = WIRE_ENVELOPE;
 	list_append(&ep->messages->assembling, &m->parts);
-	r = match_posted(ep, h->stream);
-	if (r)
-		match_give(m, r);
-	else
-		match_keep(m);
+	match_arrived(m);
 }
 
 /* ---- its receive ---------------------------------------------------------------------------- */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Fetched messages, the sending side: announcement, withdrawal, the receiver's words (fetch.h). */
+/* Fetched messages, the sending side (fetch.h): announcement, its share of the copying, withdrawal. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "slmpm/message/fetch.h"
 #include "slmpm/link/link.h"
+#include "slmpm/message/message.h"
 #include "slmpm/base/clock.h"
 
 #define GRACE_NS 30000 /* what may be sent without asking waits so long for a receive */
@@ -82,13 +83,125 @@ void fetch_forget(struct request *r)
 	fetch_block(ep);
 }
 
-/* ---- packets after all ---------------------------------------------------------------------- */
+/* ---- writing a share ------------------------------------------------------------------------ */
 
-void fetch_leave(struct endpoint *ep, struct fetch_out *p)
+/* Nothing is to be done about P until the receiver says something. */
+static void fetch_leave(struct endpoint *ep, struct fetch_out *p)
 {
 	list_remove(&p->node);
 	fetch_block(ep);
 }
+
+/* What the receiver leaves of a message, or most of it where that is much: 0 nothing. */
+static uint64_t fetch_share(const struct endpoint *ep, const struct fetch_out *p)
+{
+	uint64_t left = p->done > p->upto ? p->done - p->upto : 0, share;
+
+	if (!(ep->rooms->fetch->peer.ops & 1u << FABRIC_WRITE) || !p->address || p->asked ||
+	    left < FETCH_SHARE_MIN / 2)
+		return 0;
+	share = left / 8 * 7 > FETCH_SHARE_MAX ? FETCH_SHARE_MAX : left / 8 * 7;
+	return left - share < FETCH_SHARE_MIN ? left : share;
+}
+
+/* What is claimed and what is done; HELD: amid a claim, by its segment. */
+static bool send_give(struct endpoint *ep, struct fetch_out *p, bool held)
+{
+	struct wire_give give = {
+		.claim = LITTLE_64(p->claim),
+		.done = LITTLE_64(p->done),
+		.turn = LITTLE_32(p->turn),
+	};
+	struct packet packet = {
+		.opcode = WIRE_FETCH_GIVE,
+		.seq = p->r->seq,
+		.data = &give,
+		.length = sizeof(give),
+	};
+
+	return held ? split_notify_held(ep, &ep->rooms->fetch->room_out, &p->held, &packet) :
+		      split_notify(ep, &packet, NULL);
+}
+
+/* Together with room to say what became of it. */
+static bool send_claim(struct endpoint *ep, struct fetch_out *p, uint64_t claim)
+{
+	struct fetch *f = ep->rooms->fetch;
+	int more = FETCH_SENDER_WORDS - (int)p->held;
+
+	p->claim = claim;
+	p->notified = split_hold(ep, &f->room_out, &p->held, more) && send_give(ep, p, false);
+	if (p->notified)
+		return true;
+	if ((int)p->held == FETCH_SENDER_WORDS)
+		(void)split_hold(ep, &f->room_out, &p->held, -more);
+	p->claim = p->done;
+	return false;
+}
+
+/* Bytes CLAIM to DONE of the message into the peer's buffer. */
+static int write_share(struct endpoint *ep, const struct fetch_out *p)
+{
+	struct request_walk walk = {p->r, 0, p->claim};
+	uint64_t at = p->claim, n;
+	void *run;
+
+	while (at < p->done && (run = request_walk_on(&walk, p->done - at, &n))) {
+		int rc = link_reach(ep, FABRIC_WRITE, &ep->rooms->fetch->peer, p->address + at, run,
+				    n);
+
+		if (rc != 1)
+			return rc;
+		at += n;
+	}
+	return 0;
+}
+
+/* A claim that is sure is carried out; whatever became of it is told. */
+static void fetch_settle(struct endpoint *ep, struct fetch_out *p, bool sure)
+{
+	if (sure && p->claim >= p->upto && write_share(ep, p) == 0) {
+		if (!p->shared)
+			ep->stats->push_messages++;
+		p->shared = true;
+		ep->stats->push_bytes += p->done - p->claim;
+		p->done = p->claim;
+	} else {
+		p->claim = p->done;
+		if (sure)
+			p->address = 0; /* the receiver does the rest */
+	}
+	p->notified = false;
+	(void)send_give(ep, p, true);
+}
+
+static int fetch_write_step(struct endpoint *ep, struct fetch_out *p)
+{
+	struct fetch *f = ep->rooms->fetch;
+	uint64_t share, wrote = 0;
+	int n = 0;
+
+	while ((share = fetch_share(ep, p)) && wrote < FETCH_BUDGET &&
+	       send_claim(ep, p, p->done - share)) {
+		bool heard;
+
+		n++;
+		wrote += share;
+		f->out_hand = p;
+		heard = split_catch_up(ep);
+		if (f->out_hand != p || !p->notified)
+			return n; /* it has gone; or another receive has got the message */
+		/* The application may compute before the rest is taken in, while the receiver waits. */
+		fetch_settle(ep, p, heard);
+		if (!heard)
+			return n;
+	}
+	if (!share)
+		fetch_leave(ep, p);
+	return n;
+}
+
+/* ---- packets after all ---------------------------------------------------------------------- */
 
 /* It goes in packets after all. */
 static void change_mode(struct request *r)
@@ -115,14 +228,10 @@ bool fetch_refused(struct request *r)
 }
 
 /* The ring takes it, without being asked. */
-static void send_instead(struct endpoint *ep, struct request *r)
+static void send_instead(struct request *r)
 {
 	change_mode(r);
-	list_remove(&r->node);
-	r->cleared = true;
-	link_enqueue(ep, r);
-	link_streams(ep, r);
-	(void)link_push(ep);
+	message_clear(r);
 }
 
 /* Nobody has come for it so far, and the send is not to wait for that. */
@@ -148,7 +257,7 @@ static int step_waiting(struct endpoint *ep, struct fetch_out *p)
 	if (p->turn != fetch_no_turn(ep)) /* it has come: it says what is to become of it */
 		fetch_leave(ep, p);
 	else
-		send_instead(ep, p->r);
+		send_instead(p->r);
 	return 1;
 }
 
@@ -187,14 +296,6 @@ bool fetch_take_back(struct request *r)
 
 /* ---- what the receiver says ----------------------------------------------------------------- */
 
-static struct request *find_fetched(struct endpoint *ep, uint64_t seq)
-{
-	LIST_EACH_ENTRY(struct request, r, &ep->link.announced, node)
-		if (r->seq == seq && r->fetch)
-			return r;
-	return NULL;
-}
-
 /* A word about a message that has had its end meanwhile is no offence. */
 static bool was_sent(const struct endpoint *ep, uint64_t seq)
 {
@@ -204,7 +305,7 @@ static bool was_sent(const struct endpoint *ep, uint64_t seq)
 void fetch_taken(struct endpoint *ep, const struct head *h)
 {
 	struct wire_take take;
-	struct request *r = find_fetched(ep, h->seq);
+	struct request *r = message_announced(ep, h->seq);
 	struct fetch_out *p = r ? r->fetch : NULL;
 
 	if (PEER_FAULT(!ep->rooms->fetch || h->length < sizeof(take) || !was_sent(ep, h->seq) ||
@@ -239,7 +340,7 @@ void fetch_taken(struct endpoint *ep, const struct head *h)
 
 void fetch_over(struct endpoint *ep, const struct head *h)
 {
-	struct request *r = find_fetched(ep, h->seq);
+	struct request *r = message_announced(ep, h->seq);
 	struct fetch_out *p = r ? r->fetch : NULL;
 
 	if (PEER_FAULT(!was_sent(ep, h->seq) || h->length || (p && p->turn == fetch_no_turn(ep)))) {

@@ -57,27 +57,21 @@ void held_release(struct endpoint *ep, struct held *h)
 	h->data = NULL;
 }
 
-static bool is_in_ring(const struct held *h)
-{
-	return h->data && !h->message;
-}
-
 bool held_in_ring(const struct endpoint *ep)
 {
 	for (const struct held_block *b = ep->messages->held; b; b = b->next)
 		for (int i = 0; i < HELD_BLOCK; i++)
-			if (is_in_ring(&b->held[i]))
+			if (b->held[i].data && !b->held[i].message)
 				return true;
 	return false;
 }
 
 struct held *held_arrival(struct endpoint *ep, const struct fabric_arrival *a)
 {
-	struct held *held;
+	struct held *held = NULL;
 
-	if (ep->messages->held_segments + a->span > link_ring_in(ep) / 4)
-		return NULL;
-	held = held_new(ep);
+	if (ep->messages->held_segments + a->span <= link_ring_in(ep) / 4)
+		held = held_new(ep);
 	if (!held)
 		return NULL;
 	held->data = a->data;

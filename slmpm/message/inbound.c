@@ -61,7 +61,8 @@ void inbound_defer(struct endpoint *ep, uint64_t seq, uint64_t offset)
 	}
 }
 
-struct inbound *inbound_try(struct endpoint *ep, const struct head *h, uint64_t total)
+struct inbound *inbound_try(struct endpoint *ep, const struct head *h, uint64_t total,
+			    uint64_t room)
 {
 	struct inbound *m = calloc(1, sizeof(*m));
 
@@ -74,12 +75,15 @@ struct inbound *inbound_try(struct endpoint *ep, const struct head *h, uint64_t 
 	m->total = total;
 	m->stream = h->stream;
 	m->imm = h->imm;
-	return m;
+	if (inbound_room(m, room))
+		return m;
+	inbound_free(m);
+	return NULL;
 }
 
 struct inbound *inbound_new(struct endpoint *ep, const struct head *h, uint64_t total)
 {
-	struct inbound *m = inbound_try(ep, h, total);
+	struct inbound *m = inbound_try(ep, h, total, 0);
 
 	if (!m)
 		endpoint_no_memory(ep);
@@ -88,12 +92,8 @@ struct inbound *inbound_new(struct endpoint *ep, const struct head *h, uint64_t 
 
 struct inbound *inbound_whole(struct endpoint *ep, const struct head *h)
 {
-	struct inbound *m = inbound_try(ep, h, h->length);
+	struct inbound *m = inbound_try(ep, h, h->length, h->length ? h->length : 1);
 
-	if (m && !inbound_room(m, h->length ? h->length : 1)) {
-		inbound_free(m);
-		m = NULL;
-	}
 	if (!m)
 		return NULL;
 	if (h->length)

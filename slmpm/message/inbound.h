@@ -53,16 +53,17 @@ static inline struct inbound *inbound_first_kept(const struct endpoint *ep)
 bool inbound_envelope(struct endpoint *ep, const struct head *h, uint64_t charge);
 /* The unfinished message with that envelope, or NULL. */
 struct inbound *inbound_unfinished(struct endpoint *ep, uint64_t seq);
-/* NULL: no memory. */
-struct inbound *inbound_try(struct endpoint *ep, const struct head *h, uint64_t total);
-/* The same, but that the endpoint has ended then. */
+/* With ROOM for so many bytes. NULL: no memory. */
+struct inbound *inbound_try(struct endpoint *ep, const struct head *h, uint64_t total,
+			    uint64_t room);
+/* The same without room; for want of memory the endpoint ends. */
 struct inbound *inbound_new(struct endpoint *ep, const struct head *h, uint64_t total);
-/* A copy of one that came whole, with room even for no byte: what is held has an address. NULL: no memory. */
+/* A copy of one that came whole, with room even for no byte: what is held has an address. Or NULL. */
 struct inbound *inbound_whole(struct endpoint *ep, const struct head *h);
 /* Drops a message: its memory, its area. */
 void inbound_free(struct inbound *m);
-/* No memory for a packet of message SEQ that nothing has been done about yet: it stays in the ring, where it holds the
- * peer up, and comes again at the next pass; for SLMPM_DEAD_MS, then the endpoint ends. */
+/* No memory for a packet of message SEQ: it stays in the ring, where it holds the peer up, and comes again
+ * at the next pass; for SLMPM_DEAD_MS, then the endpoint ends. */
 COLD void inbound_defer(struct endpoint *ep, uint64_t seq, uint64_t offset);
 /* Room for N bytes in all; keeps what is there. */
 bool inbound_room(struct inbound *m, uint64_t n);

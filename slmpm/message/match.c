@@ -182,6 +182,16 @@ void match_keep(struct inbound *m)
 	context_changed(ep->ctx);
 }
 
+void match_arrived(struct inbound *m)
+{
+	struct request *r = match_posted(m->ep, m->stream);
+
+	if (r)
+		match_give(m, r);
+	else
+		match_keep(m);
+}
+
 void match_accepted(struct endpoint *ep)
 {
 	LIST_EACH_ENTRY(struct inbound, m, &ep->messages->unexpected, node) {

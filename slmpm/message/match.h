@@ -33,6 +33,8 @@ void match_nobody(struct context *ctx);
 /* Once the peer is accepted: receives from any that wait get what it has sent so far, up to an active message that
  * has still to run; called again when that has. */
 void match_accepted(struct endpoint *ep);
+/* A new message goes to the receive that waits for it, or is kept. */
+void match_arrived(struct inbound *m);
 /* Keeps a message that no receive waits for; and takes it out of those. */
 void match_keep(struct inbound *m);
 void match_forget(struct inbound *m);

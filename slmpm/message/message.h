@@ -39,6 +39,10 @@ static inline void message_set_active(struct endpoint *ep, struct request *r)
 	ep->link.active = r;
 	endpoint_block(ep, BLOCK_ACTIVE, r);
 }
+/* The announced message with that envelope, or NULL. */
+struct request *message_announced(struct endpoint *ep, uint64_t seq);
+/* R, announced, may go on. */
+void message_clear(struct request *r);
 /* An announced message has its receive: the rest may go. */
 void message_cleared(struct endpoint *ep, const struct head *h);
 

@@ -209,23 +209,32 @@ int message_push(struct endpoint *ep, struct request *r, bool *stop)
 	return n;
 }
 
+struct request *message_announced(struct endpoint *ep, uint64_t seq)
+{
+	LIST_EACH_ENTRY(struct request, r, &ep->link.announced, node)
+		if (r->seq == seq)
+			return r;
+	return NULL;
+}
+
+void message_clear(struct request *r)
+{
+	list_remove(&r->node);
+	r->cleared = true;
+	link_enqueue(r->ep, r);
+	link_streams(r->ep, r);
+	(void)link_push(r->ep);
+}
+
 void message_cleared(struct endpoint *ep, const struct head *h)
 {
+	struct request *r = message_announced(ep, h->seq);
+
 	if (h->extent & WIRE_LENGTH_MASK)
 		ep->fetch_min = UINT64_MAX; /* it cannot fetch, after all */
-	LIST_EACH_ENTRY(struct request, r, &ep->link.announced, node) {
-		if (r->seq != h->seq)
-			continue;
-		if (r->fetch && fetch_refused(r))
-			return;
-		list_remove(&r->node);
-		r->cleared = true;
-		link_enqueue(ep, r);
-		link_streams(ep, r);
-		(void)link_push(ep);
-		return;
-	}
 	/* One that has been withdrawn meanwhile is no offence; one that never was, is. */
-	if (PEER_FAULT(!wire_is_given(h->seq, endpoint_start(ep), ep->sent)))
+	if (PEER_FAULT(!r && !wire_is_given(h->seq, endpoint_start(ep), ep->sent)))
 		endpoint_poison(ep, "clear to send");
+	else if (r && !(r->fetch && fetch_refused(r)))
+		message_clear(r);
 }

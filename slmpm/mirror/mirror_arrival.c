@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "slmpm/link/link.h"
-#include "slmpm/sendrecv/arrival.h"
+#include "slmpm/sendrecv/sendrecv.h"
 #include "slmpm/mirror/mirror.h"
 #include "slmpm/link/progress.h"
 #include "slmpm/link/wait.h"

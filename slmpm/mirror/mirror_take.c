@@ -3,7 +3,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "slmpm/sendrecv/arrival.h"
+#include "slmpm/sendrecv/sendrecv.h"
 #include "slmpm/mirror/mirror.h"
 #include "slmpm/mirror/track.h"
 #include "slmpm/link/progress.h"

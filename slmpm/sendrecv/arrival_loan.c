@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Packets of messages that lie in an area: they carry no bytes, only how many are ready. */
-#include "slmpm/sendrecv/arrival.h"
+#include "slmpm/sendrecv/sendrecv.h"
 
 #include <errno.h>
 #include <string.h>
@@ -59,7 +59,6 @@ void arrival_loan(struct endpoint *ep, const struct head *h)
 {
 	struct wire_loan loan;
 	struct area *area;
-	struct request *r;
 	struct inbound *m;
 
 	if (!take_loan(ep, h, &loan) || !inbound_envelope(ep, h, WIRE_ENVELOPE))
@@ -82,11 +81,7 @@ void arrival_loan(struct endpoint *ep, const struct head *h)
 		m->total = m->got;
 	else
 		list_append(&ep->messages->assembling, &m->parts);
-	r = match_posted(ep, h->stream);
-	if (r)
-		match_give(m, r);
-	else
-		match_keep(m);
+	match_arrived(m);
 }
 
 void arrival_loan_more(struct endpoint *ep, const struct head *h)

@@ -1,129 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Bursts: many messages in one call. What single calls would look up, check, account for and
- * publish message by message, a burst does once a packet; whatever is not short and ready goes the
- * way of a single call.
- */
+/* Receive bursts: look-ups, checks and accounts once a packet; what is not short and ready comes alone. */
 #include "slmpm/am/am.h"
 #include "slmpm/link/bundle.h"
 #include "slmpm/base/error.h"
-#include "slmpm/message/inbound.h"
-#include "slmpm/link/link.h"
 #include "slmpm/message/match.h"
 #include "slmpm/sendrecv/sendrecv.h"
 #include "slmpm/part.h"
-#include "slmpm/monitor/monitor.h"
 #include "slmpm/link/progress.h"
-#include "slmpm/base/clock.h"
 #include "slmpm/completion/completion.h"
-#include "slmpm/completion/leaving.h"
-
-static COLD int bad_burst(const char *call, const char *what)
-{
-	return error_set(SLMPM_EINVAL, "%s: %s", call, what);
-}
-
-/* ---- sending -------------------------------------------------------------------------------- */
-
-static inline bool has_buffer(const struct slmpm_iov *m)
-{
-	return m->base || !m->len;
-}
-
-/* As many as go at once. */
-static int send_at_once(struct endpoint *ep, uint32_t stream, const struct slmpm_iov *m, int n)
-{
-	int sent = 0;
-
-	while (sent < n && !(ep->blocked & BLOCK_SENDS)) {
-		int k = 0;
-
-		if (ep->bundle.count && !bundle_flush(ep)) /* of a burst that has no end yet */
-			break;
-		if (n - sent > 1)
-			k = bundle_gather(ep, wire_route(stream, 0), m + sent, n - sent);
-		if (k == 0 && has_buffer(&m[sent]))
-			k = message_send_direct(ep, stream, m[sent].base, m[sent].len,
-						n - sent > 1);
-		if (k == 0)
-			break;
-		sent += k;
-	}
-	return sent;
-}
-
-/* All, or what can be until the deadline or the first error. */
-static int send_all(struct endpoint *ep, slmpm_peer peer, uint32_t stream,
-		    const struct slmpm_iov *m, int n, int timeout_ms)
-{
-	int sent = send_at_once(ep, stream, m, n), rc;
-	uint64_t deadline = sent < n ? clock_deadline(timeout_ms) : 0;
-
-	while (sent < n) {
-		if (!has_buffer(&m[sent]))
-			rc = bad_burst("slmpm_send_burst", "a buffer is NULL");
-		else
-			rc = message_send_by_request(ep, stream, m[sent].base, m[sent].len,
-						     sent ? clock_ms(clock_now(), deadline, -1) :
-							    timeout_ms);
-		if (rc < 0) {
-			if (sent && endpoint_of(peer) == ep)
-				(void)link_flush(ep); /* they said that more would follow */
-			return sent ? sent : rc;
-		}
-		sent++;
-		if (endpoint_of(peer) != ep) /* another thread has closed it meanwhile */
-			break;
-		sent += send_at_once(ep, stream, m + sent, n - sent);
-	}
-	if (UNLIKELY(sent == n && endpoint_is_blocked(ep, BLOCK_LAGS)) && endpoint_of(peer) == ep)
-		leaving_await(ep, deadline ? clock_ms(clock_now(), deadline, -1) : timeout_ms);
-	return sent;
-}
-
-/* To one found by address: each asks for its link. */
-static COLD int send_by_address(slmpm_peer peer, uint32_t stream, const struct slmpm_iov *m, int n,
-				int timeout_ms)
-{
-	uint64_t deadline = clock_deadline(timeout_ms);
-	int rc = 0;
-
-	if (!endpoint_of(peer))
-		return endpoint_bad_handle(peer);
-	if (n < 0 || (!m && n))
-		return bad_burst("slmpm_send_burst", "no messages");
-	for (int i = 0; i < n; i++) {
-		rc = slmpm_send(peer, stream, m[i].base, m[i].len,
-				i ? clock_ms(clock_now(), deadline, -1) : timeout_ms);
-		if (rc < 0)
-			return i ? i : rc;
-	}
-	return n;
-}
-
-int slmpm_send_burst(slmpm_peer peer, uint32_t stream, const struct slmpm_iov *messages, int n,
-		     int timeout_ms)
-{
-	struct endpoint *ep = endpoint_get(peer);
-	struct context *ctx;
-	int sent;
-
-	if (UNLIKELY(!ep))
-		return send_by_address(peer, stream, messages, n, timeout_ms);
-	if (UNLIKELY(stream > SLMPM_STREAM_MAX))
-		return bad_burst("slmpm_send_burst", "the stream is for receiving only");
-	if (UNLIKELY(n < 0 || (!messages && n)))
-		return bad_burst("slmpm_send_burst", "no messages");
-	if (UNLIKELY(!endpoint_lock(ep, peer)))
-		return endpoint_bad_handle(peer);
-	ctx = ep->ctx;
-	sent = send_all(ep, peer, stream, messages, n, timeout_ms);
-	monitor_pass(ctx);
-	context_unlock(ctx);
-	return sent;
-}
-
-/* ---- receiving ------------------------------------------------------------------------------ */
 
 struct taking { /* what a receive burst has and wants */
 	uint32_t stream;
@@ -158,7 +42,7 @@ static void take_from_ring(struct endpoint *ep, struct taking *t, int polls)
 		}
 		if (how == 0)
 			return;
-		if (a->length > m->len || !has_buffer(m)) {
+		if (a->length > m->len || !message_has_buffer(m)) {
 			ep->link.next--;
 			return;
 		}
@@ -220,8 +104,8 @@ static int receive_some(struct context *ctx, struct endpoint *ep, slmpm_peer pee
 		take_at_once(ctx, ep, t, message_polls(ctx, timeout_ms));
 	if (LIKELY(t->got))
 		return t->got;
-	if (!has_buffer(t->m))
-		return bad_burst("slmpm_recv_burst", "a buffer is NULL");
+	if (!message_has_buffer(t->m))
+		return error_set(SLMPM_EINVAL, "slmpm_recv_burst: a buffer is NULL");
 	len = message_recv(ctx, ep, t->stream, t->m->base, t->m->len, t->done, timeout_ms);
 	if (len < 0)
 		return (int)len;
@@ -249,7 +133,7 @@ int slmpm_recv_burst(slmpm_peer peer, uint32_t stream, struct slmpm_iov *message
 	int rc = 0;
 
 	if (UNLIKELY(n < 0 || (!messages && n)))
-		return bad_burst("slmpm_recv_burst", "no messages");
+		return error_set(SLMPM_EINVAL, "slmpm_recv_burst: no messages");
 	if (LIKELY(ep && endpoint_lock(ep, peer)))
 		ctx = ep->ctx;
 	else

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "slmpm/am/am.h"
-#include "slmpm/sendrecv/arrival.h"
 #include "slmpm/link/bundle.h"
 #include "slmpm/base/error.h"
 #include "slmpm/message/held.h"

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sending. The fast paths are at the top: a message of a burst joins its bundle, one that fits a
- * packet goes straight to the link. Whatever is neither becomes a request in a transmit queue.
+ * Sending. The fast paths are at the top: a message of a burst joins its bundle, one that fits a packet goes
+ * straight to the link. Any other becomes a request in a transmit queue.
  */
 #include "slmpm/link/bundle.h"
+#include "slmpm/base/clock.h"
 #include "slmpm/base/error.h"
 #include "slmpm/message/inbound.h"
 #include "slmpm/link/link.h"
@@ -91,12 +92,6 @@ static inline enum sent send_direct(struct endpoint *ep, uint32_t stream, const 
 	return sent;
 }
 
-bool message_send_direct(struct endpoint *ep, uint32_t stream, const void *buf, size_t len,
-			 bool more)
-{
-	return send_direct(ep, stream, buf, len, 0, more ? FABRIC_MORE : 0);
-}
-
 /* ---- the calls ------------------------------------------------------------------------------ */
 
 static COLD int bad_send(const char *call, uint32_t stream)
@@ -124,8 +119,8 @@ static COLD int sendv_by_request(struct endpoint *ep, uint32_t stream, const str
 	return message_begin(r, rc, how, req);
 }
 
-COLD int message_send_by_request(struct endpoint *ep, uint32_t stream, const void *buf, size_t len,
-				 int timeout_ms)
+static COLD int send_by_request(struct endpoint *ep, uint32_t stream, const void *buf, size_t len,
+				int timeout_ms)
 {
 	const struct slmpm_how how = {.size = sizeof(how), .timeout_ms = timeout_ms};
 	const struct slmpm_iov piece = {(void *)(uintptr_t)buf, len};
@@ -158,7 +153,7 @@ static COLD int send_slow(slmpm_peer peer, uint32_t stream, const void *buf, siz
 	switch (send_direct(ep, stream, buf, len, 0, 0)) {
 	case SENT: monitor_pass(ctx); break;
 	case SENT_IN_PART: leaving_await(ep, timeout_ms); break;
-	case NOT_SENT: rc = message_send_by_request(ep, stream, buf, len, timeout_ms);
+	case NOT_SENT: rc = send_by_request(ep, stream, buf, len, timeout_ms);
 	}
 	context_unlock(ctx);
 	return rc;
@@ -178,7 +173,7 @@ int slmpm_send(slmpm_peer peer, uint32_t stream, const void *buf, size_t len, in
 		return 0;
 	}
 	if (sent == NOT_SENT)
-		return message_send_by_request(ep, stream, buf, len, timeout_ms);
+		return send_by_request(ep, stream, buf, len, timeout_ms);
 	leaving_await(ep, timeout_ms);
 	return 0;
 }
@@ -316,4 +311,105 @@ int slmpm_sendv(slmpm_peer peer, uint32_t stream, const struct slmpm_iov *iov, i
 		return 0;
 	}
 	return sendv(peer, stream, iov, n, how, req);
+}
+
+/* ---- bursts: what is short and ready goes packet by packet, the rest as by single calls ----- */
+
+static NOINLINE bool send_one(struct endpoint *ep, uint32_t stream, const struct slmpm_iov *m,
+			      bool more)
+{
+	return send_direct(ep, stream, m->base, m->len, 0, more ? FABRIC_MORE : 0);
+}
+
+/* As many as go at once. */
+static int send_at_once(struct endpoint *ep, uint32_t stream, const struct slmpm_iov *m, int n)
+{
+	int sent = 0;
+
+	while (sent < n && !(ep->blocked & BLOCK_SENDS)) {
+		int k = 0;
+
+		if (ep->bundle.count && !bundle_flush(ep)) /* of a burst that has no end yet */
+			break;
+		if (n - sent > 1)
+			k = bundle_gather(ep, wire_route(stream, 0), m + sent, n - sent);
+		if (k == 0 && message_has_buffer(&m[sent]))
+			k = send_one(ep, stream, &m[sent], n - sent > 1);
+		if (k == 0)
+			break;
+		sent += k;
+	}
+	return sent;
+}
+
+/* All, or what can be until the deadline or the first error. */
+static int send_all(struct endpoint *ep, slmpm_peer peer, uint32_t stream,
+		    const struct slmpm_iov *m, int n, int timeout_ms)
+{
+	int sent = send_at_once(ep, stream, m, n), rc;
+	uint64_t deadline = sent < n ? clock_deadline(timeout_ms) : 0;
+
+	while (sent < n) {
+		if (!message_has_buffer(&m[sent]))
+			rc = error_set(SLMPM_EINVAL, "slmpm_send_burst: a buffer is NULL");
+		else
+			rc = send_by_request(ep, stream, m[sent].base, m[sent].len,
+					     sent ? clock_ms(clock_now(), deadline, -1) :
+						    timeout_ms);
+		if (rc < 0) {
+			if (sent && endpoint_of(peer) == ep)
+				(void)link_flush(ep); /* they said that more would follow */
+			return sent ? sent : rc;
+		}
+		sent++;
+		if (endpoint_of(peer) != ep) /* another thread has closed it meanwhile */
+			break;
+		sent += send_at_once(ep, stream, m + sent, n - sent);
+	}
+	if (UNLIKELY(sent == n && endpoint_is_blocked(ep, BLOCK_LAGS)) && endpoint_of(peer) == ep)
+		leaving_await(ep, deadline ? clock_ms(clock_now(), deadline, -1) : timeout_ms);
+	return sent;
+}
+
+/* To one found by address: each asks for its link. */
+static COLD int send_by_address(slmpm_peer peer, uint32_t stream, const struct slmpm_iov *m, int n,
+				int timeout_ms)
+{
+	uint64_t deadline = clock_deadline(timeout_ms);
+	int rc = 0;
+
+	if (!endpoint_of(peer))
+		return endpoint_bad_handle(peer);
+	if (n < 0 || (!m && n))
+		return error_set(SLMPM_EINVAL, "slmpm_send_burst: no messages");
+	for (int i = 0; i < n; i++) {
+		rc = slmpm_send(peer, stream, m[i].base, m[i].len,
+				i ? clock_ms(clock_now(), deadline, -1) : timeout_ms);
+		if (rc < 0)
+			return i ? i : rc;
+	}
+	return n;
+}
+
+int slmpm_send_burst(slmpm_peer peer, uint32_t stream, const struct slmpm_iov *messages, int n,
+		     int timeout_ms)
+{
+	struct endpoint *ep = endpoint_get(peer);
+	struct context *ctx;
+	int sent;
+
+	if (UNLIKELY(!ep))
+		return send_by_address(peer, stream, messages, n, timeout_ms);
+	if (UNLIKELY(stream > SLMPM_STREAM_MAX))
+		return error_set(SLMPM_EINVAL,
+				 "slmpm_send_burst: the stream is for receiving only");
+	if (UNLIKELY(n < 0 || (!messages && n)))
+		return error_set(SLMPM_EINVAL, "slmpm_send_burst: no messages");
+	if (UNLIKELY(!endpoint_lock(ep, peer)))
+		return endpoint_bad_handle(peer);
+	ctx = ep->ctx;
+	sent = send_all(ep, peer, stream, messages, n, timeout_ms);
+	monitor_pass(ctx);
+	context_unlock(ctx);
+	return sent;
 }

@@ -3,6 +3,7 @@
 #ifndef SLMPM_SENDRECV_H
 #define SLMPM_SENDRECV_H
 
+#include "slmpm/message/inbound.h"
 #include "slmpm/message/message.h"
 
 /* The endpoint or context that a receive names, locked; NULL with *RC set. *EP NULL: any peer. */
@@ -20,12 +21,10 @@ int message_post(struct request *r);
 
 /* ---- parts of single calls, for bursts ------------------------------------------------------ */
 
-/* A message that goes at once: false, not this way. MORE: another follows, or a flush. */
-bool message_send_direct(struct endpoint *ep, uint32_t stream, const void *buf, size_t len,
-			 bool more);
-/* One by a request, which waits. */
-int message_send_by_request(struct endpoint *ep, uint32_t stream, const void *buf, size_t len,
-			    int timeout_ms);
+static inline bool message_has_buffer(const struct slmpm_iov *m)
+{
+	return m->base || !m->len;
+}
 /*
  * What EP's ring has for a receive on STREAM, in at most so many looks: 1 and *A is a message, not
  * yet released; 2 the opened bundle has it; 0 neither, what else came has been handled.
@@ -54,5 +53,28 @@ int64_t message_recv(struct context *ctx, struct endpoint *ep, uint32_t stream, 
 /* The next message of EP, held where it lies; NULL: it comes later, or in another way. */
 const struct fabric_arrival *message_hold_direct(struct endpoint *ep, uint32_t stream,
 						 struct slmpm_done *done, int timeout_ms);
+
+/* ---- packets of messages (arrival_send.c) ---------------------------------------------------- */
+
+/* One packet, or a message of a bundle. */
+void arrival_only(struct endpoint *ep, const struct head *h);
+void arrival_first(struct endpoint *ep, const struct head *h);
+void arrival_more(struct endpoint *ep, const struct head *h);
+/* The sender gave up: as if the message had never come, but for its envelope. */
+void arrival_withdrawn(struct endpoint *ep, const struct head *h);
+
+/* Of a message in an area (arrival_loan.c). */
+void arrival_loan(struct endpoint *ep, const struct head *h);
+void arrival_loan_more(struct endpoint *ep, const struct head *h);
+void arrival_loan_area(struct endpoint *ep, const struct head *h);
+void arrival_loan_bytes(struct endpoint *ep, const struct head *h);
+
+/* ---- where its payload belongs -------------------------------------------------------------- */
+
+void *arrival_place_first(struct endpoint *ep, const struct fabric_arrival *a);
+void *arrival_place_more(struct endpoint *ep, const struct fabric_arrival *a);
+void *arrival_place_loan(struct endpoint *ep, const struct fabric_arrival *a);
+/* A first packet that lands in its receive: its sender may go on before all of it is there. */
+void arrival_placed(struct endpoint *ep, const struct fabric_arrival *a);
 
 #endif
