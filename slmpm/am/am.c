@@ -10,6 +10,7 @@
 #include "shm/copy.h"
 #include "slmpm/link/bundle.h"
 #include "slmpm/base/error.h"
+#include "slmpm/link/link.h"
 #include "slmpm/message/message.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/mode/mode_hint.h"
@@ -17,14 +18,6 @@
 #include "slmpm/completion/leaving.h"
 
 /* ---- one packet ----------------------------------------------------------------------------- */
-
-static inline void am_count(struct endpoint *ep, uint64_t bytes)
-{
-	ep->link.run = 0;
-	ep->sent++;
-	ep->stats->sent_messages++;
-	ep->stats->sent_bytes += bytes;
-}
 
 /* Head and data side by side: built where they go. */
 static int post_both(struct endpoint *ep, struct packet *p, const void *head, uint32_t head_len,
@@ -40,21 +33,8 @@ static int post_both(struct endpoint *ep, struct packet *p, const void *head, ui
 	p->length = head_len + len;
 	rc = link_post_built(ep, p);
 	if (rc == 1)
-		am_count(ep, head_len + len);
+		link_begun(ep, head_len + len);
 	return rc;
-}
-
-/* The same with a checksum behind them. */
-static int post_checked(struct endpoint *ep, struct packet *p, const void *head, uint32_t head_len,
-			const void *data, uint32_t len)
-{
-	const struct slmpm_iov both[2] = {{(void *)(uintptr_t)head, head_len},
-					  {(void *)(uintptr_t)data, len}};
-	struct request r = {.piece_count = 0};
-
-	(void)request_init(&r, REQUEST_SEND, ep->ctx, ep, 0, both, 2);
-	p->length = head_len + len;
-	return link_post_request(ep, p, &r);
 }
 
 static int am_post_parts(struct endpoint *ep, struct packet *p, const void *head, uint32_t head_len,
@@ -64,15 +44,12 @@ static int am_post_parts(struct endpoint *ep, struct packet *p, const void *head
 
 	if (head_len && len && !ep->link.check)
 		return post_both(ep, p, head, head_len, data, len);
-	if (ep->link.check) {
-		rc = post_checked(ep, p, head, head_len, data, len);
-	} else {
-		p->data = head_len ? head : data;
-		p->length = head_len + len;
-		rc = link_post_request(ep, p, NULL);
-	}
+	p->data = len ? data : head;
+	p->length = len ? len : head_len;
+	rc = head_len && len ? link_post_led(ep, p, head, head_len, NULL) :
+			       link_post_request(ep, p, NULL);
 	if (rc == 1)
-		am_count(ep, head_len + len);
+		link_begun(ep, head_len + len);
 	return rc;
 }
 
@@ -127,7 +104,7 @@ static inline enum sent send_part(struct endpoint *ep, uint32_t stream, const vo
 			return NOT_SENT;
 		sent = SENT_IN_PART;
 	}
-	am_count(ep, len);
+	link_begun(ep, len);
 	ep->stats->sent_packets++;
 	ep->charged += wire_charge(len);
 	return sent;

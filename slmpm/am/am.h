@@ -76,10 +76,7 @@ static inline void am_settle(struct endpoint *ep, uint64_t charge)
 		link_discharge(ep, charge);
 }
 
-/* One whose sender learns the end, all of it: handled, answered, CHARGE given back. */
-void am_confirm(struct endpoint *ep, uint32_t stream, const void *data, uint64_t total,
-		uint64_t charge);
-/* Of such a one that begins at DATA: whose handler is to have it. */
+/* Of one that is confirmed and begins at DATA: whose handler is to have it. */
 uint16_t am_confirm_id(const void *data);
 /* M is such a one and was dropped: answered. */
 void am_confirm_dropped(struct inbound *m);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Active messages whose end is acknowledged to their sender: puts into a FIFO (slmpm/fifo), and messages of the
- * application's that are confirmed (am_confirm.c). Who wants to know gives a tag; the answer brings it back.
+ * application's that are confirmed (SLMPM_REMOTE: the handler has run, or there is none). These travel behind a head of
+ * the library's own. It has a tag, which the answer brings back, behind what the handler has replied.
  */
 #ifndef SLMPM_AM_ACK_H
 #define SLMPM_AM_ACK_H
@@ -55,7 +56,6 @@ bool am_ack_may_begin(const struct head *h);
 void am_ack_arrived(struct endpoint *ep, uint32_t stream, const void *data, uint64_t total,
 		    unsigned char *memory, uint64_t charge);
 /* The answer to TAG, unless that is 0; and CHARGE is the peer's again once it has left. */
-void am_ack_answer(struct endpoint *ep, uint64_t tag, int status);
 void am_ack_settle(struct endpoint *ep, uint64_t tag, uint64_t charge, int status);
 
 /* M, announced, is the peer's next: is it to come now? Else it is cleared later. */

@@ -156,7 +156,8 @@ int link_post_request(struct endpoint *ep, struct packet *p, struct request *r)
 int link_post_led(struct endpoint *ep, struct packet *p, const void *lead, uint32_t lead_length,
 		  struct request *r)
 {
-	p->flags |= request_packet_flags(r);
+	if (r)
+		p->flags |= request_packet_flags(r);
 	return note_link(ep, r, post_built(ep, p, lead, lead_length, r));
 }
 

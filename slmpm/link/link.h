@@ -60,9 +60,17 @@ static inline int link_post(struct endpoint *ep, const struct packet *p)
  * where p->data is NULL, payload gathered from R's pieces. -ENOLINK: a strict one cannot begin.
  */
 int link_post_request(struct endpoint *ep, struct packet *p, struct request *r);
-/* The same with LEAD in front of p->length bytes of the request. */
+/* The same with LEAD in front of p->length bytes of the request, or of those at p->data. */
 int link_post_led(struct endpoint *ep, struct packet *p, const void *lead, uint32_t lead_length,
 		  struct request *r);
+/* The first or only packet of a message is out: it counts as sent, with BYTES. */
+static inline void link_begun(struct endpoint *ep, uint64_t bytes)
+{
+	ep->link.run = 0;
+	ep->sent++;
+	ep->stats->sent_messages++;
+	ep->stats->sent_bytes += bytes;
+}
 /* Can either side map what the other has made for it? Else it is copied through packets. */
 static inline bool link_maps(const struct endpoint *ep)
 {

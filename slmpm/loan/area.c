@@ -81,15 +81,16 @@ static struct area *area_find(struct area *list, uint64_t id)
 
 static struct area *area_make(struct endpoint *ep, uint64_t size, int *rc)
 {
+	struct loans *l = ep->rooms->loans;
 	struct area *a = calloc(1, sizeof(*a));
 
 	if (!a) {
 		*rc = error_set(SLMPM_ENOMEM, "for a loan area");
 		return NULL;
 	}
-	while (area_find(ep->rooms->loans->areas, ep->rooms->loans->next)) /* 2^32 ago */
-		ep->rooms->loans->next++;
-	a->id = ep->rooms->loans->next;
+	while (area_find(l->areas, l->next)) /* 2^32 ago */
+		l->next++;
+	a->id = l->next;
 	*rc = link_maps(ep) ? area_share(ep, a, size) : area_announce(ep, a, size);
 	if (*rc < 0) {
 		/* The peer has hung up: who waits is told so as soon as that is noticed. */
@@ -100,30 +101,25 @@ static struct area *area_make(struct endpoint *ep, uint64_t size, int *rc)
 		free(a);
 		return NULL;
 	}
-	ep->rooms->loans->next++;
-	ep->rooms->loans->bytes += size;
-	a->next = ep->rooms->loans->areas;
-	ep->rooms->loans->areas = a;
+	l->next++;
+	l->bytes += size;
+	a->next = l->areas;
+	l->areas = a;
 	return a;
 }
 
 struct area *area_take(struct endpoint *ep, uint64_t length, int *rc)
 {
 	struct area *a = best_free(ep, length);
-	uint64_t size = round_up(length);
+	uint64_t size = round_up(length), most = ep->life->loan_max;
 
-	if (!a &&
-	    (size > ep->life->loan_max || ep->rooms->loans->bytes > ep->life->loan_max - size)) {
-		bool ever = size <= ep->life->loan_max;
-
-		*rc = ever ? error_set(SLMPM_EAGAIN, "all loan areas are still at %s",
-				       ep->life->name) :
-			     error_set(SLMPM_ELIMIT, "a loan of %llu bytes to %s; at most %llu",
-				       (unsigned long long)length, ep->life->name,
-				       (unsigned long long)ep->life->loan_max);
-		return NULL;
-	}
-	if (!a)
+	if (!a && size > most)
+		*rc = error_set(SLMPM_ELIMIT, "a loan of %llu bytes to %s; at most %llu",
+				(unsigned long long)length, ep->life->name,
+				(unsigned long long)most);
+	else if (!a && ep->rooms->loans->bytes > most - size)
+		*rc = error_set(SLMPM_EAGAIN, "all loan areas are still at %s", ep->life->name);
+	else if (!a)
 		a = area_make(ep, size, rc);
 	if (a)
 		a->busy = true;
@@ -144,12 +140,12 @@ void area_returned(struct endpoint *ep, const struct head *h)
 
 int area_offered(struct endpoint *ep, uint64_t id, uint64_t size, int fd)
 {
+	struct loans *l = ep->rooms->loans;
 	struct area *a;
 	int rc;
 
-	if (link_maps(ep) != (fd >= 0) || id > UINT32_MAX ||
-	    area_find(ep->rooms->loans->peer_areas, id) || !size || size > ep->life->loan_max ||
-	    ep->rooms->loans->peer_bytes > ep->life->loan_max - size)
+	if (link_maps(ep) != (fd >= 0) || id > UINT32_MAX || area_find(l->peer_areas, id) ||
+	    !size || size > ep->life->loan_max || l->peer_bytes > ep->life->loan_max - size)
 		return -EPROTO;
 	a = calloc(1, sizeof(*a));
 	if (!a)
@@ -163,9 +159,9 @@ int area_offered(struct endpoint *ep, uint64_t id, uint64_t size, int fd)
 		return rc;
 	}
 	a->id = (uint32_t)id;
-	a->next = ep->rooms->loans->peer_areas;
-	ep->rooms->loans->peer_areas = a;
-	ep->rooms->loans->peer_bytes += size;
+	a->next = l->peer_areas;
+	l->peer_areas = a;
+	l->peer_bytes += size;
 	return 0;
 }
 
@@ -226,8 +222,10 @@ void area_reclaim(struct endpoint *ep)
 
 void area_free_all(struct endpoint *ep)
 {
-	while (ep->rooms->loans->areas)
-		free_first(&ep->rooms->loans->areas);
-	while (ep->rooms->loans->peer_areas)
-		free_first(&ep->rooms->loans->peer_areas);
+	struct loans *l = ep->rooms->loans;
+
+	while (l->areas)
+		free_first(&l->areas);
+	while (l->peer_areas)
+		free_first(&l->peer_areas);
 }

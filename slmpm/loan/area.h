@@ -19,8 +19,8 @@ struct area {
 	bool busy;       /* own: on loan or at the reader; the peer's: being read */
 	bool damaged;    /* a copy of the peer's: some of its bytes are */
 	uint64_t filled; /* and so many are here, of the next message or of that which is read */
-	uint64_t seq;    /* own, copied: the message's envelope ... */
-	uint32_t queued; /* ... of which so many parts are not out yet */
+	uint64_t seq;    /* own: the message's envelope ... */
+	uint32_t queued; /* ... of which so many parts are not out yet, where it is copied */
 };
 
 struct loans { /* of an endpoint */
@@ -32,7 +32,6 @@ struct loans { /* of an endpoint */
 	void *data;
 	struct area *area;
 	uint64_t length, ready, charge;
-	uint64_t seq;
 	bool begun;
 	uint8_t hint; /* mode_hint(): the link of the handle that it was asked for with */
 };
@@ -64,6 +63,10 @@ static inline void *area_at(const struct area *area, uint64_t offset)
 {
 	return (unsigned char *)area->map.base + offset;
 }
+
+/* Posts the word by which the peer finds what lies in AREA, the message's FIRST: as link_post_request. */
+int loan_post_word(struct endpoint *ep, struct area *area, const struct wire_loan *loan,
+		   uint16_t flags, uint64_t route, bool first);
 
 /* ---- where nothing can be mapped (loan_copy.c) ------------------------------------------------- */
 

@@ -36,13 +36,14 @@ static void count_choice(struct endpoint *ep)
 /* -SLMPM_EAGAIN: not now, it stays open. */
 static int commit_packet(struct endpoint *ep, uint64_t len, const struct slmpm_how *how)
 {
+	struct loans *l = ep->rooms->loans;
 	struct packet p = {
 		.opcode = WIRE_SEND_ONLY,
-		.flags = (uint16_t)(mode_packet_flags(ep->rooms->loans->hint) |
+		.flags = (uint16_t)(mode_packet_flags(l->hint) |
 				    (how && how->flags & SLMPM_MORE ? FABRIC_MORE : 0)),
 		.length = (uint32_t)len,
 		.seq = ep->sent + 1,
-		.route = wire_route(ep->rooms->loans->stream, how ? how->imm : 0),
+		.route = wire_route(l->stream, how ? how->imm : 0),
 		.extent = len,
 	};
 	int rc;
@@ -51,36 +52,46 @@ static int commit_packet(struct endpoint *ep, uint64_t len, const struct slmpm_h
 	if (rc == -EAGAIN) /* of several links: that which it goes by has no room */
 		return -SLMPM_EAGAIN;
 	if (rc == -ENOLINK)
-		return rail_impossible(ep, "slmpm_commit", ep->rooms->loans->hint);
+		return rail_impossible(ep, "slmpm_commit", l->hint);
 	loan_place(ep, LENT_NONE);
 	if (rc != 1)
 		return endpoint_error(ep);
-	ep->link.run = 0;
-	ep->sent++;
-	if (UNLIKELY(ep->rooms->loans->hint))
+	link_begun(ep, len);
+	if (UNLIKELY(l->hint))
 		count_choice(ep);
-	ep->charged -= ep->rooms->loans->length - len;
-	ep->stats->sent_messages++;
-	ep->stats->sent_bytes += len;
+	ep->charged -= l->length - len;
 	return 0;
 }
 
-/* The word by which the peer finds what lies in the area. -SLMPM_EAGAIN: no room for it now. */
-static int post_word(struct endpoint *ep, uint64_t len, const struct slmpm_how *how, bool part)
+int loan_post_word(struct endpoint *ep, struct area *area, const struct wire_loan *loan,
+		   uint16_t flags, uint64_t route, bool first)
 {
-	bool first = !ep->rooms->loans->begun;
-	struct wire_loan loan = {
-		.ready = LITTLE_64(len),
-		.capacity = LITTLE_64(ep->rooms->loans->length),
-		.area = LITTLE_32(ep->rooms->loans->area->id),
-		.final = LITTLE_32(part ? 0 : 1),
-	};
 	struct packet p = {
 		.opcode = first ? WIRE_LOAN : WIRE_LOAN_MORE,
-		.flags = mode_packet_flags(ep->rooms->loans->hint),
-		.length = sizeof(loan),
-		.data = &loan,
-		.route = wire_route(ep->rooms->loans->stream, how ? how->imm : 0),
+		.flags = flags,
+		.length = sizeof(*loan),
+		.data = loan,
+		.seq = first ? ep->sent + 1 : area->seq,
+		.route = route,
+	};
+	int rc = link_post_request(ep, &p, NULL);
+
+	if (rc == 1 && first) {
+		link_begun(ep, 0);
+		area->seq = ep->sent;
+	}
+	return rc;
+}
+
+/* -SLMPM_EAGAIN: no room for it now. */
+static int post_word(struct endpoint *ep, uint64_t len, const struct slmpm_how *how, bool part)
+{
+	const struct loans *l = ep->rooms->loans;
+	const struct wire_loan loan = {
+		.ready = LITTLE_64(len),
+		.capacity = LITTLE_64(l->length),
+		.area = LITTLE_32(l->area->id),
+		.final = LITTLE_32(part ? 0 : 1),
 	};
 	int rc;
 
@@ -88,38 +99,34 @@ static int post_word(struct endpoint *ep, uint64_t len, const struct slmpm_how *
 		return error_set(SLMPM_ECLOSED, "%s is being closed", ep->life->name);
 	if (!list_empty(&ep->link.deferred) || (ep->bundle.count && !bundle_flush(ep)))
 		return -SLMPM_EAGAIN;
-	p.seq = first ? ep->sent + 1 : ep->rooms->loans->seq; /* behind the bundle */
-	rc = link_post_request(ep, &p, NULL);
+	rc = loan_post_word(ep, l->area, &loan, mode_packet_flags(l->hint),
+			    wire_route(l->stream, how ? how->imm : 0), !l->begun);
 	if (rc == -EAGAIN)
 		return -SLMPM_EAGAIN;
 	if (rc == -ENOLINK)
-		return rail_impossible(ep, "slmpm_commit", ep->rooms->loans->hint);
+		return rail_impossible(ep, "slmpm_commit", l->hint);
 	if (rc != 1)
 		return endpoint_error(ep);
-	if (first) {
-		ep->link.run = 0;
-		ep->rooms->loans->seq = ++ep->sent;
-		ep->stats->sent_messages++;
-		if (UNLIKELY(ep->rooms->loans->hint))
-			count_choice(ep);
-	}
+	if (!l->begun && UNLIKELY(l->hint))
+		count_choice(ep);
 	return 0;
 }
 
 /* The first part opens the message's envelope; it counts against the credit without its bytes. */
 static int commit_area(struct endpoint *ep, uint64_t len, const struct slmpm_how *how)
 {
+	struct loans *l = ep->rooms->loans;
 	bool part = how && how->flags & SLMPM_PART;
 	int rc = link_maps(ep) ? post_word(ep, len, how, part) : loan_copy(ep, len, how, !part);
 
 	if (rc < 0)
 		return rc;
-	ep->stats->sent_bytes += len - ep->rooms->loans->ready;
-	ep->rooms->loans->ready = len;
-	ep->rooms->loans->begun = true;
+	ep->stats->sent_bytes += len - l->ready;
+	l->ready = len;
+	l->begun = true;
 	if (!part) {
 		loan_place(ep, LENT_NONE);
-		ep->rooms->loans->area = NULL;
+		l->area = NULL;
 	}
 	return 0;
 }
@@ -135,17 +142,17 @@ static int check_loan(struct endpoint *ep, const void *buf, const char *call)
 static int check_commit(struct endpoint *ep, const void *buf, uint64_t len,
 			const struct slmpm_how *how)
 {
+	struct loans *l = ep->rooms->loans;
 	int rc = check_loan(ep, buf, "slmpm_commit");
 
 	if (rc < 0)
 		return rc;
-	if (len > ep->rooms->loans->length || len < ep->rooms->loans->ready)
+	if (len > l->length || len < l->ready)
 		return error_set(SLMPM_EINVAL,
 				 "slmpm_commit: %llu bytes of a loan of %llu, %llu are out",
-				 (unsigned long long)len,
-				 (unsigned long long)ep->rooms->loans->length,
-				 (unsigned long long)ep->rooms->loans->ready);
-	if (!ep->rooms->loans->area && how && how->flags & SLMPM_PART)
+				 (unsigned long long)len, (unsigned long long)l->length,
+				 (unsigned long long)l->ready);
+	if (!l->area && how && how->flags & SLMPM_PART)
 		return error_set(SLMPM_ENOTSUP, "slmpm_commit: a part of a loan inside a packet");
 	return 0;
 }
@@ -306,22 +313,24 @@ int slmpm_commit(slmpm_peer peer, void *buf, size_t len, const struct slmpm_how 
 int slmpm_abort(slmpm_peer peer, void *buf)
 {
 	struct endpoint *ep = endpoint_of(peer);
+	struct loans *l;
 	int rc;
 
 	if (!ep || !endpoint_lock(ep, peer))
 		return endpoint_bad_handle(peer);
+	l = ep->rooms->loans;
 	rc = check_loan(ep, buf, "slmpm_abort");
-	if (rc == 0 && ep->rooms->loans->begun && ep->rooms->loans->area)
+	if (rc == 0 && l->begun && l->area)
 		rc = error_set(SLMPM_ESTATE, "slmpm_abort: a part of the loan is at %s already",
 			       ep->life->name);
 	if (rc == 0) {
 		loan_place(ep, LENT_NONE);
-		ep->charged -= ep->rooms->loans->charge;
-		if (ep->rooms->loans->area)
-			ep->rooms->loans->area->busy = false;
+		ep->charged -= l->charge;
+		if (l->area)
+			l->area->busy = false;
 		else
 			(void)link_flush(ep);
-		ep->rooms->loans->area = NULL;
+		l->area = NULL;
 		ep->ctx->ended |= ep->state != SLMPM_PEER_UP;
 		(void)link_push(ep);
 	}

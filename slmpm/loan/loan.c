@@ -99,16 +99,18 @@ int slmpm_loan(slmpm_peer peer, uint32_t stream, size_t len, void **buf, int tim
 			rc = late_from(ctx, ep, timeout_ms, "no room for a loan to");
 	}
 	if (rc == 0) {
+		struct loans *l = ep->rooms->loans;
+
 		loan_place(ep, w.area ? LENT_AREA : LENT_PACKET);
-		ep->rooms->loans->data = w.data;
-		ep->rooms->loans->area = w.area;
-		ep->rooms->loans->length = len;
-		ep->rooms->loans->ready = 0;
-		ep->rooms->loans->stream = stream;
-		ep->rooms->loans->begun = false;
-		ep->rooms->loans->hint = w.link;
-		ep->rooms->loans->charge = loan_charge(ep, len);
-		ep->charged += ep->rooms->loans->charge;
+		l->data = w.data;
+		l->area = w.area;
+		l->length = len;
+		l->ready = 0;
+		l->stream = stream;
+		l->begun = false;
+		l->hint = w.link;
+		l->charge = loan_charge(ep, len);
+		ep->charged += l->charge;
 		*buf = w.data;
 	}
 	context_unlock(ctx);

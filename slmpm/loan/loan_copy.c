@@ -28,13 +28,13 @@ static void part_ended(struct request *r)
 
 static struct request *part_new(struct endpoint *ep, uint64_t len)
 {
-	struct slmpm_iov piece = {area_at(ep->rooms->loans->area, ep->rooms->loans->ready),
-				  len - ep->rooms->loans->ready};
+	const struct loans *l = ep->rooms->loans;
+	struct slmpm_iov piece = {area_at(l->area, l->ready), len - l->ready};
 	struct request *r = request_new();
 
 	if (!r)
 		return NULL;
-	(void)request_init(r, REQUEST_SEND, ep->ctx, ep, ep->rooms->loans->stream, &piece, 1);
+	(void)request_init(r, REQUEST_SEND, ep->ctx, ep, l->stream, &piece, 1);
 	r->lent = calloc(1, sizeof(*r->lent));
 	if (r->lent)
 		return r;
@@ -45,25 +45,26 @@ static struct request *part_new(struct endpoint *ep, uint64_t len)
 
 int loan_copy(struct endpoint *ep, uint64_t len, const struct slmpm_how *how, bool final)
 {
+	struct loans *l = ep->rooms->loans;
 	struct request *r = part_new(ep, len);
 
 	if (!r)
 		return -SLMPM_ENOMEM;
 	*r->lent = (struct lent){
-		.area = ep->rooms->loans->area,
-		.at = ep->rooms->loans->ready,
+		.area = l->area,
+		.at = l->ready,
 		.loan.ready = LITTLE_64(len),
-		.loan.capacity = LITTLE_64(ep->rooms->loans->length),
-		.loan.area = LITTLE_32(ep->rooms->loans->area->id),
+		.loan.capacity = LITTLE_64(l->length),
+		.loan.area = LITTLE_32(l->area->id),
 		.loan.final = LITTLE_32(final),
-		.first = !ep->rooms->loans->begun,
+		.first = !l->begun,
 	};
 	r->result.imm = how ? how->imm : 0;
-	r->hint = ep->rooms->loans->hint;
+	r->hint = l->hint;
 	r->by = mode_packet_flags(r->hint);
 	r->wire = WIRE_FLAG_UNCHARGED; /* the area is what it costs, and was paid when lent */
 	r->ended = part_ended;
-	ep->rooms->loans->area->queued++;
+	l->area->queued++;
 	link_enqueue(ep, r);
 	return 0;
 }
@@ -85,40 +86,17 @@ static bool post_bytes(struct endpoint *ep, struct request *r)
 	return true;
 }
 
-static bool post_copied_word(struct endpoint *ep, struct request *r)
-{
-	struct lent *lent = r->lent;
-	struct packet p = {
-		.opcode = lent->first ? WIRE_LOAN : WIRE_LOAN_MORE,
-		.length = sizeof(lent->loan),
-		.data = &lent->loan,
-		.seq = lent->first ? ep->sent + 1 : lent->area->seq,
-		.route = wire_route(r->stream, r->result.imm),
-	};
-
-	if (link_post_request(ep, &p, r) != 1)
-		return false;
-	if (lent->first) {
-		ep->link.run = 0;
-		lent->area->seq = ++ep->sent;
-		ep->stats->sent_messages++;
-	}
-	return true;
-}
-
 int loan_copy_push(struct endpoint *ep, struct request *r, bool *stop)
 {
 	int n = 0;
 
-	for (; r->offset < r->length; n++)
-		if (!post_bytes(ep, r)) {
-			*stop = true;
-			return n;
-		}
-	if (!post_copied_word(ep, r)) {
-		*stop = true;
+	while (r->offset < r->length && post_bytes(ep, r))
+		n++;
+	*stop = r->offset < r->length ||
+		loan_post_word(ep, r->lent->area, &r->lent->loan, r->by,
+			       wire_route(r->stream, r->result.imm), r->lent->first) != 1;
+	if (*stop)
 		return n;
-	}
 	link_dequeue(ep, r);
 	request_finish(r, 0);
 	return n + 1;

@@ -99,13 +99,10 @@ static int begin_message(struct endpoint *ep, struct request *r)
 	rc = link_post_request(ep, &p, r);
 	if (rc != 1)
 		return rc;
-	ep->link.run = 0;
-	ep->sent++;
+	link_begun(ep, r->length);
 	endpoint_block(ep, BLOCK_SAMPLE, false);
 	r->began = timed ? 0 : began;
 	ep->charged += charge_of(ep, r);
-	ep->stats->sent_messages++;
-	ep->stats->sent_bytes += r->length;
 	r->seq = ep->sent;
 	r->numbered = true;
 	r->offset = first;
