@@ -21,7 +21,7 @@
  *    transfer belongs to the library until its wid is reported ready.
  *  - Calls that block end when the partner dies. SLMPM_TIMEOUT (milliseconds) sets a deadline for
  *    each, past which they return DACS_ERR_DACSD_FAILURE and can be called again.
- *  - Any thread may call anything at any time, unless dacs_init was told otherwise.
+ *  - Any thread may call anything at any time, unless dacs_init was asked otherwise.
  *  - A child's abnormal end runs the error handlers inside the next call, whichever it is.
  *  - dacs(7) and a page for each family say more.
  */
@@ -538,7 +538,7 @@ DACS_API DACS_ERR_T dacs_mutex_accept(de_id_t src_de, dacs_process_id_t src_pid,
  * that has it. INVALID_HANDLE (also: destroyed meanwhile), DE_TERM (the owner ended). */
 DACS_API DACS_ERR_T dacs_mutex_lock(dacs_mutex_t mutex);
 /* The same if it is free, else MUTEX_BUSY. Does not wait for the mutex, but for its owner's answer.
- * All of these, where the owner is to be told: NO_RESOURCE, nothing has changed. */
+ * All of these, where the owner is to be notified: NO_RESOURCE, nothing has changed. */
 DACS_API DACS_ERR_T dacs_mutex_try_lock(dacs_mutex_t mutex);
 /* By any thread of the process that has it. INVALID_HANDLE, NOT_OWNER (this process has it not),
  * DE_TERM (the owner ended). */

@@ -430,7 +430,7 @@ struct slmpm_iov {
 /* and from 256 on which protocol is wanted: SLMPM_VIA, SLMPM_STRICT (slmpm_mode.h) */
 
 /*
- * How an operation is done, and how its end is told: by the call itself, which then blocks; or,
+ * How an operation is done, and its completion target: the call itself, which then blocks; or,
  * without blocking, by a request handle where the call takes one, else counted by `ctr`, else
  * queued in `cq` with `cookie`. Only one of the three; ctr and cq belong to the peer's context.
  */

@@ -52,13 +52,13 @@ SLMPM_API int slmpm_mem_open(slmpm_peer peer, const struct slmpm_key *key, slmpm
 SLMPM_API int slmpm_mem_share(slmpm_mem mem, slmpm_peer peer, uint32_t access, int timeout_ms);
 /* The next region that PEER shares, in its order; opened like slmpm_mem_open. */
 SLMPM_API int slmpm_mem_accept(slmpm_peer peer, slmpm_rmem *rmem, int timeout_ms);
-/* The acceptor is through with it: the handle is gone, the owner is told. SLMPM_EBUSY while
+/* The acceptor is through with it: the handle is gone, the owner is notified. SLMPM_EBUSY while
  * operations are under way. */
 SLMPM_API int slmpm_mem_release(slmpm_rmem rmem);
 /*
  * Takes back what PEER was given: when this has returned 0 nothing it does reaches the region any
  * more, and its operations that begin then end with SLMPM_EACCES; one that had begun before may be
- * told there as done, and not be seen here. Of an allocated region the pages are exchanged, not to
+ * completed there, and not be seen here. Of an allocated region the pages are exchanged, not to
  * be written here meanwhile; other peers then go on by requests, without the mapping, and nothing
  * of theirs is lost. One that does not release it within TIMEOUT_MS is revoked, too.
  * SLMPM_ETIMEOUT: nothing is revoked, for PEER attaches to registered memory and has not released

@@ -154,7 +154,7 @@ enum slmpm_mirror_track {
 
 /*
  * System calls that write into a mirror tracked by SIGNAL fail with EFAULT, and so do those by
- * FAULT where only privileged processes are told what the kernel writes, until slmpm_mirror_changed
+ * FAULT where only privileged processes may know what the kernel writes, until slmpm_mirror_changed
  * is called for the place; then it is open until the next look. slmpm_mirror(7) has the rest.
  *
  * A tracked mirror finds what the application's plain stores have changed when it looks: in begin,

@@ -139,8 +139,8 @@ struct slmpm_aggregate_fabric {
 
 struct slmpm_aggregate { /* fields beyond .size count as zero */
 	uint32_t size;
-	uint32_t instances; /* processes of the job that have been heard of, this one among them */
-	uint64_t links, queue_depth;        /* of all; their queues together */
+	uint32_t instances;          /* processes of the job that are known, this one among them */
+	uint64_t links, queue_depth; /* of all; their queues together */
 	uint32_t out_permille, in_permille; /* of the rings, mean over the links */
 	struct slmpm_aggregate_fabric fabrics[SLMPM_FABRIC_ROOM]; /* each type of fabric */
 	/* Mean over the instances that have measured it; 0: none has. */
@@ -152,8 +152,8 @@ struct slmpm_aggregate { /* fields beyond .size count as zero */
 /*
  * The aggregate of a job: this process, those that it has started by slmpm_spawn, the one that
  * started it, and so on, on whatever host; and over the jobs that are joined with it by
- * slmpm_connect, directly or by way of others. They tell each other once in SLMPM_MONITOR_MS, where
- * a link is in use.
+ * slmpm_connect, directly or by way of others. They send each other theirs once in
+ * SLMPM_MONITOR_MS, where a link is in use.
  */
 SLMPM_API int slmpm_aggregate(struct slmpm_aggregate *aggregate, size_t size);
 

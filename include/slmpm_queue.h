@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How the end of operations is told other than to the call: counters and completion queues; and
+ * Completion targets of operations other than the call: counters and completion queues; and
  * work queues, which begin operations in order. A part of <slmpm.h>.
  */
 #ifndef SLMPM_API_QUEUE_H
@@ -81,7 +81,7 @@ struct slmpm_wr {
 
 /*
  * The send and receive queue of a pair: work requests to PEER, each with a completion in
- * options->cq. Receives are posted at once; all others begin in order and are told in order, and
+ * options->cq. Receives are posted at once; all others begin in order and complete in order, and
  * each sees what those before it did: a message behind a put finds it there. A put is done when the
  * target has it or refused it, unless the queue is UNACKNOWLEDGED. With a handle by address all but
  * receives ask for its link, whatever their region was opened with. Source: the queue pairs of

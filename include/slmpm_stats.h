@@ -121,8 +121,8 @@ struct slmpm_totals { /* fields beyond .size count as zero */
 	uint32_t reserved;
 	uint64_t connections; /* that have stood */
 	uint64_t seen_ns;     /* CLOCK_MONOTONIC: when one of them began or ended last */
-	/* Of the others alone: connections that never came to stand, as a stranger's; ids that were
-	 * kept once. */
+	/* Of the others alone: connections that never came to stand, as unauthenticated ones; ids
+	 * that were kept once. */
 	uint64_t refused, ids;
 	/* As in struct slmpm_stats; segments written (J) and read (K). */
 	uint64_t sent_messages, sent_packets, sent_bytes, sent_segments;
@@ -134,7 +134,7 @@ struct slmpm_totals { /* fields beyond .size count as zero */
 /*
  * What PEER counts as from its connection's beginning on: printable, 1 to 31 bytes, copied. Without
  * that it is "element N" of an accelerator started with that number, else what it calls itself
- * (SLMPM_NAME), which it tells once the handshake has shown that it is this user's, or knows the
+ * (SLMPM_NAME), which it gives once the handshake has shown that it is this user's, or knows the
  * secret. "others" is none. Any time between connect and close; does not block. SLMPM_EINVAL,
  * SLMPM_EHANDLE.
  */
