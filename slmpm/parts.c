@@ -166,7 +166,7 @@ const struct parts parts = {
 	PARTS(end, fetch_end, link_queue_end, emulate_end,
 	      /* before the requests whose bytes they move: */
 	      rma_move_end, rma_post_end, ask_end, am_ack_end, fifo_end, rma_end,
-	      link_drop_deferred, memory_end, mirror_end,
+	      link_drop_deferred, grant_end_all, remote_end_all, mirror_end,
 	      /* what has begun to arrive has a receive, which match_end would find without it: */
 	      inbound_end, match_end, workqueue_fail, link_end, totals_end, monitor_ended),
 	.offer = bootstrap_offer,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Puts into a FIFO: the bytes and a descriptor of where they would go wait in the target's reception
- * FIFO until its processor takes them, has its engine store them, or drops them. They travel as
- * active messages with numbers of the library's own, and cost credit until they are disposed of. One that is longer
- * than what may arrive without asking comes once no other such of the same peer is there.
+ * Puts into a FIFO: the bytes and a descriptor of where they would go wait in the target's
+ * reception FIFO until its processor takes them, has its engine store them, or drops them. They
+ * travel as active messages with numbers of the library's own, and cost credit until they are
+ * disposed of. One that is longer than what may arrive without asking comes once no other such of
+ * the same peer is there.
  *
  * fifo_put.c is the side that puts, fifo.c the FIFO and what arrives, fifo_store.c what becomes of
  * its entries.
@@ -46,10 +47,10 @@ extern struct handle_table fifo_table;
 /* O has SLMPM_FIFO and has been checked: what the call returns. */
 int fifo_put(const struct operation *o);
 
-/* ---- what arrives, for am_ack.c --------------------------------------------------------------- */
+/* ---- what arrives, for am_ack.c ------------------------------------------------------------- */
 
-/* TOTAL bytes of a FIFO_PUT at DATA, whose CHARGE now is the FIFO's to give back. MEMORY: theirs, to be kept; NULL: they are
- * copied. */
+/* TOTAL bytes of a FIFO_PUT at DATA, whose CHARGE now is the FIFO's to give back. MEMORY: theirs,
+ * to be kept; NULL: they are copied. */
 void fifo_arrived(struct endpoint *ep, uint32_t stream, const void *data, uint64_t total,
 		  unsigned char *memory, uint64_t charge);
 

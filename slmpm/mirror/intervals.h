@@ -20,9 +20,8 @@ struct interval {
 struct intervals {
 	struct interval *runs; /* room for INTERVALS_MAX; NULL: nobody asks */
 	uint32_t count;
-	uint32_t
-		stored; /* packets that the leader has: what was last changed in them counts no more */
-	uint32_t swept; /* as many, when what counts no more was last removed */
+	uint32_t stored; /* packets the leader has: what was last changed in them counts no more */
+	uint32_t swept;  /* as many, when what counts no more was last removed */
 };
 
 /* A negative errno. */
@@ -34,8 +33,8 @@ bool intervals_have_room(struct intervals *f, uint32_t n);
 void intervals_add(struct intervals *f, uint64_t lo, uint64_t hi, uint32_t number);
 /* The leader has the first STORED of NUMBERED packets. */
 void intervals_stored(struct intervals *f, uint32_t stored, uint32_t numbered);
-/* The first run that ends behind FROM, but for what of it lies before FROM; false: none begins before END. What counts
- * no more behind that is not gone through. */
+/* The first run that ends behind FROM, but for what of it lies before FROM; false: none begins
+ * before END. What counts no more behind that is not gone through. */
 bool intervals_next(const struct intervals *f, uint64_t from, uint64_t end, uint64_t *lo,
 		    uint64_t *hi);
 

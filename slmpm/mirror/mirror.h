@@ -6,8 +6,8 @@
  *
  * Why both ends have the same bytes in the end. The leader stores what comes, in the order in which
  * it comes, and its packets say how many of the follower's it had stored before. The follower skips
- * those bytes that it has changed itself and that the leader had not stored by then: the leader will
- * store them later, and so they are newer in the leader's order.
+ * those bytes that it has changed itself and that the leader had not stored by then: the leader
+ * will store them later, and so they are newer in the leader's order.
  */
 #ifndef SLMPM_MIRROR_ROOM_H
 #define SLMPM_MIRROR_ROOM_H
@@ -35,8 +35,8 @@ struct mirror {
 	struct context *ctx; /* stays: another thread may look just as it is freed */
 	struct list node;    /* of the context's */
 	unsigned char *base;
-	/* What is sent: the memory, or its twin. A change that is undone while it is sent, and done again,
-	 * would not be told from the twin. */
+	/* What is sent: the memory, or its twin. A change that is undone while it is sent, and done
+	 * again, would not be told from the twin. */
 	const unsigned char *source;
 	uint64_t size;
 	struct slmpm_span *spans; /* what belongs to it: ascending, apart */
@@ -292,7 +292,7 @@ void mirror_close(struct attachment *a);
 /* The leader has stored so many. False: that cannot be. */
 bool mirror_echoed(struct attachment *a, uint32_t stored);
 
-/* ---- who waits for a publication, or for a snapshot (read.c) ----------------------------------- */
+/* ---- who waits for a publication, or for a snapshot (read.c) -------------------------------- */
 
 /* Takes the snapshots that can be taken just now: a publication is here as a whole. */
 void read_serve(struct mirror *m);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Packets about mirrors: asked for, left, changed; checked, and given to the attachment they are of. */
+/* Packets about mirrors: checked, and given to the attachment they are of. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -125,7 +125,7 @@ void mirror_arrived(struct endpoint *ep, const struct head *h)
 		endpoint_end(ep, SLMPM_PEER_DEAD, SLMPM_ENOMEM, "no memory for its mirrors");
 		return;
 	}
-	/* Of a change the mirror is told; without the others both sides would think of it differently. */
+	/* A lost change is the mirror's end, anything else lost would part what the sides know. */
 	if (h->damaged && (h->opcode < WIRE_MIRROR_PART || h->opcode > WIRE_MIRROR_LIST_LAST)) {
 		endpoint_end(ep, SLMPM_PEER_DEAD, SLMPM_ECHECKSUM,
 			     "a packet about a mirror came damaged");

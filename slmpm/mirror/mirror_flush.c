@@ -137,8 +137,8 @@ int slmpm_mirror_flush(slmpm_mirror mirror, int timeout_ms)
 	return flush_slow_path(mirror, timeout_ms);
 }
 
-/* Of what the peers are owed only the word that their changes are stored may go meanwhile: they could be
- * waiting for it. */
+/* Of what the peers are owed only the word that their changes are stored may go meanwhile: they
+ * could be waiting for it. */
 static void open_group(struct mirror *m)
 {
 	m->group = true;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reading what belongs together. A snapshot that has to wait is taken where the publication ends that
- * it waits for, before anything of the next is stored: whoever publishes without a pause starves
- * nobody.
+ * Reading what belongs together. A snapshot that has to wait is taken where the publication ends
+ * that it waits for, before anything of the next is stored: whoever publishes without a pause
+ * starves nobody.
  */
 #include <stdatomic.h>
 #include <stdio.h>

@@ -24,7 +24,7 @@
 static const struct finder *const finders[FINDERS] = {&track_pagemap, &track_fault, &track_signal};
 static _Atomic unsigned guarding; /* trackers whose pages system calls may not write */
 
-/* ---- does it work? ---------------------------------------------------------------------------- */
+/* ---- does it work? -------------------------------------------------------------------------- */
 
 /* The second of two pages is written: it is told. */
 static int try_pages(const struct finder *finder, const struct range *range)
@@ -106,7 +106,7 @@ int slmpm_mirror_track_works(int track)
 		     0;
 }
 
-/* ---- which one -------------------------------------------------------------------------------- */
+/* ---- which one ------------------------------------------------------------------------------ */
 
 /* The whole pages of what belongs to it: as finder_range. */
 static int range_of(const struct mirror *m, struct range *range)
@@ -188,7 +188,7 @@ static int track_open_pages(struct mirror *m, int how)
 	return rc > 0 ? open_any(m, how, &range) : 0;
 }
 
-/* ---- its life --------------------------------------------------------------------------------- */
+/* ---- its life ------------------------------------------------------------------------------- */
 
 /* The pages are asked for before the twin is made: what is written meanwhile is told. */
 int track_open(struct mirror *m, int how)
@@ -236,7 +236,7 @@ const char *track_name(const struct tracker *t)
 	return !t ? "explicit" : t->pages ? t->pages->finder->name : "twin";
 }
 
-/* ---- looking ---------------------------------------------------------------------------------- */
+/* ---- looking -------------------------------------------------------------------------------- */
 
 /* Of what belongs to the mirror. */
 static void inspect_between(struct mirror *m, uint64_t lo, uint64_t hi)
@@ -281,7 +281,7 @@ bool track_is_due(const struct mirror *m)
 	return clock_ticks() - m->tracker->inspected >= DUE_TICKS;
 }
 
-/* ---- what the kernel writes for a system call -------------------------------------------------- */
+/* ---- what the kernel writes for a system call ----------------------------------------------- */
 
 bool track_guards(const struct context *ctx, const void *at, uint64_t n)
 {

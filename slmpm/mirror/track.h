@@ -45,12 +45,12 @@ void track_unprotect(struct mirror *m, uint64_t lo, uint64_t hi);
 /* The same for whatever mirrors lie there; false: none of protected pages do. From any thread. */
 bool track_unprotect_any(void *at, uint64_t n);
 
-/* ---- track_twin.c ----------------------------------------------------------------------------- */
+/* ---- track_twin.c --------------------------------------------------------------------------- */
 
 /* From then on it is what is sent. */
 int twin_open(struct tracker *t, struct mirror *m);
 void twin_close(struct tracker *t);
-/* What differs from LO to before HI is noted, and known from then on: also ahead of what will be stored there. */
+/* What differs from LO to before HI is noted, and known: also ahead of what will be stored. */
 void twin_compare(struct mirror *m, uint64_t lo, uint64_t hi);
 
 #endif

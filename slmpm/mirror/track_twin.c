@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The twin: a second copy of a mirror's memory, by which it is found what has changed there. Without
- * help all of it is compared. */
+/* The twin: a second copy of a mirror's memory, by which it is found what has changed there.
+ * Without help all of it is compared. */
 #include <string.h>
 #include <sys/mman.h>
 
@@ -10,9 +10,9 @@
 #define PIECE 256 /* compared as one first */
 #define WORD  sizeof(uint64_t)
 
-/* Two words at a time, each loaded once: memcmp may look again at what differs, and find it the same
- * by then. ThreadSanitizer need not see that threads store meanwhile: what is changed behind this is
- * found by the next look. */
+/* Two words at a time, each loaded once: memcmp may look again at what differs, and find it the
+ * same by then. ThreadSanitizer need not see that threads store meanwhile: what is changed behind
+ * this is found by the next look. */
 typedef uint64_t pair __attribute__((vector_size(16), aligned(8), may_alias));
 typedef uint64_t word __attribute__((may_alias));
 
@@ -102,8 +102,8 @@ static inline bool same_word(const struct mirror *m, uint64_t at)
 	return now == *(const word *)(const void *)(m->tracker->twin + at);
 }
 
-/* What is sent is what the twin has. Whole words, so that nobody sees a part of one; where peers may
- * have changed the rest of a word, only the bytes that are ours. */
+/* What is sent is what the twin has. Whole words, so that nobody sees a part of one; where peers
+ * may have changed the rest of a word, only the bytes that are ours. */
 void twin_compare(struct mirror *m, uint64_t lo, uint64_t hi)
 {
 	struct finding f = {.whole = !is_shared(m)};

@@ -88,10 +88,9 @@ struct remote {                 /* a peer's region: as offered, and then behind 
 	struct endpoint *ep;
 	struct list node;   /* of the endpoint's, offered or open */
 	struct list shared; /* offered by slmpm_mem_share: in the order of the offers; or alone */
-	uint32_t
-		asked; /* by the handle with which it was opened: a link, as flags of slmpm_how; ... */
-	uint32_t hint;    /* ... or 0 where that is the one by which it is reached */
-	uint64_t address; /* at the owner */
+	uint32_t asked;     /* by the handle that opened it: a link, as flags of slmpm_how; ... */
+	uint32_t hint;      /* ... or 0 where that is the one by which it is reached */
+	uint64_t address;   /* at the owner */
 	unsigned char secret[KEY_SECRET];
 	struct fabric_memory memory; /* memory.ops: what the fabric does on it; 0: by requests */
 	const _Atomic unsigned char *access_word; /* own memory that the owner sets; or NULL */
@@ -112,8 +111,8 @@ enum release { RELEASE_ALL = 1, RELEASE_MAPPING = 2 };
 extern struct handle_table region_table, remote_table;
 
 /*
- * Where the peer's regions are mapped, by the low bits of their handles. A guess: whoever asks for a
- * line ahead of all checks need not walk to it, and asking for a wrong one harms nobody.
+ * Where the peer's regions are mapped, by the low bits of their handles. A guess: whoever asks for
+ * a line ahead of all checks need not walk to it, and asking for a wrong one harms nobody.
  */
 #define REMOTE_GUESSES 64
 extern _Atomic(unsigned char *) remote_guesses[REMOTE_GUESSES];
@@ -155,8 +154,8 @@ static inline void *region_at(const struct region *region, uint64_t offset)
 }
 
 /*
- * How R may be reached now. Relaxed: whoever knows that the owner's call has returned knows it by an acquire
- * of its own, which pairs with the release behind link_set_access; the look comes behind that.
+ * How R may be reached now. Relaxed: who knows that the owner's call has returned knows it by an
+ * acquire of its own, before this; it pairs with the release behind link_set_access.
  */
 static inline unsigned remote_access(const struct remote *r)
 {
@@ -186,16 +185,15 @@ static inline void memory_copied(struct remote *r)
 void memory_begin(struct endpoint *ep);
 /* It is UP: the peer's numbers begin where it says. */
 void memory_up(struct endpoint *ep);
-/* The peer's PACKET of LENGTH over the control socket; LOST: its descriptor found no room here. *FD: that which came along, or -1;
- * -1 afterwards if it was taken. Negative: it breaks the rules. */
+/* The peer's PACKET of LENGTH over the control socket; LOST: its descriptor found no room here.
+ * *FD: that which came along, or -1; -1 if it was taken. Negative: it breaks the rules. */
 int memory_granted(struct endpoint *ep, const struct wire_grant *packet, size_t length, int *fd,
 		   bool lost);
-/* The same in a ring, of a peer whose memory nobody maps. */
-int memory_granted_in_band(struct endpoint *ep, uint32_t id, const struct head *h);
 /* Before an orderly end: a peer that reaches memory of the application's stops. ETIMEOUT. */
 int memory_close(struct endpoint *ep, int timeout_ms);
 /* At the endpoint's end: its grants are gone, its regions reach nowhere; and its handle's. */
-void memory_end(struct endpoint *ep);
+void grant_end_all(struct endpoint *ep);
+void remote_end_all(struct endpoint *ep);
 void memory_forget(struct endpoint *ep);
 /* The context ends: its regions do. In the child after fork. */
 void memory_shut(struct context *ctx);
@@ -211,15 +209,11 @@ void memory_arrival(struct endpoint *ep, const struct head *h);
 struct grant *grant_new(struct region *region, struct endpoint *ep, uint32_t access, int *rc);
 /* Takes it back; the peer is told by OPCODE. It is there until the peer has answered. */
 void grant_take_back(struct grant *g, uint8_t opcode);
-/* The word by which the peer is told how to reach it: one for G, false where none is left; not G's any more; what
- * it says. */
-bool grant_word_take(struct grant *g);
-void grant_word_free(struct grant *g);
+/* What the word says by which the peer knows how to reach it, if G has one. */
 void grant_word_set(const struct grant *g, enum fabric_access access);
-/* The owner's side of acceptance, release and the answers to revocation. */
-void grant_accepted(struct endpoint *ep, uint32_t id);
-void grant_answered(struct endpoint *ep, uint32_t id, bool released, bool mapping);
-void grant_end_all(struct endpoint *ep);
+/* The owner's side of acceptance, release and answers to revocation: the rule that is broken. */
+const char *grant_accepted(struct endpoint *ep, uint32_t id);
+const char *grant_answered(struct endpoint *ep, uint32_t id, bool released, bool mapping);
 
 void key_write(struct slmpm_key *key, const struct grant *g);
 /* In this machine's byte order; false: the bytes are none. */
@@ -238,13 +232,11 @@ struct remote *remote_find(struct endpoint *ep, uint32_t id);
 bool remote_address(struct endpoint *ep, uint32_t id, uint64_t *address);
 /* One that was opened and is mapped; or NULL. */
 struct remote *remote_mapped(const struct endpoint *ep, uint32_t id);
-/* The owner takes it back, having taken in requests up to RECEIVED, or its mapping alone. */
-void remote_taken_back(struct endpoint *ep, uint32_t id, bool mapping, uint64_t received);
-void remote_end_all(struct endpoint *ep);
+/* The owner takes it back, having taken in requests up to RECEIVED, or its mapping alone: the rule
+ * that is broken. */
+const char *remote_taken_back(struct endpoint *ep, uint32_t id, bool mapping, uint64_t received);
 
-/* A shortcut, if R is mapped, in a context of one thread; and none any more. */
-void remote_shortcut(struct remote *r);
-void remote_close_shortcut(struct remote *r);
+/* The context has several threads now: no region has a shortcut any more. */
 void remote_close_shortcuts(struct context *ctx);
 /* The context has its first mirror, or none any more. */
 void remote_guard_shortcuts(struct context *ctx);

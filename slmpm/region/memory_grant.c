@@ -18,6 +18,7 @@
 #include "slmpm/part.h"
 
 #define ROOM_FIRST  8
+#define BITS        64
 #define GUESSES_MAX 16 /* requests with a key that never was */
 
 /* ---- the table ------------------------------------------------------------------------------ */
@@ -80,6 +81,51 @@ bool grant_address(struct endpoint *ep, uint32_t id, uint64_t *address)
 	return g && g->region;
 }
 
+/* ---- access words --------------------------------------------------------------------------- */
+
+/*
+ * One in the peer's own memory for each grant by which it reaches a region itself. The peer looks
+ * there before each operation, so that a grant taken back has an end of which nobody has to be
+ * notified first. A peer that sets words of its own harms its own operations.
+ */
+void grant_word_set(const struct grant *g, enum fabric_access access)
+{
+	if (g->has_word)
+		link_set_access(g->ep, g->word, access);
+}
+
+static bool grant_word_take(struct grant *g)
+{
+	struct endpoint *ep = g->ep;
+	uint64_t *words = ep->rooms->regions->words;
+
+	if (!ep->link.port->access)
+		return false;
+	if (!words)
+		words = ep->rooms->regions->words =
+			calloc(FABRIC_ACCESS_WORDS / BITS, sizeof(*words));
+	for (uint32_t i = 0; words && i < FABRIC_ACCESS_WORDS / BITS; i++) {
+		if (!~words[i])
+			continue;
+		g->word = i * BITS + (uint32_t)__builtin_ctzll(~words[i]);
+		g->has_word = true;
+		words[i] |= UINT64_C(1) << g->word % BITS;
+		grant_word_set(g, FABRIC_ACCESS_DIRECT);
+		return true;
+	}
+	return false;
+}
+
+/* A fabric whose owner's side does what the peer has begun (fabric_memory.later) stops doing it. */
+static void grant_word_free(struct grant *g)
+{
+	if (!g->ending)
+		grant_word_set(g, FABRIC_ACCESS_REVOKED);
+	if (g->has_word)
+		g->ep->rooms->regions->words[g->word / BITS] &= ~(UINT64_C(1) << g->word % BITS);
+	g->has_word = false;
+}
+
 /* Nothing is left of it here. */
 static void grant_free(struct grant *g)
 {
@@ -101,7 +147,7 @@ static void grant_free(struct grant *g)
 
 /* ---- giving --------------------------------------------------------------------------------- */
 
-/* What the peer needs to reach the region by itself, into BLOB; false: by requests alone, BLOB is empty. */
+/* What the peer needs to reach the region by itself, into BLOB; false: nothing. */
 static bool describe_reach(struct grant *g, struct fabric_blob *blob)
 {
 	const struct fabric_domain *domain = secondary_memory(g->ep);
@@ -233,7 +279,8 @@ void grant_take_back(struct grant *g, uint8_t opcode)
 	context_changed(g->ep->ctx); /* another thread may wait for just this one */
 }
 
-/* Has ID been given to a grant? */
+/* Has ID been given to a grant? Answers to what has been forgotten since are no offence; to what
+ * never was, are. */
 static bool is_given(const struct endpoint *ep, uint32_t id)
 {
 	uint32_t start = (uint32_t)endpoint_start(ep);
@@ -241,51 +288,41 @@ static bool is_given(const struct endpoint *ep, uint32_t id)
 	return id && id - start - 1 < ep->rooms->regions->last - start;
 }
 
-/* Answers to what has been forgotten since are no offence; to what never was, are. */
-static struct grant *memory_grant_notified(struct endpoint *ep, uint32_t id, const char *rule)
+const char *grant_accepted(struct endpoint *ep, uint32_t id)
 {
 	struct grant *g = memory_grant_find(ep, id);
 
-	if (PEER_FAULT(!g && !is_given(ep, id)))
-		endpoint_poison(ep, rule);
-	return g;
-}
-
-void grant_accepted(struct endpoint *ep, uint32_t id)
-{
-	struct grant *g = memory_grant_notified(ep, id, "acceptance of a region");
-
+	if (PEER_FAULT(g ? g->accepted : !is_given(ep, id)))
+		return "acceptance of a region";
 	if (!g)
-		return;
-	if (PEER_FAULT(g->accepted)) {
-		endpoint_poison(ep, "acceptance of a region");
-		return;
-	}
+		return NULL;
 	g->accepted = true;
 	if (g->sharing)
 		g->sharing->accepted = true;
 	context_changed(ep->ctx);
+	return NULL;
 }
 
-void grant_answered(struct endpoint *ep, uint32_t id, bool released, bool mapping)
+const char *grant_answered(struct endpoint *ep, uint32_t id, bool released, bool mapping)
 {
-	static const char rule[] = "answer about a region";
-	struct grant *g = memory_grant_notified(ep, id, rule);
+	struct grant *g = memory_grant_find(ep, id);
 
+	if (PEER_FAULT(g ? !released && !g->ending && !(mapping && g->releasing_mapping) :
+			   !is_given(ep, id)))
+		return "answer about a region";
 	if (!g)
-		return;
-	if (PEER_FAULT(!released && (mapping ? !g->releasing_mapping && !g->ending : !g->ending))) {
-		endpoint_poison(ep, rule);
-	} else if (!mapping) {
+		return NULL;
+	if (!mapping) {
 		grant_free(g);
-	} else {
-		if (g->releasing_mapping && g->region)
-			g->region->exposed = true;
-		g->mapped &= !g->releasing_mapping;
-		g->attached &= !g->releasing_mapping;
-		g->releasing_mapping = false;
-		context_changed(ep->ctx);
+		return NULL;
 	}
+	if (g->releasing_mapping && g->region)
+		g->region->exposed = true;
+	g->mapped &= !g->releasing_mapping;
+	g->attached &= !g->releasing_mapping;
+	g->releasing_mapping = false;
+	context_changed(ep->ctx);
+	return NULL;
 }
 
 /* ---- a peer's requests ---------------------------------------------------------------------- */

@@ -106,7 +106,8 @@ int slmpm_mem_key(slmpm_mem mem, slmpm_peer peer, uint32_t access, struct slmpm_
 	rc = await_peer(ep, peer);
 	if (rc == 0)
 		rc = memory_key_give(mem, ep, peer, access, key);
-	/* What the peer has answered, or its end, may be there: who only tries again looks nowhere else. */
+	/* What the peer has answered, or its end, may be there: who only tries again looks nowhere
+	 * else. */
 	if (rc == -SLMPM_EAGAIN || rc == -SLMPM_ELIMIT) {
 		progress_opportunistic(ctx);
 		rc = memory_key_give(mem, ep, peer, access, key);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Offers: peers' regions that nobody here has opened yet, told of over the control socket ahead of their
- * keys. All that a peer can make this process hold is counted; beyond SLMPM_KEYS mappings or
- * SLMPM_MAP_MAX bytes of them its regions are reached by requests.
+ * Packets about regions, and offers: peers' regions that nobody here has opened yet, announced
+ * ahead of their keys. All that a peer can make this process hold is counted; beyond SLMPM_KEYS
+ * mappings or SLMPM_MAP_MAX bytes of them its regions are reached by requests.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +19,8 @@ static bool may_map(const struct endpoint *ep, uint64_t size)
 	       ep->rooms->regions->mapped <= (uint64_t)config->map_max - size;
 }
 
-/* What the fabric makes of BLOB, whose descriptor it takes or leaves; WORD of this side's speaks of the region. That it
- * lacks something here makes the way longer, not wrong. LOST: the descriptor found no room here. */
+/* What the fabric makes of BLOB, whose descriptor it takes or leaves; WORD: the access word. What
+ * is missing here makes the route longer, not wrong. LOST: the descriptor found no room here. */
 static int memory_offer_reach(struct remote *r, struct fabric_blob *blob, uint64_t word, bool lost)
 {
 	struct endpoint *ep = r->ep;
@@ -74,17 +74,29 @@ static struct remote *offer_new(struct endpoint *ep, const struct wire_granted *
 	return r;
 }
 
-static void offer_keep(struct remote *r)
+/* Takes an offer. The descriptor in BLOB is -1 afterwards if it was taken. */
+static int offer_take(struct endpoint *ep, const struct wire_granted *granted,
+		      struct fabric_blob *blob, uint64_t word, bool lost)
 {
-	list_append(&r->ep->rooms->regions->offered, &r->node);
-	r->ep->rooms->regions->taken++;
+	int rc;
+	struct remote *r = offer_new(ep, granted, &rc);
+
+	if (!r)
+		return rc;
+	rc = memory_offer_reach(r, blob, word, lost);
+	if (rc < 0) {
+		free(r);
+		return rc;
+	}
+	list_append(&ep->rooms->regions->offered, &r->node);
+	ep->rooms->regions->taken++;
+	return 0;
 }
 
 int memory_granted(struct endpoint *ep, const struct wire_grant *packet, size_t length, int *fd,
 		   bool lost)
 {
 	struct fabric_blob blob = {.fd = *fd};
-	struct remote *r;
 	int rc;
 
 	if (ep->state != SLMPM_PEER_UP)
@@ -93,43 +105,81 @@ int memory_granted(struct endpoint *ep, const struct wire_grant *packet, size_t 
 	if (blob.length > sizeof(blob.bytes) || packet->zero || !link_maps(ep))
 		return -SLMPM_EPROTO;
 	memcpy(blob.bytes, packet->blob, blob.length);
-	r = offer_new(ep, &packet->key, &rc);
-	if (!r)
-		return rc;
-	rc = memory_offer_reach(r, &blob, LITTLE_32(packet->access_word), lost);
-	*fd = blob.fd; /* what the fabric took is -1 now */
-	if (rc < 0) {
-		free(r);
-		return rc;
-	}
-	offer_keep(r);
-	return 0;
+	rc = offer_take(ep, &packet->key, &blob, LITTLE_32(packet->access_word), lost);
+	*fd = blob.fd;
+	return rc;
 }
 
-int memory_granted_in_band(struct endpoint *ep, uint32_t id, const struct head *h)
+/* ---- packets -------------------------------------------------------------------------------- */
+
+/* The same in a ring, of a peer whose memory nobody maps. */
+static const char *granted_in_band(struct endpoint *ep, uint32_t id, const struct head *h)
 {
+	static const char rule[] = "granted region";
 	struct fabric_blob blob = {.fd = -1};
 	struct wire_granted granted;
-	struct remote *r;
 	int rc;
 
 	if (h->length < sizeof(granted) || h->length > WIRE_CONTROL_MAX || link_maps(ep))
-		return -SLMPM_EPROTO;
+		return rule;
 	memcpy(&granted, h->data, sizeof(granted));
 	blob.length = h->length - (uint32_t)sizeof(granted);
 	memcpy(blob.bytes, (const unsigned char *)h->data + sizeof(granted), blob.length);
 	if (LITTLE_32(granted.grant) != id)
-		return -SLMPM_EPROTO;
-	r = offer_new(ep, &granted, &rc);
-	if (!r)
-		return rc;
-	rc = memory_offer_reach(r, &blob, h->seq, false);
-	if (rc < 0) {
-		free(r);
-		return rc;
-	}
+		return rule;
+	rc = offer_take(ep, &granted, &blob, h->seq, false);
+	if (rc == -SLMPM_ENOMEM)
+		endpoint_end(ep, SLMPM_PEER_DEAD, SLMPM_ENOMEM, "no memory for its regions");
+	if (rc < 0)
+		return rc == -SLMPM_ENOMEM ? NULL : rule;
 	ep->rooms->regions->notified = id;
 	context_changed(ep->ctx);
-	offer_keep(r);
-	return 0;
+	return NULL;
+}
+
+static const char *offered(struct endpoint *ep, const struct head *h)
+{
+	struct slmpm_key key;
+	struct remote *r;
+	int rc;
+
+	if (PEER_FAULT(h->length != sizeof(key.bytes)))
+		return "length of an offered region";
+	memcpy(key.bytes, h->data, sizeof(key.bytes));
+	r = remote_offered(ep, &key, &rc);
+	if (PEER_FAULT(!r || !list_empty(&r->shared)))
+		return "key of an offered region";
+	list_append(&ep->rooms->regions->shared, &r->shared);
+	context_changed(ep->ctx);
+	return NULL;
+}
+
+/* The rule that the packet breaks; or NULL. */
+static const char *region_arrival(struct endpoint *ep, const struct head *h)
+{
+	uint64_t id = h->extent & WIRE_LENGTH_MASK;
+
+	if (PEER_FAULT(!ep->rooms->regions->agreed ||
+		       (h->seq > 1 && h->opcode != WIRE_REGION_GRANT) || id > UINT32_MAX ||
+		       (h->opcode != WIRE_REGION_OFFER && h->opcode != WIRE_REGION_GRANT &&
+			h->length)))
+		return "packet about a region";
+	switch (h->opcode) {
+	case WIRE_REGION_GRANT: return granted_in_band(ep, (uint32_t)id, h);
+	case WIRE_REGION_OFFER: return offered(ep, h);
+	case WIRE_REGION_ACCEPTED: return grant_accepted(ep, (uint32_t)id);
+	case WIRE_REGION_RELEASED: return grant_answered(ep, (uint32_t)id, true, false);
+	case WIRE_REGION_UNMAPPED: return grant_answered(ep, (uint32_t)id, false, h->seq);
+	default:
+		return remote_taken_back(ep, (uint32_t)id, h->seq,
+					 h->stream | (uint64_t)h->imm << 32);
+	}
+}
+
+void memory_arrival(struct endpoint *ep, const struct head *h)
+{
+	const char *rule = region_arrival(ep, h);
+
+	if (rule)
+		endpoint_poison(ep, rule);
 }

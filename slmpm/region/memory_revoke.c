@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Taking back what a peer was given. Its access words say so first, so that it begins nothing more by itself.
- * Pages that it has mapped cannot be taken out of its hands, so the region goes on with fresh ones, and the
- * mappings of all others go first.
+ * Taking back what a peer was given. Its access words say so first, so that it begins nothing more
+ * by itself. Pages that it has mapped cannot be taken out of its hands, so the region goes on with
+ * fresh ones, and the mappings of all others go first.
  *
- * Until the last byte has been copied nothing is revoked, only suspended: who operates meanwhile asks the owner,
- * whose answer comes when the call has ended, one way or the other. So a call that finds that its time is over
- * undoes what it has done, and nobody has noticed.
+ * Until the last byte has been copied nothing is revoked, only suspended: who operates meanwhile
+ * asks the owner, whose answer comes when the call has ended, one way or the other. So a call that
+ * finds that its time is over undoes what it has done, and nobody has noticed.
  */
 #include <errno.h>
 #include <string.h>
@@ -163,7 +163,7 @@ static int exchange_pages(struct revocation *v, struct region *region)
 		return error_system(rc, "fresh pages for a region cannot take their place");
 	LIST_EACH_ENTRY(struct grant, g, &region->grants, of_region) {
 		g->mapped = false;
-		if (g->releasing_mapping) /* it has not answered: what it does reaches nothing any more */
+		if (g->releasing_mapping) /* no answer: what it does reaches nothing any more */
 			grant_take_back(g, WIRE_REGION_REVOKED);
 	}
 	region->exposed = false;
@@ -172,7 +172,8 @@ static int exchange_pages(struct revocation *v, struct region *region)
 
 /* ---- the call ------------------------------------------------------------------------------- */
 
-/* For the copy: twice what the fresh pages took, and a quarter of the rest where that is more, for a copy may be slower. */
+/* For the copy: twice what the fresh pages took, and a quarter of the rest where that is more, for
+ * a copy may be slower. */
 static uint64_t time_to_copy(const struct revocation *v, uint64_t now)
 {
 	uint64_t part = v->deadline > now ? (v->deadline - now) / 4 : 0;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Regions that are shared and accepted, taken back and released: what the two sides tell. */
-#include <string.h>
-
 #include "slmpm/base/error.h"
 #include "slmpm/completion/late.h"
 #include "slmpm/link/link.h"
@@ -149,61 +147,6 @@ int slmpm_mem_accept(slmpm_peer peer, slmpm_rmem *rmem, int timeout_ms)
 	return rc;
 }
 
-static void offered(struct endpoint *ep, const struct head *h)
-{
-	struct slmpm_key key;
-	struct remote *r;
-	int rc;
-
-	if (PEER_FAULT(h->length != sizeof(key.bytes))) {
-		endpoint_poison(ep, "length of an offered region");
-		return;
-	}
-	memcpy(key.bytes, h->data, sizeof(key.bytes));
-	r = remote_offered(ep, &key, &rc);
-	if (PEER_FAULT(!r || !list_empty(&r->shared))) {
-		endpoint_poison(ep, "key of an offered region");
-		return;
-	}
-	list_append(&ep->rooms->regions->shared, &r->shared);
-	context_changed(ep->ctx);
-}
-
-static void granted(struct endpoint *ep, uint32_t id, const struct head *h)
-{
-	int rc = memory_granted_in_band(ep, id, h);
-
-	if (rc == -SLMPM_ENOMEM)
-		endpoint_end(ep, SLMPM_PEER_DEAD, SLMPM_ENOMEM, "no memory for its regions");
-	else if (rc < 0)
-		endpoint_poison(ep, "granted region");
-}
-
-/* ---- packets -------------------------------------------------------------------------------- */
-
-void memory_arrival(struct endpoint *ep, const struct head *h)
-{
-	uint64_t id = h->extent & WIRE_LENGTH_MASK;
-
-	if (PEER_FAULT(!ep->rooms->regions->agreed ||
-		       (h->seq > 1 && h->opcode != WIRE_REGION_GRANT) || id > UINT32_MAX ||
-		       (h->opcode != WIRE_REGION_OFFER && h->opcode != WIRE_REGION_GRANT &&
-			h->length))) {
-		endpoint_poison(ep, "packet about a region");
-		return;
-	}
-	switch (h->opcode) {
-	case WIRE_REGION_GRANT: granted(ep, (uint32_t)id, h); return;
-	case WIRE_REGION_OFFER: offered(ep, h); return;
-	case WIRE_REGION_ACCEPTED: grant_accepted(ep, (uint32_t)id); return;
-	case WIRE_REGION_RELEASED: grant_answered(ep, (uint32_t)id, true, false); return;
-	case WIRE_REGION_UNMAPPED: grant_answered(ep, (uint32_t)id, false, h->seq); return;
-	default:
-		remote_taken_back(ep, (uint32_t)id, h->seq, h->stream | (uint64_t)h->imm << 32);
-		return;
-	}
-}
-
 /* ---- the endpoint's life -------------------------------------------------------------------- */
 
 void memory_begin(struct endpoint *ep)
@@ -217,10 +160,4 @@ void memory_begin(struct endpoint *ep)
 void memory_up(struct endpoint *ep)
 {
 	ep->rooms->regions->notified = (uint32_t)endpoint_start_in(ep);
-}
-
-void memory_end(struct endpoint *ep)
-{
-	grant_end_all(ep);
-	remote_end_all(ep);
 }

@@ -18,7 +18,7 @@ static struct {
 	_Atomic bool spent; /* BEFORE was to be called once, and has been */
 } chain = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* ---- whose is it? ----------------------------------------------------------------------------- */
+/* ---- whose is it? --------------------------------------------------------------------------- */
 
 /* It may be a store, not the fetching of an instruction. */
 static bool is_store(const siginfo_t *info, const void *context)
@@ -37,8 +37,8 @@ static bool is_store(const siginfo_t *info, const void *context)
 }
 
 /*
- * It can be stored there by now: it was ours when the thread faulted, and has been opened since. The
- * kernel tries, by an operation that changes nothing.
+ * It can be stored there by now: it was ours when the thread faulted, and has been opened since.
+ * The kernel tries, by an operation that changes nothing.
  */
 static bool is_open(uintptr_t at)
 {
@@ -49,7 +49,7 @@ static bool is_open(uintptr_t at)
 		       (void *)(at & ~(uintptr_t)3), or_nothing) >= 0;
 }
 
-/* ---- who was there before --------------------------------------------------------------------- */
+/* ---- who was there before ------------------------------------------------------------------- */
 
 /* As the kernel would: a fault that nobody takes ends the process where it is, with its core; what
  * another process has sent does so unless it is ignored. */
@@ -109,15 +109,15 @@ static void chain_handle(int number, siginfo_t *info, void *context)
 		hand_on(number, info, context);
 }
 
-/* ---- ours ------------------------------------------------------------------------------------- */
+/* ---- ours ----------------------------------------------------------------------------------- */
 
 static bool is_ours(const struct sigaction *a)
 {
 	return a->sa_flags & SA_SIGINFO && a->sa_sigaction == chain_handle;
 }
 
-/* A handler of another signal could jump out of ours, which then would count as at work for ever. What
- * an instruction causes cannot be put off. */
+/* A handler of another signal could jump out of ours, which then would count as at work for ever.
+ * What an instruction causes cannot be put off. */
 static void block_others(sigset_t *mask)
 {
 	static const int causes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};

@@ -42,7 +42,7 @@ static inline void dirty_add(struct dirty *d, uint64_t lo, uint64_t hi)
 		d->hi = hi > d->hi ? hi : d->hi;
 	}
 }
-/* The first run that ends behind FROM, but for what of it lies before FROM; false: there is none. */
+/* The first run that ends behind FROM, without what lies before FROM; false: there is none. */
 bool dirty_next(const struct dirty *d, uint64_t from, uint64_t *lo, uint64_t *hi);
 void dirty_remove(struct dirty *d, uint64_t lo, uint64_t hi);
 /* All bytes that have changed. */

@@ -28,20 +28,20 @@ struct finder {
 	void (*close)(struct pages *pages);
 	/* In a child, of its parent's: what would disturb either is given up, the rest stays. */
 	void (*forked)(struct pages *pages);
-	/* The next run of pages from *AT on that may have been written since they were last told here:
-	 * *LO to before *HI, and *AT behind it; a look begins with the first page. What is stored from
-	 * then on is told by a later look. 1, 0 there is none, a negative errno: anything may be. */
+	/* The next run of pages from *AT on that may have been written since the scan before: *LO
+	 * to before *HI, and *AT behind it; a scan begins with the first page. What is stored from
+	 * then on a later scan finds. 1, 0 there is none, a negative errno: anything may be. */
 	int (*next)(struct pages *pages, uintptr_t *at, uintptr_t *lo, uintptr_t *hi);
-	/* What lies there may be written without a fault until the next look, and counts as written;
-	 * NULL: nothing faults. */
+	/* What lies there may be written without a fault until the next look, and counts as
+	 * written; NULL: nothing faults. */
 	void (*unprotect)(struct pages *pages, uintptr_t lo, uintptr_t hi);
 	/* Do any pages of this finder lie there? With UNPROTECT the same is done to them. From any
 	 * thread; NULL: system calls may write everywhere. */
 	bool (*lies)(uintptr_t lo, uintptr_t hi, bool unprotect);
 };
 
-/* The whole pages from LO to before HI, and what they are: 1, 0 there are none; -EACCES: not all of it can be read and
- * written, -ENOTSUP: not all of it in the same way; -ENOMEM: there is no memory. */
+/* The whole pages from LO to before HI, and what they are: 1, 0 there are none; -EACCES: not all of
+ * it can be read and written, -ENOTSUP: not all in the same way; -ENOMEM: there is no memory. */
 int finder_range(uintptr_t lo, uintptr_t hi, struct range *range);
 
 extern const struct finder track_pagemap, track_fault, track_signal;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Who writes into a protected page waits until a thread of ours, which the kernel tells of it, has
- * noted the page and opened it. One serves all mirrors of the process; it touches no memory that is protected.
+ * noted the page and opened it. One serves all mirrors of the process; it touches no protected page.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -34,7 +34,7 @@ static struct {
 	struct fault_server *server; /* while there are any */
 } faults = {.lock = PTHREAD_MUTEX_INITIALIZER, .all = {&faults.all, &faults.all}};
 
-/* ---- what the thread is told ------------------------------------------------------------------ */
+/* ---- what the thread is told ---------------------------------------------------------------- */
 
 static struct fault_pages *pages_at(uintptr_t at)
 {
@@ -82,7 +82,7 @@ static void take_messages(int fd)
 	pthread_mutex_unlock(&faults.lock);
 }
 
-/* ---- the thread ------------------------------------------------------------------------------- */
+/* ---- the thread ----------------------------------------------------------------------------- */
 
 static void *fault_server_serve(void *arg)
 {
@@ -159,7 +159,7 @@ static void fault_server_end(struct fault_server *s)
 	fault_server_forget(s);
 }
 
-/* ---- pages ------------------------------------------------------------------------------------ */
+/* ---- pages ---------------------------------------------------------------------------------- */
 
 static int fault_protect(struct written *w, uintptr_t lo, uintptr_t hi, bool on)
 {

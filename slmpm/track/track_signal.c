@@ -34,7 +34,7 @@ static struct {
 	struct entry entries[ENTRIES];
 } table = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* ---- in the handler --------------------------------------------------------------------------- */
+/* ---- in the handler ------------------------------------------------------------------------- */
 
 static void track_signal_take_fault(struct signal_pages *p, uintptr_t at)
 {
@@ -79,7 +79,7 @@ static bool track_signal_take(uintptr_t at)
 	return track_signal_each_there(at, at + 1, TAKE);
 }
 
-/* ---- entries ---------------------------------------------------------------------------------- */
+/* ---- entries -------------------------------------------------------------------------------- */
 
 static int track_signal_enter(struct signal_pages *p)
 {

@@ -7,7 +7,7 @@
  * No store is lost. A look compares what it has taken after it has protected it: what was stored
  * before is there, what is stored later is held up and marked again. Only where a page is opened by
  * somebody who had marked it before it was taken, and opens it after it was protected, would it be
- * open without a mark; so a look that sees anybody between the two puts back all marks it has taken.
+ * open without a mark; so a look that sees anybody between the two puts back all marks.
  */
 #ifndef SLMPM_TRACK_WRITTEN_H
 #define SLMPM_TRACK_WRITTEN_H
@@ -48,8 +48,8 @@ void written_mark(struct written *w, uintptr_t lo, uintptr_t hi);
 void written_mark_always(struct written *w, uintptr_t lo, uintptr_t hi);
 /* Marks and opens whole pages of it. May run in a signal handler, as the next: as PROTECT. */
 int written_open(struct written *w, uintptr_t lo, uintptr_t hi);
-/* For a store at AT, its page and some behind it: who goes through the memory from its front is held up
- * more and more seldom. */
+/* For a store at AT, its page and some behind it: who goes through the memory from its front is
+ * held up more and more seldom. */
 int written_open_at(struct written *w, uintptr_t at);
 
 /* As a finder's; a look by one thread at a time. */
