@@ -1,21 +1,131 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The reception FIFO of a context: what arrives in it, and what its processor takes out. */
+/* Puts into a FIFO, and a context's reception FIFO: what arrives, is taken, and becomes of it. */
 #include "slmpm/fifo/fifo.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "slmpm/am/am.h"
-#include "slmpm/engine/engine.h"
 #include "slmpm/base/error.h"
+#include "slmpm/completion/completion.h"
 #include "slmpm/completion/late.h"
-#include "slmpm/link/link.h"
+#include "slmpm/engine/engine.h"
+#include "slmpm/link/wait.h"
+#include "slmpm/message/message.h"
+#include "slmpm/mode/mode_hint.h"
+#include "slmpm/part.h"
 #include "slmpm/region/memory.h"
 #include "slmpm/rma/rma.h"
+#include "slmpm/rma/rma_operate.h"
 #include "slmpm/sendrecv/sendrecv.h"
-#include "slmpm/link/wait.h"
 
-struct handle_table fifo_table = HANDLE_TABLE_FROM("FIFO entry", struct fifo_entry, node);
+/* Little-endian. */
+struct fifo_put {
+	struct wire_target target;
+	uint64_t tag; /* the answer's; 0: none is wanted */
+	uint32_t imm, zero;
+};
+_Static_assert(sizeof(struct fifo_put) == FIFO_HEAD, "wire layout");
+
+struct fifo_entry {
+	struct handle handle;
+	struct context *ctx; /* stays: another thread may look just as it is freed */
+	struct list node;    /* of the context's FIFO until it is taken; or alone */
+	struct list of_peer; /* of the endpoint's */
+	struct endpoint *ep;
+	uint64_t mem, offset, len; /* as its origin proposes; a handle */
+	unsigned char *memory;     /* head and bytes: freed with it */
+	const unsigned char *data;
+	uint64_t tag, charge;
+	uint32_t imm;
+	struct request *store; /* it is being stored, and nobody's any more ... */
+	struct region *region; /* ... there */
+	bool is_long;          /* announced: the credit does not bound it */
+};
+
+static struct handle_table fifo_table = HANDLE_TABLE_FROM("FIFO entry", struct fifo_entry, node);
+
+/* ---- the side that puts ---------------------------------------------------------------------- */
+
+static int fifo_put_check(const struct operation *o)
+{
+	const struct endpoint *ep = o->remote->ep;
+	uint64_t most = SLMPM_MESSAGE_MAX - sizeof(struct fifo_put);
+
+	if (!ep->active)
+		return error_set(SLMPM_ENOTSUP, "%s does not know active messages", ep->life->name);
+	if (o->full.flags & (SLMPM_FENCE | SLMPM_BARRIER | SLMPM_NOTIFY | SLMPM_VIA_MASK))
+		return error_set(SLMPM_EINVAL, "%s: flags 0x%x", o->call, o->full.flags);
+	if (o->span_count != 1)
+		return error_set(SLMPM_EINVAL, "%s: %d spans for one entry of a FIFO", o->call,
+				 o->span_count);
+	if (o->length > most)
+		return error_set(SLMPM_ELIMIT, "%s: %llu bytes, at most %llu into a FIFO", o->call,
+				 (unsigned long long)o->length, (unsigned long long)most);
+	return 0;
+}
+
+static int fifo_put_prepare(struct request *r, const struct operation *o)
+{
+	const struct remote *remote = o->remote;
+	struct endpoint *ep = remote->ep;
+	struct fifo_put head = {
+		.target = rma_target(remote, o->spans->offset, o->spans->len),
+		.imm = LITTLE_32(o->full.imm),
+	};
+	int rc;
+
+	if (o->full.flags & SLMPM_REMOTE)
+		r->fifo.tag = wire_next(&ep->rooms->am->tags);
+	head.tag = LITTLE_64(r->fifo.tag);
+	rc = am_fill(r, ep, FIFO_PUT, &head, sizeof(head), o->pieces, o->piece_count, false);
+	r->fifo.put = true;
+	r->flags = (uint8_t)(o->full.flags & SLMPM_MORE);
+	r->hint = mode_hint(o->full.flags & SLMPM_ON_LINK_MASK ? o->full.flags :
+								 o->full.flags | remote->asked);
+	r->result.op = SLMPM_OP_PUT;
+	return rc;
+}
+
+int fifo_put(const struct operation *o)
+{
+	struct endpoint *ep = o->remote->ep;
+	struct request stack = {.piece_count = 0}, *r = &stack;
+	slmpm_peer peer = {handle_id(ep)};
+	int rc = fifo_put_check(o);
+
+	if (rc < 0)
+		return rc;
+	if (!completion_blocks(&o->full, o->req))
+		r = request_new();
+	if (!r)
+		return -SLMPM_ENOMEM;
+	rc = message_begin(r, fifo_put_prepare(r, o), &o->full, o->req);
+	if (rc == 0 && endpoint_of(peer) == ep) { /* else another thread has closed it meanwhile */
+		ep->stats->puts++;
+		ep->stats->put_bytes += o->length;
+		ep->stats->fifo_puts++;
+		ep->stats->fifo_bytes += o->length;
+	}
+	return rc;
+}
+
+/* Out of the FIFO; its origin learns STATUS, if it wants to, and has its credit back. */
+static void fifo_dispose(struct fifo_entry *e, int status)
+{
+	struct endpoint *ep = e->ep;
+	uint64_t tag = e->tag, charge = e->charge;
+	bool is_long = e->is_long;
+
+	list_remove(&e->node);
+	list_remove(&e->of_peer);
+	free(e->memory);
+	handle_free(&fifo_table, e);
+	am_ack_settle(ep, tag, charge, status);
+	ep->rooms->am->longs -= is_long;
+	if (is_long && !ep->rooms->am->longs)
+		am_ack_clear_next(ep);
+}
 
 /* ---- what arrives --------------------------------------------------------------------------- */
 
@@ -33,16 +143,6 @@ static bool take_head(struct endpoint *ep, uint32_t stream, const void *data, ui
 	return true;
 }
 
-/* Behind its head, so that what is handed out is never at NULL. */
-static unsigned char *fifo_copy(const void *data, uint64_t total)
-{
-	unsigned char *memory = malloc(total);
-
-	if (memory)
-		memcpy(memory, data, total);
-	return memory;
-}
-
 static void fifo_own_put(struct endpoint *ep, const struct fifo_put *q, const void *data,
 			 uint64_t total, unsigned char *memory, uint64_t charge)
 {
@@ -57,8 +157,11 @@ static void fifo_own_put(struct endpoint *ep, const struct fifo_put *q, const vo
 		am_ack_settle(ep, q->tag, charge, g ? -SLMPM_ECLOSED : status);
 		return;
 	}
-	if (!memory)
-		memory = fifo_copy(data, total);
+	if (!memory) { /* with its head, so that what is handed out is never at NULL */
+		memory = malloc(total);
+		if (memory)
+			memcpy(memory, data, total);
+	}
 	e = memory ? handle_new(&fifo_table) : NULL;
 	if (!e) {
 		free(memory);
@@ -160,23 +263,149 @@ int slmpm_fifo_take(slmpm_peer peer, struct slmpm_fifo *entry, int timeout_ms)
 	return rc;
 }
 
-/* ---- ends ----------------------------------------------------------------------------------- */
+/* ---- what becomes of it: stored by the engine or here, or dropped --------------------------- */
 
-void fifo_dispose(struct fifo_entry *e, int status)
+/* Locks its context; NULL: nothing is locked, the detail is set in *RC. */
+static struct fifo_entry *entry_lock(const char *call, const struct slmpm_fifo *entry, int *rc)
 {
-	struct endpoint *ep = e->ep;
-	uint64_t tag = e->tag, charge = e->charge;
-	bool is_long = e->is_long;
+	struct fifo_entry *e;
 
-	list_remove(&e->node);
-	list_remove(&e->of_peer);
-	free(e->memory);
-	handle_free(&fifo_table, e);
-	am_ack_settle(ep, tag, charge, status);
-	ep->rooms->am->longs -= is_long;
-	if (is_long && !ep->rooms->am->longs)
-		am_ack_clear_next(ep);
+	if (!entry) {
+		*rc = error_set(SLMPM_EINVAL, "%s: no entry", call);
+		return NULL;
+	}
+	e = context_lock_object(&fifo_table, entry->id, rc);
+	/* One that was not taken has been given to nobody. */
+	if (!e || (list_empty(&e->node) && !e->store))
+		return e;
+	context_unlock(e->ctx);
+	*rc = error_set(SLMPM_EHANDLE, "%s: the entry is in use", call);
+	return NULL;
 }
+
+/* The engine's hook, and that of what was stored at once. */
+static void stored(struct request *r)
+{
+	struct fifo_entry *e = r->fifo.entry;
+	struct endpoint *ep = e->ep;
+
+	r->fifo.entry = NULL;
+	e->region->storing--;
+	fifo_dispose(e, r->result.status);
+	if (ep->state == SLMPM_PEER_UP)
+		rma_wake(ep); /* a flush waits for all that the engine moves */
+}
+
+static struct request *fifo_store_prepare(struct fifo_entry *e, struct region *region,
+					  uint64_t offset)
+{
+	const struct slmpm_iov piece = {(void *)(uintptr_t)e->data, e->len};
+	struct request *r = request_new();
+
+	if (!r)
+		return NULL;
+	(void)request_init(r, REQUEST_PUT, e->ctx, e->ep, 0, &piece, 1);
+	list_init(&r->rma.live);
+	r->result.op = SLMPM_OP_STORE;
+	r->result.len = e->len;
+	r->result.imm = e->imm;
+	r->numbered = true; /* it is not taken back */
+	r->fifo.entry = e;
+	r->ended = stored;
+	r->rma.to = (unsigned char *)region_at(region, offset);
+	r->rma.one.len = e->len;
+	r->rma.spans = &r->rma.one;
+	r->rma.span_count = 1;
+	return r;
+}
+
+/* Without blocking. */
+static int fifo_store_begin(struct fifo_entry *e, struct region *region, uint64_t offset,
+			    const struct slmpm_how *how, slmpm_req *req)
+{
+	struct request *r = fifo_store_prepare(e, region, offset);
+	int rc;
+
+	if (!r)
+		return -SLMPM_ENOMEM;
+	rc = completion_bind(r, how, req);
+	if (rc < 0) {
+		request_drop(r);
+		return rc;
+	}
+	if (req)
+		req->id = handle_id(r);
+	e->store = r;
+	e->region = region;
+	region->storing++;
+	if (e->ep->state == SLMPM_PEER_UP && engine_takes(e->len) &&
+	    engine_start(r, NULL, NULL) == 0)
+		return 0;
+	memcpy(r->rma.to, e->data, e->len);
+	request_finish(r, 0);
+	return 0;
+}
+
+static int fifo_store_store(struct fifo_entry *e, slmpm_mem mem, uint64_t offset,
+			    const struct slmpm_how *how, slmpm_req *req)
+{
+	struct region *region = region_get(mem);
+
+	if (!region)
+		return handle_error(&region_table, mem.id);
+	if (region->ctx != e->ctx)
+		return error_set(SLMPM_EINVAL, "slmpm_fifo_store: a region of another context");
+	if (offset > region->memory.size || e->len > region->memory.size - offset)
+		return error_set(SLMPM_EINVAL,
+				 "slmpm_fifo_store: %llu bytes at %llu of a region of %llu",
+				 (unsigned long long)e->len, (unsigned long long)offset,
+				 (unsigned long long)region->memory.size);
+	if (!completion_blocks(how, req))
+		return fifo_store_begin(e, region, offset, how, req);
+	memcpy(region_at(region, offset), e->data, e->len);
+	part_landed(e->ctx, region_at(region, offset), e->len);
+	fifo_dispose(e, 0);
+	return 0;
+}
+
+int slmpm_fifo_store(struct slmpm_fifo *entry, slmpm_mem mem, uint64_t offset,
+		     const struct slmpm_how *how, slmpm_req *req)
+{
+	struct slmpm_how full;
+	struct fifo_entry *e;
+	struct context *ctx;
+	int rc = 0;
+
+	e = entry_lock("slmpm_fifo_store", entry, &rc);
+	if (!e)
+		return rc;
+	ctx = e->ctx;
+	rc = how_take("slmpm_fifo_store", &full, how, 0);
+	if (rc == 0)
+		rc = fifo_store_store(e, mem, offset, &full, req);
+	if (rc == 0)
+		*entry = (struct slmpm_fifo){.id = 0};
+	context_unlock(ctx);
+	return rc;
+}
+
+int slmpm_fifo_drop(struct slmpm_fifo *entry)
+{
+	struct fifo_entry *e;
+	struct context *ctx;
+	int rc = 0;
+
+	e = entry_lock("slmpm_fifo_drop", entry, &rc);
+	if (!e)
+		return rc;
+	ctx = e->ctx;
+	fifo_dispose(e, 0);
+	*entry = (struct slmpm_fifo){.id = 0};
+	context_unlock(ctx);
+	return 0;
+}
+
+/* ---- ends ----------------------------------------------------------------------------------- */
 
 void fifo_end(struct endpoint *ep)
 {
@@ -185,8 +414,7 @@ void fifo_end(struct endpoint *ep)
 
 		if (!r)
 			continue;
-		(void)engine_stop(
-			r); /* the rest at once: nobody calls the engine for it any more */
+		(void)engine_stop(r); /* the rest at once: nobody calls the engine any more */
 		memcpy(r->rma.to, r->pieces->base, r->length);
 		request_finish(r, 0);
 	}
