@@ -19,4 +19,18 @@ static inline uint64_t bits_between(uint64_t i, uint64_t lo, uint64_t hi)
 	return m;
 }
 
+/* The first bit from AT on that is set, or with FLIP of all ones is not; END: none before it is. */
+static inline uint64_t bits_find(const uint64_t *bits, uint64_t at, uint64_t end, uint64_t flip)
+{
+	uint64_t i = at / WORD_BITS, word;
+
+	if (at >= end)
+		return end;
+	word = (bits[i] ^ flip) & UINT64_MAX << at % WORD_BITS;
+	while (!word && ++i * WORD_BITS < end)
+		word = bits[i] ^ flip;
+	at = word ? i * WORD_BITS + (uint64_t)__builtin_ctzll(word) : end;
+	return at < end ? at : end;
+}
+
 #endif

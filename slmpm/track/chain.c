@@ -111,11 +111,6 @@ static void chain_handle(int number, siginfo_t *info, void *context)
 
 /* ---- ours ----------------------------------------------------------------------------------- */
 
-static bool is_ours(const struct sigaction *a)
-{
-	return a->sa_flags & SA_SIGINFO && a->sa_sigaction == chain_handle;
-}
-
 /* A handler of another signal could jump out of ours, which then would count as at work for ever.
  * What an instruction causes cannot be put off. */
 static void block_others(sigset_t *mask)
@@ -135,7 +130,7 @@ static int install(chain_take *take)
 
 	if (sigaction(SIGSEGV, NULL, &now) != 0)
 		return -errno;
-	if (is_ours(&now))
+	if (now.sa_flags & SA_SIGINFO && now.sa_sigaction == chain_handle)
 		return 0;
 	if (atomic_load(&chain.take))
 		return -EBUSY;

@@ -85,17 +85,6 @@ static uint64_t dirty_find(const struct dirty *d, int level, uint64_t from, uint
 	return from < end ? from : end;
 }
 
-/* The first that is not. */
-static uint64_t find_end(const struct dirty *d, uint64_t from)
-{
-	uint64_t i = from / WORD_BITS;
-	uint64_t word = ~d->bits[0][i] & UINT64_MAX << from % WORD_BITS;
-
-	while (!word && i < d->size / WORD_BITS)
-		word = ~d->bits[0][++i];
-	return word ? i * WORD_BITS + (uint64_t)__builtin_ctzll(word) : d->size;
-}
-
 /* ---- runs ----------------------------------------------------------------------------------- */
 
 static void spread(struct dirty *d)
@@ -120,7 +109,7 @@ bool dirty_next(const struct dirty *d, uint64_t from, uint64_t *lo, uint64_t *hi
 	if (from >= d->hi)
 		return false;
 	*lo = d->many ? dirty_find(d, 0, from, d->hi) : from;
-	*hi = d->many && *lo < d->hi ? find_end(d, *lo) : d->hi;
+	*hi = d->many && *lo < d->hi ? bits_find(d->bits[0], *lo, d->size, UINT64_MAX) : d->hi;
 	return *lo < d->hi;
 }
 

@@ -101,18 +101,14 @@ static void *fault_server_serve(void *arg)
  * wants nothing. */
 static int open_with(struct fault_server *s, int flags)
 {
-	struct uffdio_api api = {.api = UFFD_API};
-	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | flags);
-	int rc;
+	uint64_t has = 0;
+	int fd = uffd_open(flags, 0, &has);
 
 	if (fd < 0)
-		return -errno;
-	rc = ioctl(fd, UFFDIO_API, &api) == 0 ? 0 : -errno;
+		return fd;
 	close(fd);
-	if (rc < 0)
-		return rc;
-	s->features = api.features & (UFFD_REMOVED | UFFD_SHARED | UFFD_UNPOPULATED);
-	return uffd_open(flags, s->features);
+	s->features = has & (UFFD_REMOVED | UFFD_SHARED | UFFD_UNPOPULATED);
+	return uffd_open(flags, s->features, &has);
 }
 
 /* In a child, which has no such thread. */
@@ -149,16 +145,6 @@ static int fault_server_start(struct fault_server **server)
 	return rc;
 }
 
-/* Waits for the thread: with no lock that it asks for. */
-static void fault_server_end(struct fault_server *s)
-{
-	const uint64_t one = 1;
-
-	(void)!write(s->stop, &one, sizeof(one));
-	pthread_join(s->thread, NULL);
-	fault_server_forget(s);
-}
-
 /* ---- pages ---------------------------------------------------------------------------------- */
 
 static int fault_protect(struct written *w, uintptr_t lo, uintptr_t hi, bool on)
@@ -178,10 +164,13 @@ static void touch(const struct range *range)
 static void end(void)
 {
 	struct fault_server *s = faults.server;
+	const uint64_t one = 1;
 
 	faults.server = NULL;
 	pthread_mutex_unlock(&faults.lock);
-	fault_server_end(s);
+	(void)!write(s->stop, &one, sizeof(one));
+	pthread_join(s->thread, NULL);
+	fault_server_forget(s);
 	pthread_mutex_lock(&faults.lock);
 }
 
@@ -198,33 +187,22 @@ static int track_fault_watch(struct fault_pages *p, const struct range *range)
 	if (!(faults.server->features & UFFD_UNPOPULATED))
 		touch(range);
 	list_append(&faults.all, &p->node);
-	rc = uffd_watch(p->fd, range->lo, range->hi);
-	if (rc == 0)
-		rc = uffd_protect(p->fd, range->lo, range->hi, true);
-	return rc;
-}
-
-/* Who waits there goes on. */
-static void track_fault_leave(struct fault_pages *p)
-{
-	struct uffdio_range range = {.start = p->written.pages.lo,
-				     .len = p->written.pages.hi - p->written.pages.lo};
-
-	if (list_empty(&p->node))
-		return;
-	list_remove(&p->node);
-	(void)ioctl(p->fd, UFFDIO_UNREGISTER, &range);
-	(void)ioctl(p->fd, UFFDIO_WAKE, &range);
-	if (list_empty(&faults.all))
-		end();
+	return uffd_watch(p->fd, range->lo, range->hi);
 }
 
 static void close_fault(struct pages *pages)
 {
 	struct fault_pages *p = (struct fault_pages *)pages;
+	struct uffdio_range range = {.start = pages->lo, .len = pages->hi - pages->lo};
 
 	pthread_mutex_lock(&faults.lock);
-	track_fault_leave(p);
+	if (!list_empty(&p->node)) { /* who waits there goes on */
+		list_remove(&p->node);
+		(void)ioctl(p->fd, UFFDIO_UNREGISTER, &range);
+		(void)ioctl(p->fd, UFFDIO_WAKE, &range);
+		if (list_empty(&faults.all))
+			end();
+	}
 	pthread_mutex_unlock(&faults.lock);
 	written_free(&p->written);
 }
@@ -288,7 +266,8 @@ static bool track_fault_lies(uintptr_t lo, uintptr_t hi, bool unprotect)
 
 bool track_fault_of_kernel(void)
 {
-	int fd = uffd_open(0, 0);
+	uint64_t has;
+	int fd = uffd_open(0, 0, &has);
 
 	if (fd >= 0)
 		close(fd);

@@ -44,31 +44,22 @@ static void close_map(struct pages *pages)
 	free(pages);
 }
 
-static int track_pagemap_watch(struct map *m, const struct range *range)
-{
-	int rc;
-
-	m->fault = uffd_open(UFFD_USERS_ALONE, UFFD_SHARED | UFFD_UNPOPULATED | UFFD_ASYNC);
-	if (m->fault < 0)
-		return m->fault;
-	rc = uffd_watch(m->fault, range->lo, range->hi);
-	if (rc == 0)
-		rc = uffd_protect(m->fault, range->lo, range->hi, true);
-	if (rc < 0)
-		return rc;
-	m->map = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
-	return m->map < 0 ? -errno : 0;
-}
-
 static int open_map(struct pages **pages, const struct range *range)
 {
+	const uint64_t features = UFFD_SHARED | UFFD_UNPOPULATED | UFFD_ASYNC;
 	struct map *m = malloc(sizeof(*m));
+	uint64_t has;
 	int rc;
 
 	if (!m)
 		return -ENOMEM;
 	*m = (struct map){{&track_pagemap, range->lo, range->hi}, -1, -1};
-	rc = track_pagemap_watch(m, range);
+	m->fault = uffd_open(UFFD_USERS_ALONE, features, &has);
+	rc = m->fault < 0 ? m->fault : uffd_watch(m->fault, range->lo, range->hi);
+	if (rc == 0) {
+		m->map = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+		rc = m->map < 0 ? -errno : 0;
+	}
 	if (rc < 0)
 		close_map(&m->pages);
 	else

@@ -36,14 +36,6 @@ static struct {
 
 /* ---- in the handler ------------------------------------------------------------------------- */
 
-static void track_signal_take_fault(struct signal_pages *p, uintptr_t at)
-{
-	const struct pages *pages = &p->written.pages;
-
-	if (at >= pages->lo && at < pages->hi) /* the entry is not just being made */
-		(void)written_open_at(&p->written, at);
-}
-
 enum doing { LOOK, UNPROTECT, TAKE };
 
 /* Do any lie there? And what is to be done about them. */
@@ -58,11 +50,13 @@ static bool track_signal_each_there(uintptr_t lo, uintptr_t hi, enum doing doing
 		/* Counted first, so that what is found stays. */
 		atomic_fetch_add(&e->users, 1);
 		if (atomic_load(&e->lo) < hi && atomic_load(&e->hi) > lo) {
+			struct written *w = &atomic_load(&e->pages)->written;
+
 			any = true;
 			if (doing == UNPROTECT)
-				written_unprotect(&atomic_load(&e->pages)->written.pages, lo, hi);
-			else if (doing == TAKE)
-				track_signal_take_fault(atomic_load(&e->pages), lo);
+				written_unprotect(&w->pages, lo, hi);
+			else if (doing == TAKE && lo >= w->pages.lo && lo < w->pages.hi)
+				(void)written_open_at(w, lo); /* the entry is not just being made */
 		}
 		atomic_fetch_sub(&e->users, 1);
 	}
@@ -132,20 +126,6 @@ static int signal_protect(struct written *w, uintptr_t lo, uintptr_t hi, bool on
 	return mprotect((void *)lo, hi - lo, protection) == 0 ? 0 : -errno;
 }
 
-static int track_signal_watch(struct signal_pages *p)
-{
-	int rc = chain_install(track_signal_take);
-
-	if (rc == 0)
-		rc = track_signal_enter(p);
-	if (rc < 0)
-		return rc;
-	rc = signal_protect(&p->written, p->written.pages.lo, p->written.pages.hi, true);
-	if (rc < 0)
-		track_signal_leave(p);
-	return rc;
-}
-
 static int open_signal(struct pages **pages, const struct range *range)
 {
 	struct signal_pages *p = written_new(sizeof(*p), &track_signal, range, signal_protect);
@@ -154,7 +134,14 @@ static int open_signal(struct pages **pages, const struct range *range)
 	if (!p)
 		return -ENOMEM;
 	p->protection = range->protection;
-	rc = track_signal_watch(p);
+	rc = chain_install(track_signal_take);
+	if (rc == 0)
+		rc = track_signal_enter(p);
+	if (rc == 0) {
+		rc = signal_protect(&p->written, range->lo, range->hi, true);
+		if (rc < 0)
+			track_signal_leave(p);
+	}
 	if (rc < 0)
 		written_free(&p->written);
 	else

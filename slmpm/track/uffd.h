@@ -19,8 +19,8 @@
 
 #define UFFD_USERS_ALONE 1 /* what the kernel writes is not asked about: a flag of the call */
 
-/* A descriptor with these features, or a negative errno. */
-static inline int uffd_open(int flags, uint64_t features)
+/* A descriptor with these features, or a negative errno; *HAS: those of the kernel. */
+static inline int uffd_open(int flags, uint64_t features, uint64_t *has)
 {
 	struct uffdio_api api = {.api = UFFD_API, .features = features};
 	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | flags);
@@ -28,21 +28,11 @@ static inline int uffd_open(int flags, uint64_t features)
 
 	if (fd < 0)
 		return -errno;
-	if (ioctl(fd, UFFDIO_API, &api) == 0)
-		return fd;
-	rc = -errno;
-	close(fd);
+	rc = ioctl(fd, UFFDIO_API, &api) == 0 ? fd : -errno;
+	if (rc < 0)
+		close(fd);
+	*has = api.features;
 	return rc;
-}
-
-static inline int uffd_watch(int fd, uintptr_t lo, uintptr_t hi)
-{
-	struct uffdio_register range = {
-		.range = {.start = lo, .len = hi - lo},
-		.mode = UFFDIO_REGISTER_MODE_WP,
-	};
-
-	return ioctl(fd, UFFDIO_REGISTER, &range) == 0 ? 0 : -errno;
 }
 
 static inline int uffd_protect(int fd, uintptr_t lo, uintptr_t hi, bool on)
@@ -53,6 +43,17 @@ static inline int uffd_protect(int fd, uintptr_t lo, uintptr_t hi, bool on)
 	};
 
 	return ioctl(fd, UFFDIO_WRITEPROTECT, &protect) == 0 ? 0 : -errno;
+}
+
+/* And protects. */
+static inline int uffd_watch(int fd, uintptr_t lo, uintptr_t hi)
+{
+	struct uffdio_register range = {
+		.range = {.start = lo, .len = hi - lo},
+		.mode = UFFDIO_REGISTER_MODE_WP,
+	};
+
+	return ioctl(fd, UFFDIO_REGISTER, &range) == 0 ? uffd_protect(fd, lo, hi, true) : -errno;
 }
 
 #endif

@@ -4,7 +4,6 @@
 
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 
 #include "slmpm/track/bits.h"
 
@@ -15,32 +14,26 @@ void *written_new(size_t size, const struct finder *finder, const struct range *
 		  written_protect *protect)
 {
 	uint64_t words = ((range->hi - range->lo) / range->page + WORD_BITS - 1) / WORD_BITS;
-	struct written *w = calloc(1, size);
+	struct written *w = calloc(1, size + (size_t)(3 * words * sizeof(uint64_t)));
 	uint64_t *room;
 
 	if (!w)
 		return NULL;
+	room = (uint64_t *)(void *)((char *)w + size);
 	*w = (struct written){
 		.pages = {finder, range->lo, range->hi},
 		.protect = protect,
 		.page = range->page,
 		.words = words,
-		.mapped = (size_t)(3 * words * sizeof(*room)),
+		.marks = (_Atomic uint64_t *)room,
+		.always = (_Atomic uint64_t *)room + words,
+		.taken = room + 2 * words,
 	};
-	room = mmap(NULL, w->mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (room == MAP_FAILED) {
-		free(w);
-		return NULL;
-	}
-	w->marks = (_Atomic uint64_t *)room;
-	w->always = (_Atomic uint64_t *)room + words;
-	w->taken = room + 2 * words;
 	return w;
 }
 
 void written_free(struct written *w)
 {
-	(void)munmap(w->taken - 2 * w->words, w->mapped);
 	free(w);
 }
 
@@ -124,33 +117,16 @@ void written_unprotect(struct pages *pages, uintptr_t lo, uintptr_t hi)
 
 /* ---- looks ---------------------------------------------------------------------------------- */
 
-/* The first page from AT on that is taken, if TAKEN, or is not, before END or END. */
-static uint64_t written_find(const struct written *w, uint64_t at, bool taken)
-{
-	uint64_t flip = taken ? 0 : UINT64_MAX, end = w->words * WORD_BITS;
-	uint64_t word;
-
-	if (at >= end)
-		return end;
-	word = (w->taken[at / WORD_BITS] ^ flip) & UINT64_MAX << at % WORD_BITS;
-	while (!word) {
-		at = (at / WORD_BITS + 1) * WORD_BITS;
-		if (at >= end)
-			return end;
-		word = w->taken[at / WORD_BITS] ^ flip;
-	}
-	return at / WORD_BITS * WORD_BITS + (uint64_t)__builtin_ctzll(word);
-}
-
 /* The next run of what has been taken from *AT on. */
 static bool next_taken(const struct written *w, uintptr_t *at, uintptr_t *lo, uintptr_t *hi)
 {
-	uint64_t from = written_find(w, (*at - w->pages.lo) / w->page, true);
+	uint64_t end = (w->pages.hi - w->pages.lo) / w->page;
+	uint64_t from = bits_find(w->taken, (*at - w->pages.lo) / w->page, end, 0);
 
-	if (from >= (w->pages.hi - w->pages.lo) / w->page)
+	if (from == end)
 		return false;
 	*lo = w->pages.lo + from * w->page;
-	*hi = *at = w->pages.lo + written_find(w, from, false) * w->page;
+	*hi = *at = w->pages.lo + bits_find(w->taken, from, end, UINT64_MAX) * w->page;
 	return true;
 }
 

@@ -36,7 +36,6 @@ struct written { /* a finder's own structure begins with it */
 	_Atomic uint64_t entered, left;
 	_Atomic uintptr_t behind; /* what was opened last */
 	_Atomic uint32_t ahead;   /* pages opened then */
-	size_t mapped;
 };
 
 /* SIZE bytes, zero but for the struct written with which they begin; NULL: no memory. */
