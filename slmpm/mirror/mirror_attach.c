@@ -13,19 +13,11 @@ struct joining {
 	int rc; /* 0: not yet; 1 */
 };
 
-static uint32_t used(const struct mirrors *all)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < MIRRORS_MAX; i++)
-		n += all->slots[i] != NULL;
-	return n;
-}
-
 /* What an attachment that is new would stand beside. 1: none; 0: not yet. */
 static int mirror_attach_may_attach(struct mirror *m, struct endpoint *ep, const struct joining *j)
 {
 	const struct attachment *leader = mirror_find(m, (slmpm_peer){0}), *same;
+	uint32_t slot = 0;
 
 	if (ep->state != SLMPM_PEER_UP)
 		return endpoint_error(ep);
@@ -41,7 +33,9 @@ static int mirror_attach_may_attach(struct mirror *m, struct endpoint *ep, const
 	if (same)
 		return error_set(SLMPM_EBUSY, "another mirror has tag %u with %s", j->tag,
 				 ep->life->name);
-	if (used(ep->rooms->mirrors) == MIRRORS_MAX)
+	while (slot < MIRRORS_MAX && ep->rooms->mirrors->slots[slot])
+		slot++;
+	if (slot == MIRRORS_MAX)
 		return error_set(SLMPM_ELIMIT, "%u mirrors with %s", MIRRORS_MAX, ep->life->name);
 	return 1;
 }

@@ -109,7 +109,24 @@ static int in_group(const char *call)
 	return error_set(SLMPM_ESTATE, "%s: between slmpm_mirror_begin and its end", call);
 }
 
-static NOINLINE int flush_slow_path(slmpm_mirror mirror, int timeout_ms)
+/* Of what the peers are owed only the word that their changes are stored may go meanwhile: they
+ * could be waiting for it. */
+static int open_group(slmpm_mirror mirror, const char *call)
+{
+	struct mirror *m = handle_get(&mirror_table, mirror.id);
+
+	if (!m)
+		return handle_error(&mirror_table, mirror.id);
+	if (m->group) /* another thread was first */
+		return in_group(call);
+	m->group = true;
+	LIST_EACH_ENTRY(struct attachment, a, &m->attachments, of_mirror)
+		attachment_pend(a, a->pending && attachment_has_deferred(a));
+	return 0;
+}
+
+static NOINLINE int flush_slow_path(slmpm_mirror mirror, int timeout_ms, const char *call,
+				    bool begin)
 {
 	struct context *ctx;
 	struct mirror *m;
@@ -119,8 +136,9 @@ static NOINLINE int flush_slow_path(slmpm_mirror mirror, int timeout_ms)
 	if (!m)
 		return rc;
 	ctx = m->ctx;
-	rc = m->group ? in_group("slmpm_mirror_flush") :
-			mirror_flush_all(m, mirror, "slmpm_mirror_flush", timeout_ms);
+	rc = m->group ? in_group(call) : mirror_flush_all(m, mirror, call, timeout_ms);
+	if (rc == 0 && begin)
+		rc = open_group(mirror, call);
 	monitor_pass(ctx);
 	context_unlock(ctx);
 	return rc;
@@ -134,48 +152,21 @@ int slmpm_mirror_flush(slmpm_mirror mirror, int timeout_ms)
 		monitor_pass(m->ctx);
 		return 0;
 	}
-	return flush_slow_path(mirror, timeout_ms);
-}
-
-/* Of what the peers are owed only the word that their changes are stored may go meanwhile: they
- * could be waiting for it. */
-static void open_group(struct mirror *m)
-{
-	m->group = true;
-	LIST_EACH_ENTRY(struct attachment, a, &m->attachments, of_mirror)
-		attachment_pend(a, a->pending && attachment_has_deferred(a));
+	return flush_slow_path(mirror, timeout_ms, "slmpm_mirror_flush", false);
 }
 
 int slmpm_mirror_begin(slmpm_mirror mirror, int timeout_ms)
 {
-	int rc = 0;
-	struct mirror *m = mirror_lock(mirror, &rc);
-	struct context *ctx;
-
-	if (!m)
-		return rc;
-	ctx = m->ctx;
-	rc = m->group ? in_group("slmpm_mirror_begin") :
-			mirror_flush_all(m, mirror, "slmpm_mirror_begin", timeout_ms);
-	if (rc == 0 && handle_get(&mirror_table, mirror.id) != m)
-		rc = handle_error(&mirror_table, mirror.id);
-	else if (rc == 0 && m->group) /* another thread was first */
-		rc = in_group("slmpm_mirror_begin");
-	if (rc == 0)
-		open_group(m);
-	context_unlock(ctx);
-	return rc;
+	return flush_slow_path(mirror, timeout_ms, "slmpm_mirror_begin", true);
 }
 
 int slmpm_mirror_end(slmpm_mirror mirror)
 {
 	int rc = 0;
 	struct mirror *m = mirror_lock(mirror, &rc);
-	struct context *ctx;
 
 	if (!m)
 		return rc;
-	ctx = m->ctx;
 	if (!m->group) {
 		rc = error_set(SLMPM_ESTATE, "slmpm_mirror_end: without slmpm_mirror_begin");
 	} else {
@@ -190,7 +181,7 @@ int slmpm_mirror_end(slmpm_mirror mirror)
 				(void)link_push(a->ep);
 		}
 	}
-	monitor_pass(ctx);
-	context_unlock(ctx);
+	monitor_pass(m->ctx);
+	context_unlock(m->ctx);
 	return rc;
 }

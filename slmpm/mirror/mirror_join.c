@@ -62,8 +62,8 @@ static void sort(struct mirror *m)
 		     !m->ctx->multiple && !a->ep->link.check;
 
 	m->to = NULL;
-	LIST_EACH(at, &m->attachments)
-		LIST_ENTRY(at, struct attachment, of_mirror)->only = false;
+	LIST_EACH_ENTRY(struct attachment, each, &m->attachments, of_mirror)
+		each->only = false;
 	if (alone && attachment_sends(a))
 		m->to = a;
 	else if (alone)
@@ -189,13 +189,6 @@ static void mirror_join_fill(struct attachment *a)
 		attachment_pend(a, true);
 }
 
-/* Of packets that the other side tells of. */
-static void begin_numbers(struct attachment *a)
-{
-	a->numbered = a->intervals.stored = a->intervals.swept = (uint32_t)endpoint_start(a->ep);
-	a->taken = (uint32_t)endpoint_start_in(a->ep);
-}
-
 void attachment_join(struct attachment *a, struct wanted *w)
 {
 	a->why = judge(a, w);
@@ -206,8 +199,11 @@ void attachment_join(struct attachment *a, struct wanted *w)
 	a->peer_slot = w->slot;
 	a->state = ATTACHMENT_JOINED;
 	a->both = a->how & w->how & SLMPM_MIRROR_BOTH;
-	if (a->both) /* else the follower sends none */
-		begin_numbers(a);
+	if (a->both) { /* else the follower sends none */
+		a->intervals.stored = a->intervals.swept = (uint32_t)endpoint_start(a->ep);
+		a->numbered = a->intervals.stored;
+		a->taken = (uint32_t)endpoint_start_in(a->ep);
+	}
 	sort(a->mirror);
 	if (a->how & SLMPM_MIRROR_LEAD)
 		mirror_join_fill(a);

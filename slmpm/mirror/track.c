@@ -62,17 +62,6 @@ static int retry(const struct finder *finder)
 	return rc;
 }
 
-/* What has worked once does; the rest is found out when it is asked for. */
-static int try_finder(int i)
-{
-	static _Atomic bool works[FINDERS];
-	int rc = atomic_load(&works[i]) ? 0 : retry(finders[i]);
-
-	if (rc == 0)
-		atomic_store(&works[i], true);
-	return rc;
-}
-
 static const char *reason(const struct finder *finder, int rc)
 {
 	if (finder == &track_signal && rc == -EBUSY)
@@ -119,24 +108,21 @@ static int range_of(const struct mirror *m, struct range *range)
 
 static void track_guard(struct tracker *t, bool on)
 {
-	if (on == t->guards)
-		return;
+	atomic_fetch_add(&guarding, (unsigned)on - t->guards);
 	t->guards = on;
-	if (on)
-		atomic_fetch_add(&guarding, 1);
-	else
-		atomic_fetch_sub(&guarding, 1);
 }
 
 /* What is just coming in from a socket goes elsewhere from now on. */
 static int open_finder(struct mirror *m, int i, const struct range *range)
 {
+	static _Atomic bool works[FINDERS]; /* what has worked once does */
 	const struct finder *finder = finders[i];
 	struct tracker *t = m->tracker;
-	int rc = try_finder(i);
+	int rc = atomic_load(&works[i]) ? 0 : retry(finder);
 
 	if (rc < 0)
 		return rc;
+	atomic_store(&works[i], true);
 	t->lo = range->lo;
 	t->hi = range->hi;
 	if (finder->lies) {
@@ -190,6 +176,18 @@ static int track_open_pages(struct mirror *m, int how)
 
 /* ---- its life ------------------------------------------------------------------------------- */
 
+void track_close(struct mirror *m)
+{
+	struct tracker *t = m->tracker;
+
+	if (t->pages)
+		t->pages->finder->close(t->pages);
+	track_guard(t, false);
+	twin_close(t);
+	free(t);
+	m->tracker = NULL;
+}
+
 /* The pages are asked for before the twin is made: what is written meanwhile is told. */
 int track_open(struct mirror *m, int how)
 {
@@ -202,26 +200,9 @@ int track_open(struct mirror *m, int how)
 	rc = track_open_pages(m, how);
 	if (rc == 0)
 		rc = twin_open(t, m);
-	if (rc < 0) {
-		if (t->pages)
-			t->pages->finder->close(t->pages);
-		track_guard(t, false);
-		m->tracker = NULL;
-		free(t);
-	}
+	if (rc < 0)
+		track_close(m);
 	return rc;
-}
-
-void track_close(struct mirror *m)
-{
-	struct tracker *t = m->tracker;
-
-	if (t->pages)
-		t->pages->finder->close(t->pages);
-	track_guard(t, false);
-	twin_close(t);
-	free(t);
-	m->tracker = NULL;
 }
 
 void track_forked(struct tracker *t)

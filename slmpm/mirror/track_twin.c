@@ -14,7 +14,6 @@
  * same by then. ThreadSanitizer need not see that threads store meanwhile: what is changed behind
  * this is found by the next look. */
 typedef uint64_t pair __attribute__((vector_size(16), aligned(8), may_alias));
-typedef uint64_t word __attribute__((may_alias));
 
 __attribute__((no_sanitize("thread"))) static bool same(const unsigned char *a,
 							const unsigned char *b, uint64_t n)
@@ -45,14 +44,15 @@ int twin_open(struct tracker *t, struct mirror *m)
 
 void twin_close(struct tracker *t)
 {
-	(void)munmap(t->twin, t->size);
+	if (t->twin)
+		(void)munmap(t->twin, t->size);
 }
 
 /* Do peers change it, too? */
 static bool is_shared(const struct mirror *m)
 {
-	LIST_EACH(at, &m->attachments)
-		if (LIST_ENTRY(at, struct attachment, of_mirror)->both)
+	LIST_EACH_ENTRY(const struct attachment, a, &m->attachments, of_mirror)
+		if (a->both)
 			return true;
 	return false;
 }
@@ -96,10 +96,10 @@ static void compare_word(struct mirror *m, struct finding *f, uint64_t at, uint6
 /* All of the word at AT. */
 static inline bool same_word(const struct mirror *m, uint64_t at)
 {
-	uint64_t now =
-		__atomic_load_n((const word *)(const void *)(m->base + at), __ATOMIC_RELAXED);
+	const mirror_word *now = (const void *)(m->base + at);
 
-	return now == *(const word *)(const void *)(m->tracker->twin + at);
+	return __atomic_load_n(now, __ATOMIC_RELAXED) ==
+	       *(const mirror_word *)(const void *)(m->tracker->twin + at);
 }
 
 /* What is sent is what the twin has. Whole words, so that nobody sees a part of one; where peers
