@@ -242,8 +242,6 @@ static inline void mirror_store_word(void *to, const void *from)
 /* Words are stored as such, at once; N bytes. */
 void mirror_store(void *to, const void *from, uint64_t n);
 void mirror_load(void *to, const void *from, uint64_t n);
-/* Where both lie in a mirror, they may overlap. */
-void mirror_move(unsigned char *to, const unsigned char *from, uint64_t n);
 
 /* ---- for the endpoint ----------------------------------------------------------------------- */
 
@@ -283,10 +281,6 @@ bool mirror_lies(const struct context *ctx, const void *at, uint64_t n);
 
 /* ---- between mirror*.c ---------------------------------------------------------------------- */
 
-/* A packet of changes, from a peer that may make them. */
-void mirror_take(struct attachment *a, const struct head *h);
-/* The same for a change of any kind. */
-bool mirror_take_directly(struct endpoint *ep, const struct fabric_arrival *a);
 /* Nothing of a publication of A's is here in part any more. */
 void mirror_close(struct attachment *a);
 /* The leader has stored so many. False: that cannot be. */

@@ -5,8 +5,94 @@
 #include "slmpm/base/error.h"
 #include "slmpm/mirror/mirror.h"
 #include "slmpm/mirror/track.h"
-#include "slmpm/mirror/words.h"
 #include "slmpm/request.h"
+
+/* ---- single accesses of 1 to 8 bytes: what is aligned nobody sees in parts ------------------ */
+
+typedef uint64_t any64 __attribute__((may_alias, aligned(1)));
+typedef uint32_t any32 __attribute__((may_alias, aligned(1)));
+typedef uint16_t any16 __attribute__((may_alias, aligned(1)));
+typedef uint32_t word32 __attribute__((may_alias));
+typedef uint16_t word16 __attribute__((may_alias));
+typedef unsigned char octet;
+
+/* The longest step that is one access at T: as it is aligned, and no more than N. */
+static inline uint64_t word_step(const void *t, uint64_t n)
+{
+	uint64_t most = 8;
+
+	if ((uintptr_t)t & 7)
+		most = (uintptr_t)t & -(uintptr_t)t & 7;
+	while (most > n)
+		most /= 2;
+	return most;
+}
+
+static inline void word_store(void *t, const void *f, uint64_t n)
+{
+	switch (n) {
+	case 8: __atomic_store_n((mirror_word *)t, *(const any64 *)f, __ATOMIC_RELAXED); return;
+	case 4: __atomic_store_n((word32 *)t, *(const any32 *)f, __ATOMIC_RELAXED); return;
+	case 2: __atomic_store_n((word16 *)t, *(const any16 *)f, __ATOMIC_RELAXED); return;
+	default: __atomic_store_n((octet *)t, *(const octet *)f, __ATOMIC_RELAXED);
+	}
+}
+
+static inline void word_load(void *t, const void *f, uint64_t n)
+{
+	switch (n) {
+	case 8: *(any64 *)t = __atomic_load_n((const mirror_word *)f, __ATOMIC_RELAXED); return;
+	case 4: *(any32 *)t = __atomic_load_n((const word32 *)f, __ATOMIC_RELAXED); return;
+	case 2: *(any16 *)t = __atomic_load_n((const word16 *)f, __ATOMIC_RELAXED); return;
+	default: *(octet *)t = __atomic_load_n((const octet *)f, __ATOMIC_RELAXED);
+	}
+}
+
+void mirror_store(void *to, const void *from, uint64_t n)
+{
+	const octet *f = from;
+	octet *t = to;
+
+	for (uint64_t k; n; n -= k, t += k, f += k) {
+		k = word_step(t, n);
+		word_store(t, f, k);
+	}
+}
+
+void mirror_load(void *to, const void *from, uint64_t n)
+{
+	const octet *f = from;
+	octet *t = to;
+
+	for (uint64_t k; n; n -= k, t += k, f += k) {
+		k = word_step(f, n);
+		word_load(t, f, k);
+	}
+}
+
+/* From the end, where that is what overlapping asks for. */
+static void mirror_move(octet *to, const octet *from, uint64_t n)
+{
+	octet word[8];
+
+	if (to <= from || (uint64_t)(to - from) >= n) {
+		for (uint64_t k; n; n -= k, to += k, from += k) {
+			k = word_step(to, n);
+			mirror_load(word, from, k);
+			word_store(to, word, k);
+		}
+		return;
+	}
+	while (n) {
+		uint64_t k = 8;
+
+		while (k > n || ((uintptr_t)to + n) % k)
+			k /= 2;
+		n -= k;
+		mirror_load(word, from + n, k);
+		word_store(to + n, word, k);
+	}
+}
 
 /* ---- notes ---------------------------------------------------------------------------------- */
 
@@ -183,7 +269,7 @@ int slmpm_mirror_copy(slmpm_mirror mirror, void *at, const void *from, size_t le
 
 int slmpm_mirror_set(slmpm_mirror mirror, void *at, int byte, size_t len)
 {
-	unsigned char *t = at, word[8];
+	octet *t = at, word[8];
 	uint64_t offset;
 	int rc = 0;
 	struct mirror *m = lock_at(mirror, at, len, "slmpm_mirror_set", &offset, &rc);

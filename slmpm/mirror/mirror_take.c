@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Changes on their way in: every figure of a packet is checked before a byte of it is stored. */
+/* Packets about mirrors: asked for, left, changed. Every figure is checked before it is used. */
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "slmpm/sendrecv/sendrecv.h"
+#include "slmpm/link/link.h"
 #include "slmpm/mirror/mirror.h"
 #include "slmpm/mirror/track.h"
 #include "slmpm/link/progress.h"
@@ -90,12 +91,7 @@ void mirror_close(struct attachment *a)
 	atomic_store_explicit(&m->turn, m->turn + 1, memory_order_release);
 }
 
-/* ---- packets -------------------------------------------------------------------------------- */
-
-static bool mirror_take_is_last(uint8_t opcode)
-{
-	return opcode == WIRE_MIRROR_LAST || opcode == WIRE_MIRROR_LIST_LAST;
-}
+/* ---- packets of changes --------------------------------------------------------------------- */
 
 /* The runs of a list; LOOK: checks alone. What is read twice may be another then. */
 static bool each_run(struct attachment *a, const struct head *h)
@@ -142,38 +138,185 @@ static const char *mirror_take_check(const struct attachment *a, const struct he
 	return NULL;
 }
 
-void mirror_take(struct attachment *a, const struct head *h)
+/* A packet of changes: the rule that it breaks; or NULL. */
+static const char *mirror_take(struct attachment *a, const struct head *h)
 {
-	struct endpoint *ep = a->ep;
 	const char *rule = mirror_take_check(a, h);
 	bool list = h->opcode == WIRE_MIRROR_LIST || h->opcode == WIRE_MIRROR_LIST_LAST;
 
-	if (PEER_FAULT(rule != NULL)) {
-		(void)endpoint_poison(ep, rule);
-		return;
-	}
-	if (PEER_FAULT(!mirror_echoed(a, h->imm))) {
-		(void)endpoint_poison(ep, "count of changes");
-		return;
-	}
+	if (PEER_FAULT(rule != NULL))
+		return rule;
+	if (PEER_FAULT(!mirror_echoed(a, h->imm)))
+		return "count of changes";
 	if (!a->coming)
 		open_up(a, h->seq);
 	a->taken++;
 	a->received_packets++;
 	a->came = mirror_now();
-	if (PEER_FAULT(!(list ? each_run(a, h) : one_run(a, h)))) {
-		(void)endpoint_poison(ep, "place of a change");
-		return;
-	}
-	if (a->unechoed >= MIRROR_ECHO && a->how & SLMPM_MIRROR_LEAD)
+	if (PEER_FAULT(!(list ? each_run(a, h) : one_run(a, h))))
+		return "place of a change";
+	if (attachment_has_deferred(a))
 		attachment_pend(a, true);
-	if (!mirror_take_is_last(h->opcode))
-		return;
+	if (h->opcode != WIRE_MIRROR_LAST && h->opcode != WIRE_MIRROR_LIST_LAST)
+		return NULL;
 	a->sequence = h->seq;
 	mirror_close(a);
 	read_serve(a->mirror);
-	ep->ctx->finished = true; /* who waits for it may go on */
+	a->ep->ctx->finished = true; /* who waits for it may go on */
+	context_changed(a->ep->ctx);
+	return NULL;
+}
+
+/* ---- any packet ------------------------------------------------------------------------------ */
+
+static bool read_ask(const struct head *h, struct wanted *w)
+{
+	struct wire_mirror packet;
+	uint32_t role;
+
+	if (PEER_FAULT(h->length != sizeof(packet)))
+		return false;
+	memcpy(&packet, h->data, sizeof(packet));
+	w->size = LITTLE_64(packet.size);
+	w->tag = LITTLE_32(packet.tag);
+	w->how = LITTLE_32(packet.how);
+	w->slot = LITTLE_32(packet.slot);
+	w->span_sum = LITTLE_32(packet.span_sum);
+	role = w->how & MIRROR_ROLES;
+	return !PEER_FAULT(!w->size || w->slot >= MIRRORS_MAX ||
+			   w->how & ~(MIRROR_ROLES | SLMPM_MIRROR_BOTH) ||
+			   (role != SLMPM_MIRROR_LEAD && role != SLMPM_MIRROR_FOLLOW));
+}
+
+static const char *asked(struct endpoint *ep, const struct head *h)
+{
+	struct mirrors *all = ep->rooms->mirrors;
+	struct wanted asks, *kept;
+	struct attachment *a;
+
+	if (!read_ask(h, &asks))
+		return "packet about a mirror";
+	a = attachment_with_tag(all, asks.tag);
+	if (a && a->state == ATTACHMENT_ENDING)
+		return NULL; /* for the one that was asked for here before; its end has been told */
+	if (PEER_FAULT((a && a->state != ATTACHMENT_ASKED) || wanted_with(all, asks.tag) ||
+		       all->wanted_count >= MIRRORS_MAX))
+		return "mirror that is asked for";
+	if (a) {
+		attachment_join(a, &asks);
+		return NULL;
+	}
+	kept = malloc(sizeof(*kept));
+	if (!kept) {
+		endpoint_end(ep, SLMPM_PEER_DEAD, SLMPM_ENOMEM, "no memory for its mirrors");
+		return NULL;
+	}
+	*kept = asks;
+	list_append(&all->wanted, &kept->node);
+	all->wanted_count++;
 	context_changed(ep->ctx);
+	return NULL;
+}
+
+static const char *left(struct endpoint *ep, uint32_t tag)
+{
+	struct attachment *a = attachment_with_tag(ep->rooms->mirrors, tag);
+	struct wanted *w = wanted_with(ep->rooms->mirrors, tag);
+
+	if (w)
+		wanted_free(ep->rooms->mirrors, w);
+	if (a && a->state == ATTACHMENT_JOINED)
+		attachment_stale(a, -SLMPM_ECLOSED);
+	if (PEER_FAULT(link_deferred(ep, WIRE_MIRROR_END) > 2 * MIRRORS_MAX))
+		return "number of mirrors left";
+	mirror_send_end(ep, tag, true);
+	return NULL;
+}
+
+static const char *mirror_take_end(struct endpoint *ep, const struct head *h)
+{
+	struct attachment *a = attachment_with_tag(ep->rooms->mirrors, h->stream);
+
+	if (PEER_FAULT(h->seq > 1 || h->length ||
+		       (h->seq && (!a || a->state != ATTACHMENT_ENDING))))
+		return "end of a mirror";
+	if (!h->seq)
+		return left(ep, h->stream);
+	ep->rooms->mirrors->slots[a->slot] = NULL;
+	free(a);
+	context_changed(ep->ctx);
+	return NULL;
+}
+
+static const char *mirror_take_change(struct endpoint *ep, const struct head *h)
+{
+	struct attachment *a =
+		h->stream < MIRRORS_MAX ? ep->rooms->mirrors->slots[h->stream] : NULL;
+
+	if (PEER_FAULT(!a))
+		return "change of no mirror";
+	if (a->state == ATTACHMENT_ENDING)
+		return NULL;
+	if (h->damaged)
+		attachment_lose(a);
+	else if (h->opcode != WIRE_MIRROR_STORED)
+		return mirror_take(a, h);
+	else if (PEER_FAULT(h->length || a->state != ATTACHMENT_JOINED ||
+			    a->how & SLMPM_MIRROR_LEAD || !mirror_echoed(a, h->imm)))
+		return "count of changes";
+	return NULL;
+}
+
+static const char *mirror_take_any(struct endpoint *ep, const struct head *h)
+{
+	if (PEER_FAULT(!ep->life->mirrored || h->flags & ~WIRE_FLAG_CHECK))
+		return "packet about a mirror";
+	if (!mirrors_of(ep)) {
+		endpoint_end(ep, SLMPM_PEER_DEAD, SLMPM_ENOMEM, "no memory for its mirrors");
+		return NULL;
+	}
+	/* A lost change is the mirror's end, anything else lost would part what the sides know. */
+	if (h->damaged && (h->opcode < WIRE_MIRROR_PART || h->opcode > WIRE_MIRROR_LIST_LAST)) {
+		endpoint_end(ep, SLMPM_PEER_DEAD, SLMPM_ECHECKSUM,
+			     "a packet about a mirror came damaged");
+		return NULL;
+	}
+	switch (h->opcode) {
+	case WIRE_MIRROR_ASK: return asked(ep, h);
+	case WIRE_MIRROR_END: return mirror_take_end(ep, h);
+	default: return mirror_take_change(ep, h);
+	}
+}
+
+void mirror_arrived(struct endpoint *ep, const struct head *h)
+{
+	const char *rule = mirror_take_any(ep, h);
+
+	if (rule)
+		(void)endpoint_poison(ep, rule);
+}
+
+/* A change of any kind. Not inlined: the fast path has nothing to save. */
+static NOINLINE bool mirror_take_directly(struct endpoint *ep, const struct fabric_arrival *a)
+{
+	const struct head h = {
+		.seq = a->head[0],
+		.stream = (uint32_t)a->head[1],
+		.imm = (uint32_t)(a->head[1] >> 32),
+		.extent = a->head[2],
+		.length = a->length,
+		.data = a->data,
+		.opcode = a->kind,
+	};
+	const char *rule;
+
+	if (a->head[2] & ~WIRE_LENGTH_MASK || !ep->rooms->mirrors)
+		return false;
+	rule = mirror_take_change(ep, &h);
+	if (rule)
+		(void)endpoint_poison(ep, rule);
+	progress_release(ep, a);
+	return true;
 }
 
 /* ---- the fast path -------------------------------------------------------------------------- */

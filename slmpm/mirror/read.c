@@ -24,35 +24,29 @@ struct snapshot {
 	int status; /* 1: it waits */
 };
 
-/* ---- what is here --------------------------------------------------------------------------- */
-
-/* Nothing will come any more: its error, else 0. */
-static int read_is_over(const struct attachment *a)
+/* Why a wait has not come to what it was for. */
+static COLD int read_failed(slmpm_mirror mirror, slmpm_peer peer, const char *call, int timeout_ms)
 {
-	return a->state == ATTACHMENT_STALE ? a->error : 0;
-}
-
-static int explain(const struct attachment *a, const char *what)
-{
-	const struct endpoint *ep = handle_get(&endpoint_table, a->peer);
-
-	return error_set(-a->error, "%s: publication %llu was the last as a whole from %s", what,
-			 (unsigned long long)a->sequence,
-			 ep ? ep->life->name : "a peer that was closed");
-}
-
-/* Nothing has come in time from A, which is not over. */
-static COLD int read_too_late(const struct attachment *a, const char *call, int timeout_ms)
-{
+	const struct mirror *m = handle_get(&mirror_table, mirror.id);
+	const struct attachment *a = m ? mirror_find(m, peer) : NULL;
+	const struct endpoint *ep = a ? handle_get(&endpoint_table, a->peer) : NULL;
 	char what[128];
 
+	if (!m)
+		return handle_error(&mirror_table, mirror.id);
+	if (!a)
+		return mirror_not_attached(call);
+	if (a->error)
+		return error_set(-a->error, "%s: publication %llu was the last as a whole from %s",
+				 call, (unsigned long long)a->sequence,
+				 ep ? ep->life->name : "a peer that was closed");
 	if (a->coming)
 		snprintf(what, sizeof(what), "%s: of publication %llu only a part has come from",
 			 call, (unsigned long long)a->coming);
 	else
 		snprintf(what, sizeof(what), "%s: publication %llu is still the last from", call,
 			 (unsigned long long)a->sequence);
-	return late_from(a->ep->ctx, a->ep, timeout_ms, what);
+	return late_from(m->ctx, a->ep, timeout_ms, what);
 }
 
 /* ---- waiting for a publication -------------------------------------------------------------- */
@@ -60,34 +54,17 @@ static COLD int read_too_late(const struct attachment *a, const char *call, int 
 struct waiting {
 	slmpm_mirror mirror;
 	slmpm_peer peer;
-	uint64_t sequence;
-	struct attachment *found;
+	uint64_t after, passed; /* 0: none behind AFTER yet */
 };
 
 static bool has_passed(void *arg)
 {
 	struct waiting *w = arg;
 	const struct mirror *m = handle_get(&mirror_table, w->mirror.id);
+	const struct attachment *a = m ? mirror_find(m, w->peer) : NULL;
 
-	w->found = m ? mirror_find(m, w->peer) : NULL;
-	return !w->found || w->found->sequence > w->sequence || read_is_over(w->found);
-}
-
-static int wait_for(struct context *ctx, struct waiting *w, uint64_t *sequence, int timeout_ms)
-{
-	int rc = wait_until(ctx, has_passed, w, timeout_ms);
-
-	if (!handle_get(&mirror_table, w->mirror.id))
-		return handle_error(&mirror_table, w->mirror.id);
-	if (!w->found)
-		return mirror_not_attached("slmpm_mirror_wait");
-	if (w->found->sequence > w->sequence) {
-		*sequence = w->found->sequence;
-		return 0;
-	}
-	if (rc == 0)
-		return explain(w->found, "slmpm_mirror_wait");
-	return read_too_late(w->found, "slmpm_mirror_wait", timeout_ms);
+	w->passed = a && a->sequence > w->after ? a->sequence : 0;
+	return !a || w->passed || a->error;
 }
 
 int slmpm_mirror_wait(slmpm_mirror mirror, slmpm_peer peer, uint64_t *sequence, int timeout_ms)
@@ -99,42 +76,39 @@ int slmpm_mirror_wait(slmpm_mirror mirror, slmpm_peer peer, uint64_t *sequence, 
 
 	if (!sequence)
 		return error_set(SLMPM_EINVAL, "slmpm_mirror_wait: no number");
-	w.sequence = *sequence;
+	w.after = *sequence;
 	m = mirror_lock(mirror, &rc);
 	if (!m)
 		return rc;
 	ctx = m->ctx;
 	rc = timeout_ms ? context_forbids(ctx, "slmpm_mirror_wait") : 0;
-	if (rc == 0)
-		rc = wait_for(ctx, &w, sequence, timeout_ms);
+	if (rc == 0) {
+		(void)wait_until(ctx, has_passed, &w, timeout_ms);
+		if (w.passed)
+			*sequence = w.passed;
+		else
+			rc = read_failed(mirror, peer, "slmpm_mirror_wait", timeout_ms);
+	}
 	context_unlock(ctx);
 	return rc;
 }
 
 /* ---- snapshots ------------------------------------------------------------------------------ */
 
-static void read_copy_out(const struct mirror *m, struct snapshot *s)
-{
-	unsigned char *to = s->to;
-
-	for (int i = 0; i < s->n; i++) {
-		mirror_load(to, m->base + s->spans[i].offset, s->spans[i].len);
-		to += s->spans[i].len;
-	}
-}
-
 static void try_to_take(const struct mirror *m, struct snapshot *s)
 {
 	const struct attachment *a = mirror_find(m, s->peer);
+	unsigned char *to = s->to;
 
 	if (!a) {
 		s->status = -SLMPM_EINVAL;
 	} else if (a->sequence && !a->coming && !a->cut) {
-		read_copy_out(m, s);
+		for (int i = 0; i < s->n; to += s->spans[i++].len)
+			mirror_load(to, m->base + s->spans[i].offset, s->spans[i].len);
 		s->sequence = a->sequence;
 		s->status = 0;
-	} else if (read_is_over(a)) {
-		s->status = read_is_over(a);
+	} else if (a->error) {
+		s->status = a->error;
 	}
 }
 
@@ -166,25 +140,16 @@ static bool is_taken(void *arg)
 
 static int snapshot(struct mirror *m, struct snapshot *s, uint64_t *sequence, int timeout_ms)
 {
-	struct context *ctx = m->ctx;
-	const struct attachment *a;
-
 	s->status = 1;
 	list_append(&m->snapshots, &s->node);
 	read_serve(m);
-	(void)wait_until(ctx, is_taken, s, timeout_ms);
+	(void)wait_until(m->ctx, is_taken, s, timeout_ms);
 	list_remove(&s->node);
-	if (s->status == 0 && sequence)
+	if (s->status != 0)
+		return read_failed(s->mirror, s->peer, "slmpm_mirror_snapshot", timeout_ms);
+	if (sequence)
 		*sequence = s->sequence;
-	if (s->status == 0)
-		return 0;
-	if (handle_get(&mirror_table, s->mirror.id) != m)
-		return handle_error(&mirror_table, s->mirror.id);
-	a = mirror_find(m, s->peer);
-	if (!a)
-		return mirror_not_attached("slmpm_mirror_snapshot");
-	return s->status == 1 ? read_too_late(a, "slmpm_mirror_snapshot", timeout_ms) :
-				explain(a, "slmpm_mirror_snapshot");
+	return 0;
 }
 
 static int read_check_spans(const struct mirror *m, const struct snapshot *s)
@@ -225,7 +190,7 @@ int slmpm_mirror_snapshot(slmpm_mirror mirror, slmpm_peer peer, const struct slm
 
 int slmpm_mirror_enter(slmpm_mirror mirror, uint64_t *turn)
 {
-	struct mirror *m = handle_get_sized(&mirror_table, mirror.id, sizeof(*m));
+	struct mirror *m = mirror_get(mirror);
 
 	if (!m)
 		return handle_error(&mirror_table, mirror.id);
@@ -238,7 +203,7 @@ int slmpm_mirror_enter(slmpm_mirror mirror, uint64_t *turn)
 
 int slmpm_mirror_leave(slmpm_mirror mirror, uint64_t turn)
 {
-	struct mirror *m = handle_get_sized(&mirror_table, mirror.id, sizeof(*m));
+	struct mirror *m = mirror_get(mirror);
 
 	if (!m)
 		return handle_error(&mirror_table, mirror.id);
