@@ -9,7 +9,6 @@
 
 #include "slmpm/link/link.h"
 #include "slmpm/mirror/mirror.h"
-#include "slmpm/link/wait.h"
 
 /* ---- an endpoint's -------------------------------------------------------------------------- */
 
@@ -178,19 +177,10 @@ static const char *judge(const struct attachment *a, const struct wanted *w)
 	return NULL;
 }
 
-/* All of it is new to the peer. */
-static void mirror_join_fill(struct attachment *a)
+void attachment_join(struct attachment *a, struct wanted *w)
 {
 	const struct mirror *m = a->mirror;
 
-	for (uint32_t i = 0; i < m->span_count; i++)
-		dirty_add(&a->dirty, m->spans[i].offset, m->spans[i].offset + m->spans[i].len);
-	if (!m->group)
-		attachment_pend(a, true);
-}
-
-void attachment_join(struct attachment *a, struct wanted *w)
-{
 	a->why = judge(a, w);
 	if (a->why) {
 		attachment_stale(a, -SLMPM_EINVAL);
@@ -205,9 +195,10 @@ void attachment_join(struct attachment *a, struct wanted *w)
 		a->taken = (uint32_t)endpoint_start_in(a->ep);
 	}
 	sort(a->mirror);
-	if (a->how & SLMPM_MIRROR_LEAD)
-		mirror_join_fill(a);
-	else if (a->mirror->tracker && a->both)
+	if (a->how & SLMPM_MIRROR_LEAD) /* all of it is new to the peer */
+		for (const struct slmpm_span *s = m->spans; s < m->spans + m->span_count; s++)
+			mirror_note_for(a, s->offset, s->offset + s->len);
+	else if (m->tracker && a->both)
 		attachment_pend(a, true);
 	a->ep->ctx->finished = true;
 	context_changed(a->ep->ctx);

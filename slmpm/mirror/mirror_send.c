@@ -38,10 +38,9 @@ static int post(struct attachment *a, uint8_t opcode, uint64_t offset, const voi
 	};
 	int rc = link_post_request(a->ep, &p, NULL);
 
-	if (rc != 1)
-		return rc;
-	attachment_posted(a);
-	return 1;
+	if (rc == 1)
+		attachment_posted(a);
+	return rc;
 }
 
 static bool mirror_send_is_last(const struct attachment *a, uint64_t behind)
@@ -120,20 +119,10 @@ static int post_list(struct attachment *a, const struct gathered *g)
 
 /* ---- publications --------------------------------------------------------------------------- */
 
-static void mirror_send_begin(struct attachment *a)
-{
-	struct mirror *m = a->mirror;
-
-	if (m->loose || m->sequence == a->sent)
-		m->sequence++;
-	m->loose = false;
-	a->sending = m->sequence;
-	a->cursor = 0;
-}
-
 /* The next packet: 1, 0 nothing is left, or what post says. */
 static int post_next(struct attachment *a)
 {
+	struct mirror *m = a->mirror;
 	uint64_t lo, hi, next, end;
 	struct gathered g;
 	int rc;
@@ -142,8 +131,12 @@ static int post_next(struct attachment *a)
 		return 0;
 	if (!attachment_may_fly(a))
 		return -EAGAIN;
-	if (!a->sending)
-		mirror_send_begin(a);
+	if (!a->sending) {
+		m->sequence += m->loose || m->sequence == a->sent;
+		m->loose = false;
+		a->sending = m->sequence;
+		a->cursor = 0;
+	}
 	(void)dirty_next(&a->dirty, a->cursor, &lo, &hi);
 	g.count = 0;
 	if (hi - lo < LIST_LONG && dirty_next(&a->dirty, hi, &next, &end) && end - next < LIST_LONG)

@@ -8,7 +8,6 @@
 #include "slmpm/mirror/mirror.h"
 #include "slmpm/mirror/track.h"
 #include "slmpm/link/progress.h"
-#include "slmpm/link/wait.h"
 
 /* ---- what a follower has changed itself, and the leader had not stored ----------------------- */
 

@@ -9,7 +9,6 @@
 
 #include "slmpm/base/error.h"
 #include "slmpm/completion/late.h"
-#include "slmpm/message/message.h"
 #include "slmpm/mirror/mirror.h"
 #include "slmpm/link/wait.h"
 

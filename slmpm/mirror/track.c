@@ -97,15 +97,6 @@ int slmpm_mirror_track_works(int track)
 
 /* ---- which one ------------------------------------------------------------------------------ */
 
-/* The whole pages of what belongs to it: as finder_range. */
-static int range_of(const struct mirror *m, struct range *range)
-{
-	const struct slmpm_span *first = m->spans, *last = first + m->span_count - 1;
-	uintptr_t base = (uintptr_t)m->base;
-
-	return finder_range(base + first->offset, base + last->offset + last->len, range);
-}
-
 static void track_guard(struct tracker *t, bool on)
 {
 	atomic_fetch_add(&guarding, (unsigned)on - t->guards);
@@ -159,7 +150,9 @@ static int open_any(struct mirror *m, int how, const struct range *range)
 
 static int track_open_pages(struct mirror *m, int how)
 {
+	const struct slmpm_span *first = m->spans, *last = first + m->span_count - 1;
 	const struct config *config = config_get();
+	uintptr_t base = (uintptr_t)m->base;
 	struct range range;
 	int rc;
 
@@ -167,7 +160,7 @@ static int track_open_pages(struct mirror *m, int how)
 		how += (int)config->track;
 	if (how == SLMPM_TRACK_TWIN)
 		return 0;
-	rc = range_of(m, &range);
+	rc = finder_range(base + first->offset, base + last->offset + last->len, &range);
 	if (rc < 0 && how != SLMPM_TRACK_AUTO)
 		return error_set(SLMPM_ENOTSUP, "the mirror's memory cannot be tracked: %s",
 				 strerror(-rc));

@@ -227,14 +227,6 @@ static bool memory_is_free(void *arg)
 	return true;
 }
 
-/* Keys that nobody has opened: nobody shall any more. */
-static void take_back_all(struct region *region)
-{
-	LIST_EACH_ENTRY(struct grant, g, &region->grants, of_region)
-		if (!g->ending)
-			grant_take_back(g, WIRE_REGION_REVOKED);
-}
-
 static int destroy(struct ending *e, int timeout_ms)
 {
 	uint64_t deadline = clock_deadline(timeout_ms);
@@ -243,7 +235,10 @@ static int destroy(struct ending *e, int timeout_ms)
 
 	if (rc == 0 && region) {
 		region->destroying++;
-		take_back_all(region);
+		/* Keys that nobody has opened: nobody shall any more. */
+		LIST_EACH_ENTRY(struct grant, g, &region->grants, of_region)
+			if (!g->ending)
+				grant_take_back(g, WIRE_REGION_REVOKED);
 		rc = wait_until(e->ctx, memory_is_free, e, clock_ms(clock_now(), deadline, -1));
 		region = region_get(e->mem);
 		if (region)

@@ -245,4 +245,10 @@ struct sharing { /* a thread waits for its offer to be accepted */
 	bool accepted, gone;
 };
 
+struct peer_wait { /* what a call waits for; another thread may close the peer meanwhile */
+	struct endpoint *ep;
+	slmpm_peer peer;
+	uint32_t grant; /* if it is one */
+};
+
 #endif

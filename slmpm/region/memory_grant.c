@@ -327,14 +327,6 @@ const char *grant_answered(struct endpoint *ep, uint32_t id, bool released, bool
 
 /* ---- a peer's requests ---------------------------------------------------------------------- */
 
-/* A key that was never given is a guess, and there are not many (2^-128 each). */
-static void guessed(struct endpoint *ep)
-{
-	if (++ep->rooms->regions->guesses < GUESSES_MAX || ep->link.broken)
-		return;
-	endpoint_break(ep, "key to a region, again and again");
-}
-
 struct grant *region_check(struct endpoint *ep, uint32_t id, const unsigned char *secret,
 			   uint32_t access, uint64_t offset, uint64_t len, int *status)
 {
@@ -346,8 +338,10 @@ struct grant *region_check(struct endpoint *ep, uint32_t id, const unsigned char
 
 	*status = -SLMPM_EACCES;
 	if (!g || !same || g->ending || access & ~g->access) {
-		if (g ? !same : !is_given(ep, id))
-			guessed(ep);
+		/* A key that was never given is a guess, and there are not many (2^-128 each). */
+		if ((g ? !same : !is_given(ep, id)) &&
+		    ++ep->rooms->regions->guesses >= GUESSES_MAX && !ep->link.broken)
+			endpoint_break(ep, "key to a region, again and again");
 		ep->stats->refused++;
 		return NULL;
 	}
@@ -363,27 +357,22 @@ struct grant *region_check(struct endpoint *ep, uint32_t id, const unsigned char
 
 /* ---- the endpoint's ends -------------------------------------------------------------------- */
 
-struct closing {
-	struct endpoint *ep;
-	uint64_t id;
-};
-
 static bool nobody_attached(void *arg)
 {
-	const struct closing *c = arg;
-	const struct endpoint *ep = c->ep;
+	const struct peer_wait *w = arg;
+	const struct regions *all = w->ep->rooms->regions;
 
-	if (handle_id(ep) != c->id || ep->state != SLMPM_PEER_UP)
+	if (endpoint_of(w->peer) != w->ep || w->ep->state != SLMPM_PEER_UP)
 		return true;
-	for (uint32_t i = 0; i < ep->rooms->regions->room; i++)
-		if (ep->rooms->regions->grants[i] && ep->rooms->regions->grants[i]->attached)
+	for (uint32_t i = 0; i < all->room; i++)
+		if (all->grants[i] && all->grants[i]->attached)
 			return false;
 	return true;
 }
 
 int memory_close(struct endpoint *ep, int timeout_ms)
 {
-	struct closing c = {ep, handle_id(ep)};
+	struct peer_wait w = {ep, {handle_id(ep)}, 0};
 
 	for (uint32_t i = 0; i < ep->rooms->regions->room; i++) {
 		struct grant *g = ep->rooms->regions->grants[i];
@@ -391,7 +380,7 @@ int memory_close(struct endpoint *ep, int timeout_ms)
 		if (g && g->attached && !g->ending)
 			grant_take_back(g, WIRE_REGION_REVOKED);
 	}
-	if (nobody_attached(&c) || wait_until(ep->ctx, nobody_attached, &c, timeout_ms) == 0)
+	if (nobody_attached(&w) || wait_until(ep->ctx, nobody_attached, &w, timeout_ms) == 0)
 		return 0;
 	return error_set(SLMPM_ETIMEOUT, "%s has not released registered memory", ep->life->name);
 }

@@ -116,30 +116,24 @@ int slmpm_mem_key(slmpm_mem mem, slmpm_peer peer, uint32_t access, struct slmpm_
 	return rc;
 }
 
-/* A key may have come by a shorter way than the grant that goes ahead of it in the ring. */
-struct ahead {
-	struct endpoint *ep;
-	slmpm_peer peer;
-	uint32_t grant;
-};
-
 static bool is_notified(void *arg)
 {
-	const struct ahead *a = arg;
+	const struct peer_wait *w = arg;
 
-	return endpoint_of(a->peer) != a->ep || a->ep->state != SLMPM_PEER_UP ||
-	       (int32_t)(a->ep->rooms->regions->notified - a->grant) >= 0;
+	return endpoint_of(w->peer) != w->ep || w->ep->state != SLMPM_PEER_UP ||
+	       (int32_t)(w->ep->rooms->regions->notified - w->grant) >= 0;
 }
 
+/* A key may have come by a shorter way than the grant that goes ahead of it in the ring. */
 static void await_grant(struct endpoint *ep, slmpm_peer peer, const struct slmpm_key *key)
 {
-	struct ahead a = {ep, peer, 0};
+	struct peer_wait w = {ep, peer, 0};
 	struct wire_key k;
 
 	if (link_maps(ep) || !key_read(key, &k) || ep->ctx->handling)
 		return;
-	a.grant = (uint32_t)k.grant;
-	(void)wait_until(ep->ctx, is_notified, &a, GRANT_MS);
+	w.grant = (uint32_t)k.grant;
+	(void)wait_until(ep->ctx, is_notified, &w, GRANT_MS);
 }
 
 int slmpm_mem_open(slmpm_peer peer, const struct slmpm_key *key, slmpm_rmem *rmem)

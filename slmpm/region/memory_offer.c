@@ -9,7 +9,6 @@
 
 #include "slmpm/link/link.h"
 #include "slmpm/region/memory.h"
-#include "slmpm/link/wait.h"
 
 static bool may_map(const struct endpoint *ep, uint64_t size)
 {

@@ -8,7 +8,6 @@
 #include "slmpm/link/link.h"
 #include "slmpm/region/memory.h"
 #include "slmpm/base/sized.h"
-#include "slmpm/link/wait.h"
 #include "slmpm/choice/pick.h"
 #include "slmpm/part.h"
 

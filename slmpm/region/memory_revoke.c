@@ -191,13 +191,6 @@ static void await_quiet(struct revocation *v)
 		(void)wait_until(v->ctx, is_quiet, v, most);
 }
 
-static void memory_revoke_take_back(const struct revocation *v, const struct region *region)
-{
-	LIST_EACH_ENTRY(struct grant, g, &region->grants, of_region)
-		if (is_meant(v, g) && !g->ending)
-			grant_take_back(g, WIRE_REGION_REVOKED);
-}
-
 /* What had to be waited for has been, or is late. */
 static int memory_revoke_conclude(struct revocation *v, struct region *region)
 {
@@ -210,9 +203,12 @@ static int memory_revoke_conclude(struct revocation *v, struct region *region)
 			v, "a process that reaches the memory by itself has not released it");
 	suspend(v, region, exchange); /* another call may have resumed them */
 	rc = exchange ? exchange_pages(v, region) : 0;
-	if (rc == 0)
-		memory_revoke_take_back(v, region);
-	return rc;
+	if (rc < 0)
+		return rc;
+	LIST_EACH_ENTRY(struct grant, g, &region->grants, of_region)
+		if (is_meant(v, g) && !g->ending)
+			grant_take_back(g, WIRE_REGION_REVOKED);
+	return 0;
 }
 
 static int revoke(struct revocation *v)

@@ -102,20 +102,15 @@ int slmpm_mem_share(slmpm_mem mem, slmpm_peer peer, uint32_t access, int timeout
 
 /* ---- accepting ------------------------------------------------------------------------------ */
 
-struct accept {
-	struct endpoint *ep;
-	slmpm_peer peer;
-};
-
 static bool has_offer(void *arg)
 {
-	const struct accept *a = arg;
+	const struct peer_wait *a = arg;
 
 	return endpoint_of(a->peer) != a->ep || !list_empty(&a->ep->rooms->regions->shared) ||
 	       (a->ep->state != SLMPM_PEER_UP && a->ep->state != SLMPM_PEER_CONNECTING);
 }
 
-static int accept_next(struct accept *a, slmpm_rmem *rmem, int timeout_ms)
+static int accept_next(struct peer_wait *a, slmpm_rmem *rmem, int timeout_ms)
 {
 	int rc = wait_until(a->ep->ctx, has_offer, a, timeout_ms);
 
@@ -131,7 +126,7 @@ static int accept_next(struct accept *a, slmpm_rmem *rmem, int timeout_ms)
 
 int slmpm_mem_accept(slmpm_peer peer, slmpm_rmem *rmem, int timeout_ms)
 {
-	struct accept a = {endpoint_of(peer), peer};
+	struct peer_wait a = {endpoint_of(peer), peer, 0};
 	struct context *ctx;
 	int rc;
 

@@ -8,11 +8,6 @@
 
 #include "slmpm/track/bits.h"
 
-static uint64_t words(uint64_t bits)
-{
-	return bits / WORD_BITS + 1;
-}
-
 int dirty_init(struct dirty *d, uint64_t size)
 {
 	uint64_t room[DIRTY_LEVELS], all = 0;
@@ -20,7 +15,7 @@ int dirty_init(struct dirty *d, uint64_t size)
 
 	*d = (struct dirty){.size = size};
 	for (int i = 0; i < DIRTY_LEVELS; i++)
-		all += room[i] = words(i ? room[i - 1] : size);
+		all += room[i] = (i ? room[i - 1] : size) / WORD_BITS + 1;
 	d->mapped = (size_t)all * sizeof(*at);
 	at = mmap(NULL, d->mapped, PROT_READ | PROT_WRITE,
 		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

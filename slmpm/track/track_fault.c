@@ -59,8 +59,8 @@ static void track_fault_take_fault(int fd, uintptr_t at)
  * of which nobody tells. */
 static void take_removal(uintptr_t lo, uintptr_t hi)
 {
-	LIST_EACH(node, &faults.all)
-		written_mark_always(&LIST_ENTRY(node, struct fault_pages, node)->written, lo, hi);
+	LIST_EACH_ENTRY(struct fault_pages, p, &faults.all, node)
+		written_mark_always(&p->written, lo, hi);
 }
 
 /* Who gives memory back goes on as soon as that is read: the lock makes its next look wait until it
@@ -152,13 +152,6 @@ static int fault_protect(struct written *w, uintptr_t lo, uintptr_t hi, bool on)
 	return uffd_protect(((const struct fault_pages *)w)->fd, lo, hi, on);
 }
 
-/* Before Linux 6.4 a page that is not there cannot be protected; one that has been read is. */
-static void touch(const struct range *range)
-{
-	for (uintptr_t at = range->lo; at < range->hi; at += range->page)
-		(void)*(volatile const unsigned char *)at;
-}
-
 /* With the lock; the last pages have gone. The thread takes the lock, too, so it is given back
  * meanwhile: who comes then starts another. */
 static void end(void)
@@ -184,8 +177,10 @@ static int track_fault_watch(struct fault_pages *p, const struct range *range)
 	if (rc < 0)
 		return rc;
 	p->fd = faults.server->fd;
+	/* Before Linux 6.4 a page that is not there cannot be protected; one that has been read is. */
 	if (!(faults.server->features & UFFD_UNPOPULATED))
-		touch(range);
+		for (uintptr_t at = range->lo; at < range->hi; at += range->page)
+			(void)*(volatile const unsigned char *)at;
 	list_append(&faults.all, &p->node);
 	return uffd_watch(p->fd, range->lo, range->hi);
 }

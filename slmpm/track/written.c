@@ -144,14 +144,6 @@ static bool take_marks(struct written *w)
 	return all;
 }
 
-static void written_put_back(struct written *w)
-{
-	for (uint64_t i = 0; i < w->words; i++)
-		if (w->taken[i])
-			atomic_fetch_or(&w->marks[i], w->taken[i]);
-	atomic_store(&w->any, true);
-}
-
 static bool protect_all(struct written *w)
 {
 	uintptr_t at = w->pages.lo, first = 0, lo, hi, end = 0;
@@ -178,8 +170,12 @@ static void written_take(struct written *w)
 	if (!marked)
 		for (uint64_t i = 0; i < w->words; i++)
 			w->taken[i] = 0;
-	if (marked && (!protect_all(w) || atomic_load(&w->entered) != left))
-		written_put_back(w);
+	if (marked && (!protect_all(w) || atomic_load(&w->entered) != left)) {
+		for (uint64_t i = 0; i < w->words; i++)
+			if (w->taken[i])
+				atomic_fetch_or(&w->marks[i], w->taken[i]);
+		atomic_store(&w->any, true);
+	}
 	if (atomic_load(&w->lasting))
 		for (uint64_t i = 0; i < w->words; i++)
 			w->taken[i] |= atomic_load(&w->always[i]);
