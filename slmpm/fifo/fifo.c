@@ -29,7 +29,7 @@ _Static_assert(sizeof(struct fifo_put) == FIFO_HEAD, "wire layout");
 
 struct fifo_entry {
 	struct handle handle;
-	struct context *ctx; /* stays: another thread may look just as it is freed */
+	struct context *ctx; /* stays: another thread may read it just as it is freed */
 	struct list node;    /* of the context's FIFO until it is taken; or alone */
 	struct list of_peer; /* of the endpoint's */
 	struct endpoint *ep;
@@ -168,7 +168,7 @@ static void fifo_own_put(struct endpoint *ep, const struct fifo_put *q, const vo
 		endpoint_no_memory(ep);
 		return;
 	}
-	if (e->ctx != ctx) /* else who looks at the last one here is not disturbed */
+	if (e->ctx != ctx) /* else who reads the last one here is not disturbed */
 		e->ctx = ctx;
 	e->ep = ep;
 	e->mem = handle_id(g->region);

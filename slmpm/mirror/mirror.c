@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Mirrors: made, looked at, ended. */
+/* Mirrors: made, described, ended. */
 #include "slmpm/mirror/mirror.h"
 
 #include <stdlib.h>
@@ -88,7 +88,7 @@ bool mirror_lies(const struct context *ctx, const void *at, uint64_t n)
 	return false;
 }
 
-/* What a peer writes there by itself nobody here would hear of. */
+/* What a peer writes there by itself is not noticed here. */
 static int may_lie(const struct context *ctx, const void *base, size_t size)
 {
 	if (mirror_lies(ctx, base, size))
@@ -164,7 +164,7 @@ static int mirror_create(struct context *ctx, void *base, size_t size,
 		return rc;
 	if (!m)
 		return error_set(SLMPM_ENOMEM, "for a mirror");
-	if (m->ctx != ctx) /* else who looks at the last one here is not disturbed */
+	if (m->ctx != ctx) /* else who reads the last one here is not disturbed */
 		m->ctx = ctx;
 	m->source = m->base = base;
 	m->size = size;
@@ -232,7 +232,7 @@ void mirror_forked(struct context *ctx)
 			track_forked(m->tracker);
 }
 
-/* ---- looking at it -------------------------------------------------------------------------- */
+/* ---- what it is like ------------------------------------------------------------------------ */
 
 struct attachment *mirror_find(const struct mirror *m, slmpm_peer peer)
 {

@@ -23,7 +23,7 @@
 #define MIRRORS_MAX   256   /* attachments of an endpoint, and as many that it asks for */
 #define MIRROR_PACKET 32768 /* bytes of a packet */
 #define MIRROR_LIST   4096  /* of one of many short changes */
-#define MIRROR_ECHO   1024  /* changes after which it says that it has */
+#define MIRROR_ECHO   1024  /* changes after which they are acknowledged */
 
 struct head;
 struct request;
@@ -32,11 +32,11 @@ struct tracker;
 
 struct mirror {
 	struct handle handle;
-	struct context *ctx; /* stays: another thread may look just as it is freed */
+	struct context *ctx; /* stays: another thread may read it just as it is freed */
 	struct list node;    /* of the context's */
 	unsigned char *base;
 	/* What is sent: the memory, or its twin. A change that is undone while it is sent, and done
-	 * again, would not be told from the twin. */
+	 * again, would not differ from the twin. */
 	const unsigned char *source;
 	uint64_t size;
 	struct slmpm_span *spans; /* what belongs to it: ascending, apart */
@@ -88,7 +88,7 @@ struct attachment {
 	uint64_t sequence; /* the last whole one; 0: none has been here */
 	uint64_t coming;   /* the number of that which is here in part; 0: none is */
 	uint32_t taken;    /* packets */
-	uint32_t unechoed; /* changes since the peer was last told */
+	uint32_t unechoed; /* changes since the last were acknowledged */
 	uint64_t came;     /* ns: when */
 	uint64_t received_bytes, received_packets;
 };
@@ -148,7 +148,7 @@ static inline bool attachment_sends(const struct attachment *a)
 {
 	return a->state == ATTACHMENT_JOINED && (a->how & SLMPM_MIRROR_LEAD || a->both);
 }
-/* Does it owe the word that the follower's changes are stored, where nothing else says so? */
+/* Has it deferred acknowledging the follower's changes, where no change does so? */
 static inline bool attachment_has_deferred(const struct attachment *a)
 {
 	return a->how & SLMPM_MIRROR_LEAD && a->unechoed >= MIRROR_ECHO;
@@ -202,7 +202,7 @@ void attachment_leave(struct attachment *a);
 /* Asked for; mirrors_of(EP) is there, and has room. NULL: no memory. */
 struct attachment *attachment_new(struct mirror *m, struct endpoint *ep, uint32_t tag,
 				  uint32_t how);
-/* A change of it has been lost on the way: the mirror is told, the peer is left. */
+/* A change of it has been lost on the way: the mirror is notified, the peer is left. */
 void attachment_lose(struct attachment *a);
 /* What has been asked for here and what the peer asks for are one, if they fit. */
 void attachment_join(struct attachment *a, struct wanted *w);
@@ -224,7 +224,7 @@ static inline void mirror_note_for(struct attachment *a, uint64_t lo, uint64_t h
 	if (!a->pending && !a->mirror->group)
 		attachment_pend(a, true);
 }
-/* To be told to all peers but FROM (or NULL). */
+/* To be sent to all peers but FROM (or NULL). */
 void mirror_note(struct mirror *m, uint64_t lo, uint64_t hi, const struct attachment *from);
 static inline bool mirror_is_word(uint64_t offset, uint64_t n)
 {

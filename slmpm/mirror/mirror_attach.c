@@ -52,7 +52,7 @@ static int mirror_attach_begin(struct mirror *m, struct endpoint *ep, struct joi
 					 ep->life->name);
 		return 1;
 	}
-	if (a && a->why) /* it has come to nothing meanwhile, which nobody has been told */
+	if (a && a->why) /* it has come to nothing meanwhile, of which nobody was notified */
 		return 1;
 	rc = mirror_attach_may_attach(m, ep, j);
 	if (rc <= 0)
@@ -120,7 +120,7 @@ static bool has_joined(void *arg)
 {
 	struct joining *j = arg;
 
-	if (!j->rc) /* what has ended is not looked at again */
+	if (!j->rc) /* what has ended is not inspected again */
 		j->rc = mirror_attach_inspect(j);
 	return j->rc;
 }

@@ -19,7 +19,7 @@ static inline bool mirror_flush_is_free(const struct endpoint *ep)
 	       list_empty(&ep->link.queue) && !ep->bundle.count && !ep->lent && !ep->link.check;
 }
 
-/* One change that fits a packet is a publication, and out. False: not this way. */
+/* One change that fits a packet is a publication, and out. False: not by this route. */
 static inline bool send_shortly(struct attachment *a)
 {
 	struct endpoint *ep = a->ep;
@@ -108,8 +108,8 @@ static int in_group(const char *call)
 	return error_set(SLMPM_ESTATE, "%s: between slmpm_mirror_begin and its end", call);
 }
 
-/* Of what the peers are owed only the word that their changes are stored may go meanwhile: they
- * could be waiting for it. */
+/* Of what is deferred only acknowledgements of changes may go meanwhile: the peers could be waiting
+ * for them. */
 static int open_group(slmpm_mirror mirror, const char *call)
 {
 	struct mirror *m = handle_get(&mirror_table, mirror.id);

@@ -149,7 +149,7 @@ static int post_next(struct attachment *a)
 	return rc;
 }
 
-/* That the follower's changes are stored, where nothing else says so. */
+/* Acknowledges the follower's changes, where no change does so. */
 static int post_echo(struct attachment *a)
 {
 	struct packet p = {

@@ -92,7 +92,7 @@ void mirror_close(struct attachment *a)
 
 /* ---- packets of changes --------------------------------------------------------------------- */
 
-/* The runs of a list; LOOK: checks alone. What is read twice may be another then. */
+/* The runs of a list. */
 static bool each_run(struct attachment *a, const struct head *h)
 {
 	const unsigned char *at = h->data, *end = at + h->length;
@@ -197,7 +197,7 @@ static const char *asked(struct endpoint *ep, const struct head *h)
 		return "packet about a mirror";
 	a = attachment_with_tag(all, asks.tag);
 	if (a && a->state == ATTACHMENT_ENDING)
-		return NULL; /* for the one that was asked for here before; its end has been told */
+		return NULL; /* for the one that was asked for here before; its end has been sent */
 	if (PEER_FAULT((a && a->state != ATTACHMENT_ASKED) || wanted_with(all, asks.tag) ||
 		       all->wanted_count >= MIRRORS_MAX))
 		return "mirror that is asked for";
@@ -331,7 +331,7 @@ static inline bool mirror_take_is_plain(const struct attachment *a,
 	       n <= a->mirror->size && lo <= a->mirror->size - n;
 }
 
-/* It is here: what else that means to somebody. The last call of each, so that the fast path has
+/* It is here. The last call of each, so that the fast path has
  * nothing to save. */
 static NOINLINE bool passed(struct endpoint *ep, const struct fabric_arrival *arrival)
 {

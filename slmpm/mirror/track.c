@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Automatic tracking: the first finder that works is taken, and looked at. Finders watch the whole
+ * Automatic tracking: the first finder that works is taken, and scanned. Finders watch the whole
  * pages of the mirror's alone; the bytes before and behind these are always compared.
  */
 #include "slmpm/mirror/track.h"
@@ -18,7 +18,7 @@
 #include "slmpm/base/log.h"
 #include "slmpm/base/clock.h"
 
-#define DUE_TICKS 2000000 /* between looks that progress makes */
+#define DUE_TICKS 2000000 /* between scans that progress makes */
 #define FINDERS   (SLMPM_TRACK_TWIN - SLMPM_TRACK_PAGEMAP)
 
 static const struct finder *const finders[FINDERS] = {&track_pagemap, &track_fault, &track_signal};
@@ -26,7 +26,7 @@ static _Atomic unsigned guarding; /* trackers whose pages system calls may not w
 
 /* ---- does it work? -------------------------------------------------------------------------- */
 
-/* The second of two pages is written: it is told. */
+/* The second of two pages is written: it is found. */
 static int try_pages(const struct finder *finder, const struct range *range)
 {
 	struct pages *pages;
@@ -181,7 +181,7 @@ void track_close(struct mirror *m)
 	m->tracker = NULL;
 }
 
-/* The pages are asked for before the twin is made: what is written meanwhile is told. */
+/* The pages are asked for before the twin is made: what is written meanwhile is found. */
 int track_open(struct mirror *m, int how)
 {
 	struct tracker *t = calloc(1, sizeof(*t));
@@ -210,7 +210,7 @@ const char *track_name(const struct tracker *t)
 	return !t ? "explicit" : t->pages ? t->pages->finder->name : "twin";
 }
 
-/* ---- looking -------------------------------------------------------------------------------- */
+/* ---- scans ---------------------------------------------------------------------------------- */
 
 /* Of what belongs to the mirror. */
 static void inspect_between(struct mirror *m, uint64_t lo, uint64_t hi)

@@ -6,7 +6,7 @@
 #include "slmpm/mirror/mirror.h"
 #include "slmpm/track/finder.h"
 
-struct tracker {             /* a finder that says where to look, and a twin that says what */
+struct tracker {             /* a finder shows where to compare, a twin shows what */
 	unsigned char *twin; /* as the peers know the memory */
 	uint64_t size;
 	uint64_t found;      /* bytes, so far */
@@ -25,9 +25,9 @@ const char *track_name(const struct tracker *t);
 /* Does HOW work here? A real try: NULL, or why not. */
 const char *track_try(int how);
 
-/* ---- looks ---------------------------------------------------------------------------------- */
+/* ---- scans ---------------------------------------------------------------------------------- */
 
-/* Looks for changes and notes them: bytes found. */
+/* Scans for changes and notes them: bytes found. */
 uint64_t track_scan(struct mirror *m);
 /* Has progress left it alone for long enough? */
 bool track_is_due(const struct mirror *m);
@@ -40,7 +40,7 @@ void track_stored(struct mirror *m, uint64_t lo, uint64_t hi, const void *from);
 
 /* May it fail there, as the pages are protected? In no hurry. */
 bool track_guards(const struct context *ctx, const void *at, uint64_t n);
-/* It does not until the next look. */
+/* It does not until the next scan. */
 void track_unprotect(struct mirror *m, uint64_t lo, uint64_t hi);
 /* The same for whatever mirrors lie there; false: none of protected pages do. From any thread. */
 bool track_unprotect_any(void *at, uint64_t n);

@@ -10,9 +10,9 @@
 #define PIECE 256 /* compared as one first */
 #define WORD  sizeof(uint64_t)
 
-/* Two words at a time, each loaded once: memcmp may look again at what differs, and find it the
+/* Two words at a time, each loaded once: memcmp may load again at what differs, and find it the
  * same by then. ThreadSanitizer need not see that threads store meanwhile: what is changed behind
- * this is found by the next look. */
+ * this is found by the next scan. */
 typedef uint64_t pair __attribute__((vector_size(16), aligned(8), may_alias));
 
 __attribute__((no_sanitize("thread"))) static bool same(const unsigned char *a,

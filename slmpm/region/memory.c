@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Regions of this process: made, registered, looked at, ended. */
+/* Regions of this process: made, registered, described, ended. */
 #include "slmpm/region/memory.h"
 
 #include <errno.h>
@@ -38,7 +38,7 @@ static struct region *region_new(struct context *ctx, uint32_t access)
 		error_set(SLMPM_ENOMEM, "for a memory region");
 		return NULL;
 	}
-	if (region->ctx != ctx) /* else who looks at the last one here is not disturbed */
+	if (region->ctx != ctx) /* else who reads the last one here is not disturbed */
 		region->ctx = ctx;
 	region->access = access;
 	region->domain = domain_with_memory(ctx);
@@ -93,7 +93,7 @@ static void region_free(struct region *region)
 	handle_free(&region_table, region);
 }
 
-/* Of SIZE bytes at *BASE; with NULL there they are allocated, and it says where. */
+/* Of SIZE bytes at *BASE; with NULL there they are allocated, and their place is put there. */
 static int region_make(slmpm_ctx handle, void **base, size_t size, uint32_t access, slmpm_mem *mem)
 {
 	struct region *region;
@@ -144,7 +144,7 @@ int slmpm_mem_register(slmpm_ctx ctx, void *base, size_t size, uint32_t access, 
 	return region_make(ctx, &base, size, access, mem);
 }
 
-/* ---- looking at it -------------------------------------------------------------------------- */
+/* ---- what it is like ------------------------------------------------------------------------ */
 
 static uint64_t acceptors(const struct region *region)
 {

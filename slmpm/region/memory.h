@@ -4,7 +4,7 @@
  * here. A grant is a key: 128 random bits for one peer, one region and some rights. What the fabric
  * needs to reach the region goes ahead of the key over the control socket, so that opening a key
  * asks nobody. What reaches a region without mapping names the key each time, and region_check is
- * where it is looked at (R9).
+ * where it is checked (R9).
  */
 #ifndef SLMPM_MEMORY_H
 #define SLMPM_MEMORY_H
@@ -36,7 +36,7 @@ struct regions {               /* of an endpoint */
 
 struct region { /* of this process */
 	struct handle handle;
-	struct context *ctx; /* stays: another thread may look just as it is freed */
+	struct context *ctx; /* stays: another thread may read it just as it is freed */
 	struct list node;    /* of the context's */
 	struct fabric_memory memory;
 	struct fabric_domain *domain; /* whose memory it is; NULL: the process's own */
@@ -48,7 +48,7 @@ struct region { /* of this process */
 	uint32_t revoking;       /* calls of slmpm_mem_revoke under way */
 	uint32_t destroying;     /* threads that have taken back all keys: none is given any more */
 	struct list grants;      /* struct grant */
-	struct counter *counter; /* told of notified puts; or NULL */
+	struct counter *counter; /* notified of puts that say so; or NULL */
 	struct queue *queue;
 };
 
@@ -70,7 +70,7 @@ struct grant { /* what one peer may do with one region */
 	struct sharing *sharing; /* who waits for its acceptance; or NULL */
 };
 
-struct shortcut {     /* what the fast paths look at, on the line of the handle */
+struct shortcut {     /* what the fast paths read, on the line of the handle */
 	uint32_t ops; /* bits of enum fabric_op; 0: not mapped, or several threads */
 	unsigned char *base;
 	uint64_t size;
@@ -82,7 +82,7 @@ struct shortcut {     /* what the fast paths look at, on the line of the handle 
 struct remote {                 /* a peer's region: as offered, and then behind slmpm_rmem */
 	struct handle handle;   /* generation 0: not opened yet */
 	struct context *ctx;    /* stays, as that of a region */
-	struct shortcut direct; /* all zero with threads: they look before they lock */
+	struct shortcut direct; /* all zero with threads: they read before they lock */
 	uint32_t measured; /* bits that are to be back once the next operation is measured; or 0 */
 	uint32_t guarded;  /* what goes the fast path only where it brings nothing into a mirror */
 	struct endpoint *ep;
@@ -183,7 +183,7 @@ static inline void memory_copied(struct remote *r)
 /* ---- the life of an endpoint and a context ---- */
 
 void memory_begin(struct endpoint *ep);
-/* It is UP: the peer's numbers begin where it says. */
+/* It is UP: the peer's numbers begin where it began them. */
 void memory_up(struct endpoint *ep);
 /* The peer's PACKET of LENGTH over the control socket; LOST: its descriptor found no room here.
  * *FD: that which came along, or -1; -1 if it was taken. Negative: it breaks the rules. */
@@ -207,7 +207,7 @@ void memory_arrival(struct endpoint *ep, const struct head *h);
 
 /* A new grant, and the peer has what it needs to open it; NULL with *RC and the detail set. */
 struct grant *grant_new(struct region *region, struct endpoint *ep, uint32_t access, int *rc);
-/* Takes it back; the peer is told by OPCODE. It is there until the peer has answered. */
+/* Takes it back; the peer is notified by OPCODE. It is there until the peer has answered. */
 void grant_take_back(struct grant *g, uint8_t opcode);
 /* What the word says by which the peer knows how to reach it, if G has one. */
 void grant_word_set(const struct grant *g, enum fabric_access access);
@@ -221,7 +221,7 @@ bool key_read(const struct slmpm_key *key, struct wire_key *k);
 /* In constant time. */
 bool key_same_secret(const unsigned char *a, const unsigned char *b);
 
-/* Not opened yet and told of by KEY, also if that is still in the socket; NULL with *RC and the
+/* Not opened yet and announced by KEY, also if that is still in the socket; NULL with *RC and the
  * detail set. */
 struct remote *remote_offered(struct endpoint *ep, const struct slmpm_key *key, int *rc);
 /* Gives it a handle and tells the owner; BY: the handle of the peer that the caller has. */

@@ -84,8 +84,8 @@ bool grant_address(struct endpoint *ep, uint32_t id, uint64_t *address)
 /* ---- access words --------------------------------------------------------------------------- */
 
 /*
- * One in the peer's own memory for each grant by which it reaches a region itself. The peer looks
- * there before each operation, so that a grant taken back has an end of which nobody has to be
+ * One in the peer's own memory for each grant by which it reaches a region itself. The peer reads
+ * it before each operation, so that a grant taken back has an end of which nobody has to be
  * notified first. A peer that sets words of its own harms its own operations.
  */
 void grant_word_set(const struct grant *g, enum fabric_access access)
@@ -134,8 +134,8 @@ static void grant_free(struct grant *g)
 	if (g->sharing)
 		g->sharing->gone = true;
 	if (g->region && g->mapped)
-		g->region->exposed = true; /* it says that it is through, and can say so */
-	grant_word_free(g); /* the peer looks there no more: it has answered, or ended */
+		g->region->exposed = true; /* its word that it is through is no proof */
+	grant_word_free(g); /* the peer reads it no more: it has answered, or ended */
 	list_remove(&g->of_region);
 	if (memory_grant_find(ep, g->id) == g) {
 		*slot(ep, g->id) = NULL;
@@ -158,7 +158,7 @@ static bool describe_reach(struct grant *g, struct fabric_blob *blob)
 	if (!domain || (domain->fabric->alloc && g->region->domain != domain) || !fabric->reg ||
 	    (m->allocated && g->region->exchanging))
 		return false;
-	/* What it did to a mirror by itself nobody here would hear of. */
+	/* What it did to a mirror by itself is not noticed here. */
 	if (parts.mirrored(g->ep->ctx, m->base, m->size) || !grant_word_take(g))
 		return false;
 	blob->word = g->word;

@@ -9,8 +9,8 @@
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/link/wait.h"
 
-#define GRANT_MS      1000 /* after so long a grant that is not told is none */
-#define INSPECT_EVERY 32   /* keys given to a peer between looks at the descriptors */
+#define GRANT_MS      1000 /* after so long a grant that has not come is none */
+#define INSPECT_EVERY 32   /* keys given to a peer between scans of the descriptors */
 
 /* ---- the bytes ------------------------------------------------------------------------------ */
 
@@ -50,7 +50,7 @@ bool key_same_secret(const unsigned char *a, const unsigned char *b)
 
 	for (int i = 0; i < KEY_SECRET; i++)
 		differ |= a[i] ^ b[i];
-	__asm__("" : "+r"(differ)); /* no shorter way to the same end */
+	__asm__("" : "+r"(differ)); /* the compiler may not end it early */
 	return !differ;
 }
 
@@ -106,7 +106,7 @@ int slmpm_mem_key(slmpm_mem mem, slmpm_peer peer, uint32_t access, struct slmpm_
 	rc = await_peer(ep, peer);
 	if (rc == 0)
 		rc = memory_key_give(mem, ep, peer, access, key);
-	/* What the peer has answered, or its end, may be there: who only tries again looks nowhere
+	/* What the peer has answered, or its end, may be there: who only calls again looks nowhere
 	 * else. */
 	if (rc == -SLMPM_EAGAIN || rc == -SLMPM_ELIMIT) {
 		progress_opportunistic(ctx);
@@ -124,7 +124,7 @@ static bool is_notified(void *arg)
 	       (int32_t)(w->ep->rooms->regions->notified - w->grant) >= 0;
 }
 
-/* A key may have come by a shorter way than the grant that goes ahead of it in the ring. */
+/* A key may have come by a shorter route than the grant that goes ahead of it in the ring. */
 static void await_grant(struct endpoint *ep, slmpm_peer peer, const struct slmpm_key *key)
 {
 	struct peer_wait w = {ep, peer, 0};

@@ -66,7 +66,7 @@ static void guess(const struct remote *r, unsigned char *base)
 static void memory_shortcut_guard(struct remote *r, uint32_t ops)
 {
 	r->guarded = list_empty(&r->ctx->mirrors) ? 0 : ops & ~(UINT32_C(1) << FABRIC_WRITE);
-	if (r->ep->ask_min != UINT64_MAX) /* their length is looked at there */
+	if (r->ep->ask_min != UINT64_MAX) /* their length is compared there */
 		r->guarded |= ops & UINT32_C(1) << FABRIC_READ;
 	r->direct.ops = 0;
 	r->measured = ops;
@@ -129,7 +129,7 @@ void remote_guard_shortcuts(struct context *ctx)
 		LIST_EACH_ENTRY(struct remote, r, &ctx->endpoints[i]->rooms->regions->open, node) {
 			uint32_t ops = r->direct.ops | r->measured | r->guarded;
 
-			if (ops) /* else other threads may look */
+			if (ops) /* else other threads may read */
 				memory_shortcut_guard(r, ops);
 		}
 }
@@ -176,7 +176,7 @@ int remote_open(struct remote *offer, slmpm_peer by, slmpm_rmem *rmem)
 
 	if (!r)
 		return error_set(SLMPM_ENOMEM, "for a region of %s", ep->life->name);
-	if (r->ctx != offer->ctx) /* else who looks at the last one here is not disturbed */
+	if (r->ctx != offer->ctx) /* else who reads the last one here is not disturbed */
 		r->ctx = offer->ctx;
 	r->ep = ep;
 	r->grant = offer->grant;

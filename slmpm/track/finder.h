@@ -32,7 +32,7 @@ struct finder {
 	 * to before *HI, and *AT behind it; a scan begins with the first page. What is stored from
 	 * then on a later scan finds. 1, 0 there is none, a negative errno: anything may be. */
 	int (*next)(struct pages *pages, uintptr_t *at, uintptr_t *lo, uintptr_t *hi);
-	/* What lies there may be written without a fault until the next look, and counts as
+	/* What lies there may be written without a fault until the next scan, and counts as
 	 * written; NULL: nothing faults. */
 	void (*unprotect)(struct pages *pages, uintptr_t lo, uintptr_t hi);
 	/* Do any pages of this finder lie there? With UNPROTECT the same is done to them. From any

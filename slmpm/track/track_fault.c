@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who writes into a protected page waits until a thread of ours, which the kernel tells of it, has
- * noted the page and opened it. One serves all mirrors of the process; it touches no protected page.
+ * Who writes into a protected page waits until a thread of ours, which the kernel notifies, has
+ * noted the page and opened it. One serves all mirrors of the process; it touches no protected
+ * page.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -34,7 +35,7 @@ static struct {
 	struct fault_server *server; /* while there are any */
 } faults = {.lock = PTHREAD_MUTEX_INITIALIZER, .all = {&faults.all, &faults.all}};
 
-/* ---- what the thread is told ---------------------------------------------------------------- */
+/* ---- what the thread receives ---------------------------------------------------------------- */
 
 static struct fault_pages *pages_at(uintptr_t at)
 {
@@ -50,7 +51,7 @@ static void track_fault_take_fault(int fd, uintptr_t at)
 	uint64_t page = p ? p->written.page : (uint64_t)sysconf(_SC_PAGESIZE);
 	struct uffdio_range range = {.start = at / page * page, .len = page};
 
-	/* Not watched any more, or the kernel cannot just now: who waits tries again. */
+	/* Not watched any more, or the kernel cannot just now: who waits does so again. */
 	if (!p || written_open_at(&p->written, at) < 0)
 		(void)ioctl(fd, UFFDIO_WAKE, &range);
 }
@@ -63,7 +64,7 @@ static void take_removal(uintptr_t lo, uintptr_t hi)
 		written_mark_always(&p->written, lo, hi);
 }
 
-/* Who gives memory back goes on as soon as that is read: the lock makes its next look wait until it
+/* Who gives memory back goes on as soon as that is read: the lock makes its next scan wait until it
  * is noted, too. */
 static void take_messages(int fd)
 {
@@ -97,8 +98,8 @@ static void *fault_server_serve(void *arg)
 	return NULL;
 }
 
-/* What the kernel writes is asked about where it lets us; a kernel says what it has only to one who
- * wants nothing. */
+/* What the kernel writes is asked about where it lets us; the features that a kernel has it shows
+ * only to one who wants none. */
 static int open_with(struct fault_server *s, int flags)
 {
 	uint64_t has = 0;
@@ -177,7 +178,7 @@ static int track_fault_watch(struct fault_pages *p, const struct range *range)
 	if (rc < 0)
 		return rc;
 	p->fd = faults.server->fd;
-	/* Before Linux 6.4 a page that is not there cannot be protected; one that has been read is. */
+	/* Before Linux 6.4 a page that is not there cannot be protected: reading makes one. */
 	if (!(faults.server->features & UFFD_UNPOPULATED))
 		for (uintptr_t at = range->lo; at < range->hi; at += range->page)
 			(void)*(volatile const unsigned char *)at;

@@ -2,7 +2,7 @@
 /*
  * Pages are made read-only; who stores there gets a signal, whose handler notes the page and opens
  * it. The handler takes no lock and allocates nothing: it finds the page by a table of fixed size,
- * whose entries are taken away only when no handler looks at them.
+ * whose entries are taken away only when no handler reads them.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -24,7 +24,7 @@ struct signal_pages {
 struct entry {
 	_Atomic uintptr_t lo, hi; /* hi 0: nothing is here */
 	struct signal_pages *_Atomic pages;
-	_Atomic unsigned users; /* handlers and others that look at it */
+	_Atomic unsigned users; /* handlers and others that read it */
 	bool used;              /* the lock's */
 };
 
@@ -36,7 +36,7 @@ static struct {
 
 /* ---- in the handler ------------------------------------------------------------------------- */
 
-enum doing { LOOK, UNPROTECT, TAKE };
+enum doing { INSPECT, UNPROTECT, TAKE };
 
 /* Do any lie there? And what is to be done about them. */
 static bool track_signal_each_there(uintptr_t lo, uintptr_t hi, enum doing doing)
@@ -65,7 +65,7 @@ static bool track_signal_each_there(uintptr_t lo, uintptr_t hi, enum doing doing
 
 static bool track_signal_lies(uintptr_t lo, uintptr_t hi, bool unprotect)
 {
-	return track_signal_each_there(lo, hi, unprotect ? UNPROTECT : LOOK);
+	return track_signal_each_there(lo, hi, unprotect ? UNPROTECT : INSPECT);
 }
 
 static bool track_signal_take(uintptr_t at)

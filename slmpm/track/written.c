@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Marks of written pages: a bit each, set by who is held up, taken by who looks. */
+/* Marks of written pages: a bit each, set by who is held up, taken by a scan. */
 #include "slmpm/track/written.h"
 
 #include <stdatomic.h>
@@ -115,7 +115,7 @@ void written_unprotect(struct pages *pages, uintptr_t lo, uintptr_t hi)
 		(void)written_open(w, lo, hi);
 }
 
-/* ---- looks ---------------------------------------------------------------------------------- */
+/* ---- scans ---------------------------------------------------------------------------------- */
 
 /* The next run of what has been taken from *AT on. */
 static bool next_taken(const struct written *w, uintptr_t *at, uintptr_t *lo, uintptr_t *hi)
@@ -161,7 +161,7 @@ static bool protect_all(struct written *w)
 	return true;
 }
 
-/* A look begins. */
+/* A scan begins. */
 static void written_take(struct written *w)
 {
 	uint64_t left = atomic_load(&w->left);

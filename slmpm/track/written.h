@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Which pages have been written, where whoever writes a protected page is held up until that is
- * noted: a thread or a signal handler marks the page and opens it, a look takes the marks and
+ * noted: a thread or a signal handler marks the page and opens it, a scan takes the marks and
  * protects the pages again. None of these waits for another.
  *
- * No store is lost. A look compares what it has taken after it has protected it: what was stored
+ * No store is lost. A scan compares what it has taken after it has protected it: what was stored
  * before is there, what is stored later is held up and marked again. Only where a page is opened by
  * somebody who had marked it before it was taken, and opens it after it was protected, would it be
- * open without a mark; so a look that sees anybody between the two puts back all marks.
+ * open without a mark; so a scan that sees anybody between the two puts back all marks.
  */
 #ifndef SLMPM_TRACK_WRITTEN_H
 #define SLMPM_TRACK_WRITTEN_H
@@ -28,9 +28,9 @@ struct written { /* a finder's own structure begins with it */
 	written_protect *protect;
 	uint64_t page;            /* bytes */
 	uint64_t words;           /* of 64 pages */
-	_Atomic uint64_t *marks;  /* since the last look */
-	_Atomic uint64_t *always; /* cannot be protected again for sure: each look compares them */
-	uint64_t *taken;          /* the look's */
+	_Atomic uint64_t *marks;  /* since the last scan */
+	_Atomic uint64_t *always; /* cannot be protected again for sure: each scan compares them */
+	uint64_t *taken;          /* the scan's */
 	_Atomic bool any;         /* there are marks */
 	_Atomic bool lasting;     /* some of ALWAYS */
 	_Atomic uint64_t entered, left;
@@ -51,7 +51,7 @@ int written_open(struct written *w, uintptr_t lo, uintptr_t hi);
  * held up more and more seldom. */
 int written_open_at(struct written *w, uintptr_t at);
 
-/* As a finder's; a look by one thread at a time. */
+/* As a finder's; a scan by one thread at a time. */
 void written_unprotect(struct pages *pages, uintptr_t lo, uintptr_t hi);
 int written_next(struct pages *pages, uintptr_t *at, uintptr_t *lo, uintptr_t *hi);
 
