@@ -143,18 +143,24 @@ static bool take_head(struct endpoint *ep, uint32_t stream, const void *data, ui
 	return true;
 }
 
-static void fifo_own_put(struct endpoint *ep, const struct fifo_put *q, const void *data,
-			 uint64_t total, unsigned char *memory, uint64_t charge)
+void fifo_arrived(struct endpoint *ep, uint32_t stream, const void *data, uint64_t total,
+		  unsigned char *memory, uint64_t charge)
 {
 	struct context *ctx = ep->ctx;
-	int status = 0;
-	const struct grant *g = region_check(ep, q->target.grant, q->target.secret, SLMPM_WRITE,
-					     q->target.offset, q->target.length, &status);
+	const struct grant *g;
 	struct fifo_entry *e;
+	struct fifo_put q;
+	int status = 0;
 
+	if (!take_head(ep, stream, data, total, &q)) {
+		free(memory);
+		return;
+	}
+	g = region_check(ep, q.target.grant, q.target.secret, SLMPM_WRITE, q.target.offset,
+			 q.target.length, &status);
 	if (!g || ep->closing) { /* refused; or nobody is to have it any more */
 		free(memory);
-		am_ack_settle(ep, q->tag, charge, g ? -SLMPM_ECLOSED : status);
+		am_ack_settle(ep, q.tag, charge, g ? -SLMPM_ECLOSED : status);
 		return;
 	}
 	if (!memory) { /* with its head, so that what is handed out is never at NULL */
@@ -172,13 +178,13 @@ static void fifo_own_put(struct endpoint *ep, const struct fifo_put *q, const vo
 		e->ctx = ctx;
 	e->ep = ep;
 	e->mem = handle_id(g->region);
-	e->offset = q->target.offset;
-	e->len = q->target.length;
+	e->offset = q.target.offset;
+	e->len = q.target.length;
 	e->memory = memory;
-	e->data = memory + sizeof(*q);
-	e->tag = q->tag;
+	e->data = memory + sizeof(q);
+	e->tag = q.tag;
 	e->charge = charge;
-	e->imm = q->imm;
+	e->imm = q.imm;
 	e->is_long = charge < wire_charge(total);
 	ep->rooms->am->longs += e->is_long;
 	list_append(&ctx->fifo, &e->node);
@@ -186,17 +192,6 @@ static void fifo_own_put(struct endpoint *ep, const struct fifo_put *q, const vo
 	ep->stats->fifo_entries++;
 	ctx->news = true;
 	context_changed(ctx);
-}
-
-void fifo_arrived(struct endpoint *ep, uint32_t stream, const void *data, uint64_t total,
-		  unsigned char *memory, uint64_t charge)
-{
-	struct fifo_put q;
-
-	if (take_head(ep, stream, data, total, &q))
-		fifo_own_put(ep, &q, data, total, memory, charge);
-	else
-		free(memory);
 }
 
 /* ---- taking --------------------------------------------------------------------------------- */
@@ -372,11 +367,10 @@ int slmpm_fifo_store(struct slmpm_fifo *entry, slmpm_mem mem, uint64_t offset,
 		     const struct slmpm_how *how, slmpm_req *req)
 {
 	struct slmpm_how full;
-	struct fifo_entry *e;
 	struct context *ctx;
 	int rc = 0;
+	struct fifo_entry *e = entry_lock("slmpm_fifo_store", entry, &rc);
 
-	e = entry_lock("slmpm_fifo_store", entry, &rc);
 	if (!e)
 		return rc;
 	ctx = e->ctx;
@@ -391,11 +385,10 @@ int slmpm_fifo_store(struct slmpm_fifo *entry, slmpm_mem mem, uint64_t offset,
 
 int slmpm_fifo_drop(struct slmpm_fifo *entry)
 {
-	struct fifo_entry *e;
 	struct context *ctx;
 	int rc = 0;
+	struct fifo_entry *e = entry_lock("slmpm_fifo_drop", entry, &rc);
 
-	e = entry_lock("slmpm_fifo_drop", entry, &rc);
 	if (!e)
 		return rc;
 	ctx = e->ctx;

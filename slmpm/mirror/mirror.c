@@ -303,11 +303,10 @@ int slmpm_mirror_query(slmpm_mirror handle, slmpm_peer peer, struct slmpm_mirror
 
 int64_t slmpm_mirror_scan(slmpm_mirror handle)
 {
-	struct mirror *m;
 	int64_t found;
 	int rc = 0;
+	struct mirror *m = mirror_lock(handle, &rc);
 
-	m = mirror_lock(handle, &rc);
 	if (!m)
 		return rc;
 	found = m->tracker ? (int64_t)track_scan(m) : 0;

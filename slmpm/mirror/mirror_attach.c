@@ -172,10 +172,9 @@ int slmpm_mirror_attach(slmpm_mirror mirror, slmpm_peer peer, uint32_t tag, uint
 int slmpm_mirror_detach(slmpm_mirror mirror, slmpm_peer peer)
 {
 	struct attachment *a;
-	struct mirror *m;
 	int rc = 0;
+	struct mirror *m = mirror_lock(mirror, &rc);
 
-	m = mirror_lock(mirror, &rc);
 	if (!m)
 		return rc;
 	a = mirror_find(m, peer);

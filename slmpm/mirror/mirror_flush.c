@@ -128,10 +128,9 @@ static NOINLINE int flush_slow_path(slmpm_mirror mirror, int timeout_ms, const c
 				    bool begin)
 {
 	struct context *ctx;
-	struct mirror *m;
 	int rc = 0;
+	struct mirror *m = mirror_lock(mirror, &rc);
 
-	m = mirror_lock(mirror, &rc);
 	if (!m)
 		return rc;
 	ctx = m->ctx;

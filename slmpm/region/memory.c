@@ -182,11 +182,10 @@ int slmpm_mem_query(slmpm_mem mem, struct slmpm_mem_info *info)
 int slmpm_mem_notify(slmpm_mem mem, slmpm_ctr ctr, slmpm_cq cq)
 {
 	struct counter *counter;
-	struct region *region;
 	struct queue *queue;
 	int rc = 0;
+	struct region *region = region_lock(mem, &rc);
 
-	region = region_lock(mem, &rc);
 	if (!region)
 		return rc;
 	rc = completion_find(region->ctx, ctr, cq, &counter, &queue);
@@ -257,10 +256,9 @@ static int destroy(struct ending *e, int timeout_ms)
 int slmpm_mem_destroy(slmpm_mem mem, int timeout_ms)
 {
 	struct ending e = {.mem = mem};
-	struct region *region;
 	int rc = 0;
+	struct region *region = region_lock(mem, &rc);
 
-	region = region_lock(mem, &rc);
 	if (!region)
 		return rc;
 	e.ctx = region->ctx;

@@ -318,10 +318,9 @@ static void remote_free(struct remote *r)
 int slmpm_mem_release(slmpm_rmem rmem)
 {
 	struct context *ctx;
-	struct remote *r;
 	int rc = 0;
+	struct remote *r = remote_lock(rmem, &rc);
 
-	r = remote_lock(rmem, &rc);
 	if (!r)
 		return rc;
 	ctx = r->ctx;

@@ -240,10 +240,9 @@ static int revoke(struct revocation *v)
 int slmpm_mem_revoke(slmpm_mem mem, slmpm_peer peer, int timeout_ms)
 {
 	struct revocation v = {.mem = mem, .ep = endpoint_of(peer), .timeout_ms = timeout_ms};
-	const struct region *region;
 	int rc = 0;
+	const struct region *region = region_lock(mem, &rc);
 
-	region = region_lock(mem, &rc);
 	if (!region)
 		return rc;
 	v.ctx = region->ctx;
