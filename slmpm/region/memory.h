@@ -166,12 +166,6 @@ static inline unsigned remote_access(const struct remote *r)
 /* By the owner's packet, or its word already. */
 bool remote_is_revoked(const struct remote *r);
 
-/* An operation of R that was counted as active is over. */
-static inline void memory_done(struct remote *r)
-{
-	r->active--;
-}
-
 /* The owner has what it waited for: who copied without the context's lock calls this with it. */
 void memory_release(struct remote *r);
 static inline void memory_copied(struct remote *r)

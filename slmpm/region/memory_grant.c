@@ -299,6 +299,7 @@ const char *grant_accepted(struct endpoint *ep, uint32_t id)
 	g->accepted = true;
 	if (g->sharing)
 		g->sharing->accepted = true;
+	g->sharing = NULL;
 	context_changed(ep->ctx);
 	return NULL;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Regions that are shared and accepted, taken back and released: what the two sides tell. */
+/* The calls that share a region with a peer, and accept one of its. */
 #include "slmpm/base/error.h"
 #include "slmpm/completion/late.h"
 #include "slmpm/link/link.h"
@@ -65,12 +65,8 @@ static int memory_share_one(struct share *s, int timeout_ms)
 	if (s->rc < 0)
 		return s->rc;
 	rc = wait_until(ctx, memory_share_answered, s, clock_ms(clock_now(), deadline, -1));
-	if (s->sharing.accepted) {
-		g = endpoint_of(s->peer) == s->ep ? grant_find(s->ep, s->id) : NULL;
-		if (g)
-			g->sharing = NULL;
+	if (s->sharing.accepted)
 		return 0;
-	}
 	if (endpoint_of(s->peer) != s->ep)
 		return endpoint_bad_handle(s->peer);
 	if (s->ep->state != SLMPM_PEER_UP)

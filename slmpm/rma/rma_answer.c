@@ -213,7 +213,7 @@ void rma_finished(struct request *r)
 	m->open -= w->open;
 	w->open = false;
 	if (w->remote)
-		memory_done(w->remote);
+		w->remote->active--;
 	if (m->barrier == w->ticket)
 		next_barrier(r->ep);
 	w->ticket = 0;

@@ -146,7 +146,7 @@ static int share_it(struct job *j)
 		ep->stats->shared_puts++;
 		ep->stats->shared_bytes += ep->rooms->share->done;
 	}
-	memory_done(to);
+	to->active--;
 	memory_copied(to);
 	return done ? 1 : late_from(ep->ctx, ep, -1, "slmpm_put: no end of the share of");
 }

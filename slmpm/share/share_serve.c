@@ -165,7 +165,7 @@ static void release(struct endpoint *ep, uint64_t done)
 	s->in.mover = NULL;
 	s->in.region->storing--;
 	if (r->rma.remote)
-		memory_done(r->rma.remote);
+		r->rma.remote->active--;
 	request_drop(r);
 	ep->stats->asked_here++;
 	ep->stats->asked_here_bytes += done;
