@@ -12,8 +12,6 @@
 
 #define LIST_LONG 1024 /* a change from this length on has a packet of its own */
 
-/* ---- what a follower has sent --------------------------------------------------------------- */
-
 bool mirror_echoed(struct attachment *a, uint32_t stored)
 {
 	if (PEER_FAULT(stored - a->intervals.stored > a->numbered - a->intervals.stored))

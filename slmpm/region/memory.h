@@ -209,7 +209,6 @@ void grant_word_set(const struct grant *g, enum fabric_access access);
 const char *grant_accepted(struct endpoint *ep, uint32_t id);
 const char *grant_answered(struct endpoint *ep, uint32_t id, bool released, bool mapping);
 
-void key_write(struct slmpm_key *key, const struct grant *g);
 /* In this machine's byte order; false: the bytes are none. */
 bool key_read(const struct slmpm_key *key, struct wire_key *k);
 /* In constant time. */

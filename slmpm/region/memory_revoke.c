@@ -129,12 +129,6 @@ static int make_fresh(struct revocation *v, const struct region *region)
 	return rc < 0 ? error_system(rc, "fresh pages for a region are not to be had") : 0;
 }
 
-static void drop_fresh(struct revocation *v, struct fabric_domain *domain)
-{
-	if (v->fresh.base)
-		domain->fabric->dereg(domain, &v->fresh);
-}
-
 static int memory_revoke_copy(const struct revocation *v, const struct region *region)
 {
 	const uint64_t size = region->memory.size;
@@ -225,15 +219,16 @@ static int revoke(struct revocation *v)
 	suspend(v, region, exchange);
 	await_quiet(v);
 	region = region_get(v->mem);
-	if (!region) {
-		drop_fresh(v, domain);
-		return handle_error(&region_table, v->mem.id);
+	if (region) {
+		rc = memory_revoke_conclude(v, region);
+		region->exchanging -= exchange;
+		count_revoking(v, region, UINT32_MAX);
+		resume(region);
+	} else {
+		rc = handle_error(&region_table, v->mem.id);
 	}
-	rc = memory_revoke_conclude(v, region);
-	region->exchanging -= exchange;
-	count_revoking(v, region, UINT32_MAX);
-	resume(region);
-	drop_fresh(v, domain);
+	if (v->fresh.base)
+		domain->fabric->dereg(domain, &v->fresh);
 	return rc;
 }
 
