@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "slmpm/base/bits.h"
 #include "slmpm/base/error.h"
 #include "slmpm/bond/secondary_state.h"
 #include "slmpm/link/landing.h"
@@ -18,7 +19,6 @@
 #include "slmpm/part.h"
 
 #define ROOM_FIRST  8
-#define BITS        64
 #define GUESSES_MAX 16 /* requests with a key that never was */
 
 /* ---- the table ------------------------------------------------------------------------------ */
@@ -96,24 +96,21 @@ void grant_word_set(const struct grant *g, enum fabric_access access)
 
 static bool grant_word_take(struct grant *g)
 {
-	struct endpoint *ep = g->ep;
-	uint64_t *words = ep->rooms->regions->words;
+	struct regions *all = g->ep->rooms->regions;
 
-	if (!ep->link.port->access)
+	if (!g->ep->link.port->access)
 		return false;
-	if (!words)
-		words = ep->rooms->regions->words =
-			calloc(FABRIC_ACCESS_WORDS / BITS, sizeof(*words));
-	for (uint32_t i = 0; words && i < FABRIC_ACCESS_WORDS / BITS; i++) {
-		if (!~words[i])
-			continue;
-		g->word = i * BITS + (uint32_t)__builtin_ctzll(~words[i]);
-		g->has_word = true;
-		words[i] |= UINT64_C(1) << g->word % BITS;
+	if (!all->words)
+		all->words = calloc(FABRIC_ACCESS_WORDS / WORD_BITS, sizeof(*all->words));
+	if (!all->words)
+		return false;
+	g->word = (uint32_t)bits_find(all->words, 0, FABRIC_ACCESS_WORDS, UINT64_MAX);
+	g->has_word = g->word < FABRIC_ACCESS_WORDS;
+	if (g->has_word) {
+		all->words[g->word / WORD_BITS] |= UINT64_C(1) << g->word % WORD_BITS;
 		grant_word_set(g, FABRIC_ACCESS_DIRECT);
-		return true;
 	}
-	return false;
+	return g->has_word;
 }
 
 /* A fabric whose owner's side does what the peer has begun (fabric_memory.later) stops doing it. */
@@ -122,7 +119,8 @@ static void grant_word_free(struct grant *g)
 	if (!g->ending)
 		grant_word_set(g, FABRIC_ACCESS_REVOKED);
 	if (g->has_word)
-		g->ep->rooms->regions->words[g->word / BITS] &= ~(UINT64_C(1) << g->word % BITS);
+		g->ep->rooms->regions->words[g->word / WORD_BITS] &=
+			~(UINT64_C(1) << g->word % WORD_BITS);
 	g->has_word = false;
 }
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "slmpm/track/bits.h"
+#include "slmpm/base/bits.h"
 
 int dirty_init(struct dirty *d, uint64_t size)
 {

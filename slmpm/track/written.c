@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "slmpm/track/bits.h"
+#include "slmpm/base/bits.h"
 
 #define AHEAD    16 /* pages that are opened at once, at most */
 #define RUNS_MAX 8  /* more are protected as one, with what lies between */

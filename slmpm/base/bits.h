@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sets of bits, in words of 64. */
-#ifndef SLMPM_TRACK_BITS_H
-#define SLMPM_TRACK_BITS_H
+#ifndef SLMPM_BASE_BITS_H
+#define SLMPM_BASE_BITS_H
 
 #include <stdint.h>
 
