@@ -33,13 +33,13 @@ cut() {
 	netns_on alpha nft "$rules" || fail "nft refuses"
 }
 
-# outage "WAY...": of 4.8 s; nobody ends
+# outage "WAY...": of 4.5 s; nobody ends
 outage() {
 	local name
-	cut "$1" timeout 4800ms
+	cut "$1" timeout 4500ms
 	sleep 7.5
 	for name in "${pairs[@]}"; do
-		! grep -H '^end' "$DIR/$name".* || fail "$name: an outage of 4.8 s is its end"
+		! grep -H '^end' "$DIR/$name".* || fail "$name: an outage of 4.5 s is its end"
 	done
 }
 
@@ -51,7 +51,7 @@ SLMPM_TCP_ENGINE=uring pair engine stream
 SLMPM_LINKS=2 SLMPM_LINKS_AFTER=0 pair links idle
 SLMPM_LINKS=2 SLMPM_LINKS_AFTER=0 pair linked ask
 
-echo "nothing passes for 4.8 s, then nothing one way"
+echo "nothing passes for 4.5 s, then nothing one way"
 outage "to from"
 outage to
 outage from
