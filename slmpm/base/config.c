@@ -248,8 +248,9 @@ static void read_all(void)
 
 	for (size_t i = 0; i < SETTINGS; i++)
 		setting_read(&settings[i], variable(&settings[i], full), bad, sizeof(bad));
-	config.own_send = config_is_set("SLMPM_MODE_RING") && config_is_set("SLMPM_MODE_QUEUE");
-	config.own_move = config_is_set("SLMPM_MODE_RING") && config_is_set("SLMPM_MODE_DMA");
+	config.own_ring = config_is_set("SLMPM_MODE_RING");
+	config.own_queue = config_is_set("SLMPM_MODE_QUEUE");
+	config.own_dma = config_is_set("SLMPM_MODE_DMA");
 	if (config_is_set("SLMPM_LOG_LEVEL"))
 		log_set_level((int)config.log_level);
 	if (getauxval(

@@ -113,7 +113,8 @@ static void inspect_ring(const struct context *ctx, struct fabric_link *port, st
 	v->unread = c->produced - c->consumed_seen;
 	v->segments = c->out_segments;
 	/* Of another thread's sleep nothing is taken that is to wake it. */
-	if (!config_get()->aggregate || ctx->sleeping || !mode_is_full(v, mode_limits()))
+	if (!(config_get()->aggregate || mode_limits()->defaults) || ctx->sleeping ||
+	    !mode_is_full(v, mode_limits()))
 		return;
 	(void)link_status(port, FABRIC_ASK);
 	v->unread = c->produced - c->consumed_seen;
@@ -182,15 +183,15 @@ static bool waits_for_one(const struct endpoint *ep, const struct mode_ask *ask)
 }
 
 /* By the fabric that is the default one of messages. */
-static bool is_default(const struct endpoint *ep, struct mode mode)
+static bool is_default(const struct endpoint *ep, int link)
 {
 	const char *fabric = config_get()->default_smt;
 
 	return secondary_wanted(ep) < 0 && !mode_is_auto(fabric) &&
-	       !strcmp(secondary_fabric(ep, mode.link), fabric);
+	       !strcmp(secondary_fabric(ep, (uint32_t)link), fabric);
 }
 
-struct mode pick_link(struct endpoint *ep, const struct mode_ask *ask, uint32_t ways, int wanted,
+struct mode pick_link(struct endpoint *ep, struct mode_ask *ask, uint32_t ways, int wanted,
 		      const struct choice *c)
 {
 	struct mode_link links[BOND_PATHS] = {{.up = true, .ways = ways}};
@@ -207,6 +208,7 @@ struct mode pick_link(struct endpoint *ep, const struct mode_ask *ask, uint32_t 
 	inspect_queues(ep, links);
 	if (!asked)
 		wanted = usual_link(ep);
+	ask->set = !asked && is_default(ep, wanted);
 	links[wanted].up |= !asked || waits_for_one(ep, ask);
 	mode = mode_select(ask, links, BOND_PATHS, wanted, mode_limits());
 	note_left(ep, asked, wanted, links, mode);
@@ -216,7 +218,7 @@ struct mode pick_link(struct endpoint *ep, const struct mode_ask *ask, uint32_t 
 		mode.reason = SLMPM_REASON_LINK;
 	if (asked && mode.link == wanted && mode.reason == SLMPM_REASON_CALL)
 		mode.reason = SLMPM_REASON_HINT;
-	if (!asked && mode.reason == SLMPM_REASON_CALL && is_default(ep, mode))
+	if (!asked && mode.reason == SLMPM_REASON_CALL && is_default(ep, mode.link))
 		mode.reason = SLMPM_REASON_SETTING;
 	return mode;
 }

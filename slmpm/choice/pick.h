@@ -10,7 +10,7 @@ struct endpoint;
 
 /* The way and the link for a message as ASK says on EP, where WAYS are possible; LINK: that is asked for, or -1; C:
  * what two of them have cost of late, or NULL. */
-struct mode pick_link(struct endpoint *ep, const struct mode_ask *ask, uint32_t ways, int link,
+struct mode pick_link(struct endpoint *ep, struct mode_ask *ask, uint32_t ways, int link,
 		      const struct choice *c);
 /* The same of a one-sided operation, but direct ones not yet if it is BEHIND others: memory is within reach by one
  * link alone. */

@@ -36,6 +36,7 @@ struct mode_ask {
 	bool eager;    /* a message that is sent without its receive being there */
 	bool beyond;   /* the peer has an engine, which does not reach the memory here */
 	bool always;   /* a setting wants the longer way (FETCHED, SHARED) wherever there is one */
+	bool set;      /* the link that is wanted is the user's default */
 	uint64_t size; /* bytes */
 };
 
@@ -75,9 +76,10 @@ enum mode_leave { MODE_LEAVE_WIRE, MODE_LEAVE, MODE_STAY }; /* SLMPM_MODE_LINK *
 struct mode_limits { /* thresholds: settings */
 	enum mode_force force;
 	bool chooses;          /* a setting asks for other than the nearest way */
+	bool defaults;         /* a default fabric is set */
 	enum mode_leave leave; /* an overloaded link */
-	/* Thresholds of queue and ring are the user's: any overloaded link may be left. */
-	bool own_send, own_move;
+	/* The user's thresholds: with both of queue and ring any overloaded link may be left. */
+	bool own_ring, own_queue, own_dma;
 	uint32_t ring, light; /* percent of the ring: full from, light up to; of queue, too */
 	uint32_t unpublished; /* percent of the ring that may seem unread and is not */
 	uint64_t queue, dma;  /* long: more than so many */

@@ -29,14 +29,17 @@ static uint32_t unpublished(const struct config *config)
 static void read_limits(void)
 {
 	const struct config *config = config_get();
+	bool defaults = !mode_is_auto(config->default_smt) || !mode_is_auto(config->default_put) ||
+			!mode_is_auto(config->default_rget);
 
 	limits = (struct mode_limits){
 		.force = (enum mode_force)config->mode,
-		.chooses = config->mode != MODE_AUTO || !mode_is_auto(config->default_put) ||
-			   !mode_is_auto(config->default_rget),
+		.chooses = config->mode != MODE_AUTO || defaults,
+		.defaults = defaults,
 		.leave = (enum mode_leave)config->mode_link,
-		.own_send = config->own_send,
-		.own_move = config->own_move,
+		.own_ring = config->own_ring,
+		.own_queue = config->own_queue,
+		.own_dma = config->own_dma,
 		.ring = (uint32_t)config->mode_ring,
 		.light = (uint32_t)config->mode_light,
 		.unpublished = unpublished(config),

@@ -48,8 +48,23 @@ static bool may_leave(const struct mode_ask *a, const struct mode_link *link,
 {
 	if (l->leave != MODE_LEAVE_WIRE)
 		return l->leave == MODE_LEAVE;
-	return link->wire ||
-	       (is_overrun(a, link, l) && (a->op == MODE_SEND ? l->own_send : l->own_move));
+	return link->wire || (is_overrun(a, link, l) && l->own_ring &&
+			      (a->op == MODE_SEND ? l->own_queue : l->own_dma));
+}
+
+/* The user's default link is left by what the user has set, too. What its reader may have read
+ * without publishing it does not fill its ring: nothing would be published while nothing comes. */
+static bool may_leave_default(const struct mode_link *link, const struct mode_limits *l)
+{
+	const struct mode_view *v = &link->view;
+	bool any = l->leave == MODE_LEAVE;
+
+	if (l->leave == MODE_STAY)
+		return false;
+	if (v->overloaded || (v->queue > l->queue && (any || l->own_queue)))
+		return true;
+	return (any || l->own_ring) && mode_is_full(v, l) &&
+	       v->unread * 100 > l->unpublished * v->segments;
 }
 
 static bool is_cheaper(const struct mode_link *link, const struct mode_link *than)
@@ -63,6 +78,8 @@ static bool is_better(const struct mode_ask *a, const struct mode_link *link,
 {
 	if (is_congested(&link->view, l))
 		return false;
+	if (a->set)
+		return may_leave_default(wanted, l);
 	if (may_leave(a, wanted, l))
 		return true;
 	return l->leave != MODE_STAY && is_overrun(a, wanted, l) && is_cheaper(link, wanted);

@@ -121,6 +121,7 @@ static int rma_operate_choose(struct operation *o)
 	else if (reached && !posted &&
 		 ep->ask_min != UINT64_MAX) /* the peer's, for want of one here */
 		ways |= (uint32_t)rma_carriers[RMA_BY_PEER].reaches(o, &ask.beyond) << MODE_ASKED;
+	ask.set = usual >= 0;
 	mode_ask_hint(&ask, mode_hint(o->full.flags));
 	o->mode = pick_reach(ep, &ask, ways, is_behind(o), usual < 0 ? link : usual);
 	o->routed = true;

@@ -2,8 +2,9 @@
 /*
  * SLMPM_DEFAULT_SMT, _PUT and _RGET: messages, puts and gets without a hint go by the fabric that
  * is named, what has one by its link; while no link stands over that fabric, as without the
- * setting.
+ * setting. A full ring or a long queue does not change that, unless the user has set when they are.
  */
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@
 #include "tests/lib/settings.h"
 
 #define LONG 200000
+#define MANY 100 /* puts of so much fill a ring, messages a queue */
 
 static slmpm_peer peer;
 static slmpm_rmem plain, mapped; /* opened without a hint; by the address of link 0 */
@@ -116,6 +118,81 @@ static void one_sided(bool put, int link)
 		CHECK(written(1) - before >= 20, "not by link 1");
 }
 
+static slmpm_req post(bool put)
+{
+	const struct slmpm_iov piece = {bytes, LONG};
+	slmpm_req req;
+
+	if (put)
+		OK(slmpm_put(plain, 0, bytes, LONG, NULL, &req));
+	else
+		OK(slmpm_sendv(peer, 2, &piece, 1, NULL, &req));
+	return req;
+}
+
+/* Did it go by link 1? */
+static bool end(slmpm_req req)
+{
+	struct slmpm_done done;
+
+	EXPECT(slmpm_wait(&req, 1, &done, PATIENCE), 0);
+	OK(done.status);
+	return links_told(&done) == 1;
+}
+
+/* To a peer that reads nothing, and when it goes on: how many went by link 1. */
+static int overfill(bool put)
+{
+	struct slmpm_peer_info info = {.size = sizeof(info)};
+	slmpm_req reqs[MANY];
+	int n = 0;
+
+	OK(slmpm_peer_query(peer, &info));
+	OK(kill(info.pid, SIGSTOP));
+	actor_await_state(info.pid, "T");
+	for (int i = 0; i < MANY; i++)
+		reqs[i] = post(put);
+	OK(kill(info.pid, SIGCONT));
+	for (int i = 0; i < MANY; i++) {
+		n += end(reqs[i]);
+		if (!put)
+			EXPECT(slmpm_recv(peer, 1, NULL, 0, NULL, PATIENCE), 0);
+	}
+	return n;
+}
+
+/* The user's own threshold moves puts, but not for longer than the ring is full. */
+static void leave_and_come_back(void)
+{
+	int64_t until = actor_now_ms() + PATIENCE;
+	bool back;
+
+	CHECK(overfill(true) < MANY, "it stays on a full link");
+	do
+		back = end(post(true));
+	while (!back && actor_now_ms() < until);
+	CHECK(back, "it does not come back");
+}
+
+static int overfilled(void *which)
+{
+	const char *name = which;
+	bool put = !strcmp(name, "SLMPM_DEFAULT_PUT");
+
+	CHECK(setenv(name, "tcp", 1) == 0, "setenv");
+	peer = actor_spawn("serve", NULL, NULL);
+	links_await();
+	plain = open_by(0);
+	mapped = open_by(1);
+	if (getenv("SLMPM_MODE_RING"))
+		leave_and_come_back();
+	else
+		EXPECT(overfill(put), MANY);
+	OK(slmpm_close(peer, PATIENCE));
+	actor_join(peer, 0);
+	return 0;
+}
+
 static int run(void *which)
 {
 	const char *name = which;
@@ -171,6 +248,11 @@ int main(int argc, char **argv)
 	settings_run("messages", run, "SLMPM_DEFAULT_SMT");
 	settings_run("puts", run, "SLMPM_DEFAULT_PUT");
 	settings_run("gets", run, "SLMPM_DEFAULT_RGET");
+	settings_run("more messages than there is room for", overfilled, "SLMPM_DEFAULT_SMT");
+	settings_run("more puts than there is room for", overfilled, "SLMPM_DEFAULT_PUT");
+	settings_set("SLMPM_MODE_RING", "40");
+	settings_run("the ring has a threshold", overfilled, "SLMPM_DEFAULT_PUT");
+	CHECK(unsetenv("SLMPM_MODE_RING") == 0, "unsetenv");
 	settings_set("SLMPM_LINKS", "1");
 	settings_set("SLMPM_DEFAULT_PUT", "tcp");
 	settings_set("SLMPM_DEFAULT_SMT", "tcp");

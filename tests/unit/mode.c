@@ -146,7 +146,7 @@ static void look_at_both(void)
 	struct mode_ask put = PUT(64 K), send = SEND(64 K);
 	struct mode mode = mode_select(&put, links, 2, 0, &limits);
 
-	own.own_send = own.own_move = true;
+	own.own_ring = own.own_queue = own.own_dma = true;
 	CHECK(mode.link == 0 && mode.way == MODE_ENGINE, "by default nothing leaves");
 	mode = mode_select(&put, links, 2, 0, &own);
 	CHECK(mode.link == 1 && mode.way == MODE_REQUEST && mode.reason == SLMPM_REASON_BOTH,
@@ -181,6 +181,36 @@ static void look_at_both(void)
 	mode = mode_select(&send, links, 2, 0, &own);
 	CHECK(mode.link == 1 && mode.reason == SLMPM_REASON_BOTH, "a message");
 	CHECK(mode_select(&send, links, 2, 0, &limits).link == 0, "nor that by default");
+}
+
+/* The user's default link, over a network: a full ring and a long queue are no reason to leave it
+ * but by thresholds of the user's own, and not while all in the ring may be read already. */
+static void look_at_default(void)
+{
+	struct mode_link links[2] = {LINK(C), LINK(R, .wire = true, .view.unread = 800)};
+	struct mode_limits own = limits;
+	struct mode_ask put = PUT(4 K);
+
+	CHECK(mode_select(&put, links, 2, 1, &limits).link == 0, "nobody's default");
+	put.set = true;
+	CHECK(mode_select(&put, links, 2, 1, &limits).link == 1, "the user's");
+	links[0].view.echo = 100;
+	links[1].view.echo = 200;
+	links[1].view.queue = 17;
+	CHECK(mode_select(&put, links, 2, 1, &limits).link == 1, "the other one is cheaper");
+	own.own_ring = true;
+	CHECK(mode_select(&put, links, 2, 1, &own).link == 0, "a threshold of the ring");
+	own.unpublished = 80;
+	CHECK(mode_select(&put, links, 2, 1, &own).link == 1, "it may have been read");
+	own.own_queue = true;
+	CHECK(mode_select(&put, links, 2, 1, &own).link == 0, "a threshold of the queue");
+	own.leave = MODE_STAY;
+	CHECK(mode_select(&put, links, 2, 1, &own).link == 1, "none is to be left");
+	own = limits;
+	own.leave = MODE_LEAVE;
+	CHECK(mode_select(&put, links, 2, 1, &own).link == 0, "any is to be left");
+	links[1].up = false;
+	CHECK(mode_select(&put, links, 2, 1, &limits).link == 0, "lost");
 }
 
 /* A fabric that others load is left for a link of one's own that has less to do, or only seems to
@@ -337,6 +367,7 @@ int main(void)
 {
 	look_at_rows();
 	look_at_both();
+	look_at_default();
 	look_at_all_instances();
 	inspect_links();
 	inspect_paths();
