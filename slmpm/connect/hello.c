@@ -109,13 +109,16 @@ int hello_inspect(struct endpoint *ep, const struct wire_hello *hello)
 	return 0;
 }
 
+/* The other side shows the same text: it names both processes. */
 static int refuse_fabric(struct endpoint *ep, const struct wire_hello *hello)
 {
 	char why[112], theirs[sizeof(hello->fabric)];
 
 	control_text(theirs, sizeof(theirs), hello->fabric, sizeof(hello->fabric));
-	snprintf(why, sizeof(why), "it wants another fabric: %s, and this side %s (SLMPM_FABRIC)",
-		 theirs, ep->link.fabric->name);
+	snprintf(why, sizeof(why),
+		 "another fabric is wanted (SLMPM_FABRIC): %s in pid %d, %s in pid %d",
+		 ep->link.fabric->name, (int)getpid(), theirs,
+		 (int)LITTLE_32((uint32_t)hello->pid));
 	return handshake_refuse(ep, SLMPM_ENOTSUP, why);
 }
 

@@ -73,6 +73,8 @@ int message_failed(const struct request *r)
 		return error_set(SLMPM_ENOMEM, "for a message");
 	case SLMPM_ENOTSUP:
 	case SLMPM_ESTATE:
+		if (ep && ep->life->error == -r->result.status) /* in the handshake */
+			return endpoint_error(ep);
 		return ep ? rail_refused(ep, "", r->hint, r->result.status) :
 			    error_set(-r->result.status, "no peer is left");
 	case SLMPM_ECANCELED: return error_set(SLMPM_ECANCELED, "the request was taken back");

@@ -49,6 +49,15 @@ static const char *answer(const char *question, int argc, char **argv, char text
 	}
 }
 
+/* Does the error say which side is set to which fabric? */
+static bool names_fabrics(void)
+{
+	const char *detail = slmpm_error_detail();
+
+	return strstr(detail, "shm in pid") && strstr(detail, "tcp in pid") &&
+	       strstr(detail, "SLMPM_FABRIC");
+}
+
 static int accelerator(int argc, char **argv)
 {
 	char question[256], text[4096];
@@ -58,6 +67,8 @@ static int accelerator(int argc, char **argv)
 
 	if (rc == -SLMPM_ECLOSED || rc == -SLMPM_EDEAD)
 		return 3; /* the host did not want to wait */
+	if (rc == -SLMPM_ENOTSUP && names_fabrics())
+		return 4;
 	OK(slmpm_parent(&host));
 	OK(slmpm_parent(&again));
 	CHECK(host.id == again.id, "another handle");
@@ -243,6 +254,27 @@ static void own_name(void)
 		at++;
 	CHECK(at < n, "none of %d is called by the file", n);
 	finish(peer);
+}
+
+/* Each side over another fabric: whatever call comes first says so. */
+static void other_fabrics(void)
+{
+	bool tcp = getenv("SLMPM_FABRIC") && !strcmp(getenv("SLMPM_FABRIC"), "tcp");
+	char *more[] = {tcp ? "SLMPM_FABRIC=shm" : "SLMPM_FABRIC=tcp", NULL};
+	struct slmpm_spawn_options o = {.envp = more};
+	slmpm_peer peer;
+	int64_t rc;
+
+	for (int i = 0; i < 2; i++) {
+		peer = start(self, NULL, &o);
+		rc = i ? slmpm_recv(peer, 0, &rc, sizeof(rc), NULL, MS) :
+			 slmpm_send(peer, 0, "a0", 2, MS);
+		CHECK(rc == -SLMPM_ENOTSUP && names_fabrics(), "%lld: %s", (long long)rc,
+		      slmpm_error_detail());
+		CHECK(slmpm_send(peer, 0, "a0", 2, MS) == -SLMPM_ENOTSUP && names_fabrics(), "%s",
+		      slmpm_error_detail());
+		CHECK(slmpm_join(peer, NULL, MS) == 4, "%s", slmpm_error_detail());
+	}
 }
 
 /* ---- what cannot be started ----------------------------------------------------------------- */
@@ -453,6 +485,7 @@ int main(int argc, char **argv)
 	folders();
 	wrappers();
 	own_name();
+	other_fabrics();
 	not_programs();
 	ends();
 	grace();
