@@ -31,10 +31,10 @@ static char late_state_of(int pid)
 }
 
 /* A stopped or traced process cannot answer, and is not dead for it. */
-static void inspect_process(struct endpoint *ep)
+static void inspect_process(struct endpoint *ep, int pid)
 {
 	struct reaction *r = ep->rooms->reaction;
-	char state = late_state_of(ep->life->pid);
+	char state = late_state_of(pid);
 
 	if (state != 'T' && state != 't') {
 		r->reported = false; /* it goes on: the next stop is reported again */
@@ -78,9 +78,13 @@ static void late_inspect(struct endpoint *ep, uint64_t wait)
 		return;
 	ep->rooms->reaction->inspected = now | 1;
 	ep->rooms->reaction->reason[0] = 0;
-	if (ep->life->pid && !ep->life->remote[0])
-		inspect_process(ep);
-	else if (ep->state == SLMPM_PEER_UP)
+	if (ep->life->pid && !ep->life->remote[0]) {
+		inspect_process(ep, ep->life->pid);
+		return;
+	}
+	if (ep->life->beside)
+		inspect_process(ep, (int)ep->life->header.process);
+	if (!ep->rooms->reaction->reason[0] && ep->state == SLMPM_PEER_UP)
 		inspect_totals(ep);
 }
 

@@ -121,6 +121,7 @@ int bootstrap_start_stream(struct endpoint *ep, int fd, int pidfd, bool active,
 	c->stream->secret = *secret;
 	c->stream->active = ep->link.port->active = active;
 	net_peer(fd, ep->life->remote);
+	ep->life->beside = net_is_here(fd);
 	endpoint_name(ep);
 	return bootstrap_own_start(ep);
 }

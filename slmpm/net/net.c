@@ -97,6 +97,15 @@ bool net_end(int fd, bool other, struct sockaddr_storage *address)
 	return true;
 }
 
+bool net_is_here(int fd)
+{
+	struct sockaddr_storage own, other;
+
+	if (!net_end(fd, false, &own) || !net_end(fd, true, &other))
+		return false;
+	return is_loopback((const union address *)&other) || !memcmp(&own, &other, sizeof(own));
+}
+
 void net_peer(int fd, char name[NET_NAME])
 {
 	union address a = {.any = {.sa_family = AF_UNSPEC}};
