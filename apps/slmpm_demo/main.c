@@ -144,8 +144,10 @@ static int hash(struct command *c)
 		failed = 1;
 	}
 	files_free(&c->files);
-	if (tally.interrupted)
+	if (tally.interrupted) {
+		signal(ending(), SIG_DFL);
 		raise(ending());
+	}
 	return failed;
 }
 

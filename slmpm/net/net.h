@@ -17,7 +17,7 @@ void net_name(const struct sockaddr *sa, char name[NET_NAME]);
 void net_host(const struct sockaddr *sa, char name[NET_NAME]);
 /* The address of this end, or the OTHER's, with port 0; false where it has none. */
 bool net_end(int fd, bool other, struct sockaddr_storage *address);
-/* Is the other end at an address of this machine? Who forwards connections is, whoever is behind it. */
+/* Is the other end at an address of this machine? One that forwards connections is, too. */
 bool net_is_here(int fd);
 /* The other end's, "?" where it has gone. */
 void net_peer(int fd, char name[NET_NAME]);

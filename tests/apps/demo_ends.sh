@@ -24,6 +24,23 @@ for signal in INT TERM HUP; do
 	grep -q '^slmpm_demo: 2 accelerators, 0 lost, .*, interrupted$' "$dir/err" || fail "$signal: no table"
 done
 
+# A process group under slmpm_run gets one, and slmpm_run passes on its own: that is once.
+demo=$SLMPM_BUILD/bin/slmpm_run
+set -m # a group of its own
+begin "$SLMPM_BUILD/bin/slmpm_demo" -n 2
+set +m
+run=$host
+read -r host _ < <(children "$run")
+stop_all
+read -r -a pids < <(children "$host")
+kill -INT -- -"$run"
+wait "$run" 2>/dev/null
+[ $? = 130 ] || fail "a group under slmpm_run: it did not end by SIGINT"
+exec 3<&-
+gone "a group under slmpm_run" "${pids[@]}"
+grep -q '^slmpm_demo: 2 accelerators, 0 lost, .*, interrupted$' "$dir/err" || fail "a group under slmpm_run: no table"
+demo=$SLMPM_BUILD/bin/slmpm_demo
+
 # Ctrl-C, and what goes to standard output fills a pipe that nobody reads, or reads only then: no more is written.
 many=() long=$dir/$(printf '%0200d' 0)
 echo many >"$long"
