@@ -3,9 +3,9 @@
 /*
  * A peer, of the same user and otherwise unrelated, whose memory never answers: behind a file
  * system of its own, or watched by userfaultfd. It grants that memory to be attached to, and
- * announces messages that lie there. Every call of its victim ends at its deadline, and SIGKILL
- * ends the victim. Where both have said that they trust each other with that (SLMPM_ATTACH=y) the
- * first transfer hangs, and not the grant: so the trap is one.
+ * announces messages that lie there; or it posts one as any program does. Every call of its victim
+ * ends at its deadline, and SIGKILL ends the victim. Where both have said that they trust each
+ * other with that (SLMPM_ATTACH=y) the first transfer hangs, and not the grant: so the trap is one.
  */
 #include <signal.h>
 #include <stdatomic.h>
@@ -42,6 +42,7 @@ static const struct trap {
 static struct run {
 	const struct trap *trap;
 	bool trusts; /* both sides do */
+	bool posts;  /* a message by the library, in place of announcements by hand */
 } run;
 
 /* One that others of its user may look into, and that still dies with who started it. */
@@ -93,6 +94,22 @@ static void announce(struct raw_peer *p, const void *memory, struct raw_map_blob
 	raw_post(p, WIRE_FETCH, ++p->sent, wire_route(STREAM, 0), LENGTH, &a, sizeof(a));
 }
 
+/* With a hint that it be fetched. Where it is not, its own packets wait for that memory. */
+static void post(void *memory)
+{
+	const struct slmpm_how how = {.size = sizeof(how), .flags = SLMPM_VIA(SLMPM_BY_RGET)};
+	const struct slmpm_iov piece = {memory, MIRE_SIZE};
+	slmpm_req req;
+	slmpm_peer peer;
+	slmpm_ctx ctx;
+
+	OK(slmpm_open(&ctx, NULL));
+	OK(slmpm_connect(&peer, ctx, "shm:" NAME, PATIENCE));
+	OK(slmpm_sendv(peer, STREAM, &piece, 1, &how, &req));
+	(void)slmpm_wait(&req, 1, NULL, -1);
+	pause();
+}
+
 static int offend(void *arg)
 {
 	struct raw_map_blob blob;
@@ -110,6 +127,8 @@ static int offend(void *arg)
 	g = grant_of(memory, &blob);
 	while (!common->listening)
 		usleep(1000);
+	if (run.posts)
+		post(memory);
 	raw_begin(&p, raw_connect(NAME));
 	p.hello.features = LITTLE_64(WIRE_FEATURES | (run.trusts ? WIRE_FEATURE_ATTACH : 0));
 	raw_steps(&p, RAW_HELLO, RAW_UP);
@@ -132,16 +151,38 @@ static int offend(void *arg)
 		      #call, (int)(actor_now_ms() - begin_));                                      \
 	} while (0)
 
+static unsigned char large[MIRE_SIZE];
+
+/* A posted receive of what lies there, and what is posted the other way, which nobody reads. */
+static void use_posted(slmpm_peer peer)
+{
+	const struct slmpm_iov piece = {large, sizeof(large)};
+	struct slmpm_done done;
+	slmpm_req in, out;
+
+	STEP(slmpm_send(peer, 2, "short", 6, BRIEF), 0);
+	STEP(slmpm_recvv(peer, STREAM, &piece, 1, NULL, &in), 0);
+	STEP(slmpm_sendv(peer, 2, &piece, 1, NULL, &out), 0);
+	for (int i = 0; i < 3; i++) {
+		STEP(slmpm_wait(&in, 1, &done, BRIEF), -SLMPM_ETIMEOUT);
+		STEP(slmpm_wait(&out, 1, &done, BRIEF), -SLMPM_ETIMEOUT);
+		STEP(slmpm_recv(peer, 3, NULL, 0, NULL, BRIEF), -SLMPM_ETIMEOUT);
+	}
+	STEP(slmpm_cancel(out), 0);
+	STEP(slmpm_cancel(in), 0);
+	STEP(slmpm_wait(&out, 1, &done, BRIEF), 0);
+	STEP(slmpm_wait(&in, 1, &done, BRIEF), 0);
+}
+
 static void use(slmpm_peer peer, slmpm_rmem theirs)
 {
-	static unsigned char large[LENGTH];
 	const struct slmpm_how brief = {.size = sizeof(brief), .timeout_ms = BRIEF};
 	const struct slmpm_how landed = {
 		.size = sizeof(landed), .timeout_ms = BRIEF, .flags = SLMPM_REMOTE};
 	const struct slmpm_how fetched = {.size = sizeof(fetched),
 					  .timeout_ms = BRIEF,
 					  .flags = SLMPM_VIA(SLMPM_BY_RGET) | SLMPM_STRICT};
-	const struct slmpm_iov piece = {large, sizeof(large)};
+	const struct slmpm_iov piece = {large, LENGTH};
 	unsigned char data[16];
 	uint64_t old;
 
@@ -150,10 +191,20 @@ static void use(slmpm_peer peer, slmpm_rmem theirs)
 	STEP(slmpm_atomic(theirs, 0, SLMPM_FETCH_ADD, 64, 1, 0, &old, &brief, NULL),
 	     -SLMPM_ETIMEOUT);
 	STEP(slmpm_flush(peer, BRIEF), -SLMPM_ETIMEOUT);
-	STEP(slmpm_recv(peer, STREAM, large, sizeof(large), NULL, BRIEF), -SLMPM_ETIMEOUT);
+	STEP(slmpm_recv(peer, STREAM, large, LENGTH, NULL, BRIEF), -SLMPM_ETIMEOUT);
 	STEP(slmpm_sendv(peer, 2, &piece, 1, &fetched, NULL), -SLMPM_ENOTSUP);
 	STEP(slmpm_send(peer, 2, "short", 6, BRIEF), 0);
-	STEP(slmpm_send(peer, 2, large, sizeof(large), BRIEF), -SLMPM_ETIMEOUT);
+	STEP(slmpm_send(peer, 2, large, LENGTH, BRIEF), -SLMPM_ETIMEOUT);
+}
+
+/* Posted as well: where they trust each other it is fetched. */
+static void receive_for_ever(slmpm_peer peer)
+{
+	const struct slmpm_iov piece = {large, sizeof(large)};
+	slmpm_req in;
+
+	if (slmpm_recvv(peer, STREAM, &piece, 1, NULL, &in) == 0)
+		(void)slmpm_wait(&in, 1, NULL, -1);
 }
 
 static int suffer(void *arg)
@@ -161,7 +212,7 @@ static int suffer(void *arg)
 	slmpm_ctx ctx;
 	slmpm_listener listener;
 	slmpm_peer peer;
-	slmpm_rmem theirs;
+	slmpm_rmem theirs = {0};
 	unsigned char byte;
 
 	(void)arg;
@@ -170,14 +221,17 @@ static int suffer(void *arg)
 	OK(slmpm_listen(&listener, ctx, "shm:" NAME));
 	common->listening = 1;
 	OK(slmpm_accept(listener, &peer, PATIENCE));
-	OK(slmpm_mem_accept(peer, &theirs, PATIENCE));
-	if (!run.trusts)
+	if (!run.posts)
+		OK(slmpm_mem_accept(peer, &theirs, PATIENCE));
+	if (!run.trusts && run.posts)
+		use_posted(peer);
+	else if (!run.trusts)
 		use(peer, theirs);
 	common->through = 1;
-	if (run.trusts)
+	if (run.trusts && !run.posts)
 		(void)slmpm_get(theirs, 0, &byte, 1, NULL, NULL);
 	else
-		(void)slmpm_recv(peer, STREAM, &byte, 1, NULL, -1);
+		receive_for_ever(peer);
 	common->through = 2;
 	return 0;
 }
@@ -238,17 +292,20 @@ int main(void)
 	raw_keys_make();
 	common = child_common(sizeof(*common));
 	for (size_t i = 0; i < sizeof(traps) / sizeof(*traps); i++) {
-		for (int trusts = 0; trusts < 2; trusts++) {
-			run = (struct run){&traps[i], trusts};
+		for (int how = 0; how < 4; how++) {
+			run = (struct run){&traps[i], how & 1, how >> 1};
 			memset(common, 0, sizeof(*common));
-			setenv("SLMPM_ATTACH", trusts ? "y" : "auto", 1);
+			setenv("SLMPM_ATTACH", run.trusts ? "y" : "auto", 1);
+			printf("%s%s%s\n", traps[i].name, run.trusts ? ", trusted" : "",
+			       run.posts ? ", posted" : "");
+			fflush(stdout);
 			CHECK(child_run(meet, NULL, 100) == 0, "%s: see above", traps[i].name);
 			made += !common->no_trap;
-			printf("%s%s: %s\n", traps[i].name, trusts ? ", trusted" : "",
-			       common->no_trap ? "not to be had" : "survived");
+			if (common->no_trap)
+				printf("not to be had\n");
 		}
 	}
-	if (made < 4) {
+	if (made < 8) {
 		printf("memory that never answers cannot be had here\n");
 		return 77;
 	}
