@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,6 +18,8 @@ union address {
 	struct sockaddr_in6 v6;
 	struct sockaddr_storage room;
 };
+_Static_assert(offsetof(struct sockaddr_in, sin_port) == offsetof(struct sockaddr_in6, sin6_port),
+	       "v4.sin_port is the port of both");
 
 /* IPv4 carried by IPv6 (a socket that listens for both) as what it is. */
 static void normalize(union address *a, const struct sockaddr *sa)
@@ -44,28 +47,10 @@ static bool is_loopback(const union address *a)
 
 bool net_allowed(const struct sockaddr *sa)
 {
-	const struct config *config = config_get();
 	union address a;
 
 	normalize(&a, sa);
-	return is_loopback(&a) || (config && config->insecure);
-}
-
-void net_name(const struct sockaddr *sa, char name[NET_NAME])
-{
-	char host[INET6_ADDRSTRLEN] = "?";
-	union address a;
-
-	normalize(&a, sa);
-	if (a.any.sa_family == AF_INET) {
-		inet_ntop(AF_INET, &a.v4.sin_addr, host, sizeof(host));
-		snprintf(name, NET_NAME, "%s:%u", host, (unsigned)ntohs(a.v4.sin_port));
-	} else if (a.any.sa_family == AF_INET6) {
-		inet_ntop(AF_INET6, &a.v6.sin6_addr, host, sizeof(host));
-		snprintf(name, NET_NAME, "[%s]:%u", host, (unsigned)ntohs(a.v6.sin6_port));
-	} else {
-		snprintf(name, NET_NAME, "?");
-	}
+	return is_loopback(&a) || config_get()->insecure;
 }
 
 void net_host(const struct sockaddr *sa, char name[NET_NAME])
@@ -80,20 +65,40 @@ void net_host(const struct sockaddr *sa, char name[NET_NAME])
 		inet_ntop(AF_INET6, &a.v6.sin6_addr, name, NET_NAME);
 }
 
+void net_name(const struct sockaddr *sa, char name[NET_NAME])
+{
+	char host[INET6_ADDRSTRLEN];
+	union address a;
+
+	net_host(sa, name);
+	normalize(&a, sa);
+	if (!a.any.sa_family)
+		return;
+	memcpy(host, name, sizeof(host));
+	snprintf(name, NET_NAME, a.any.sa_family == AF_INET6 ? "[%s]:%u" : "%s:%u", host,
+		 (unsigned)ntohs(a.v4.sin_port));
+}
+
+/* False: FD has no address of TCP at this end, or the OTHER. */
+static bool address_at(int fd, bool other, union address *a)
+{
+	union address raw = {.any = {.sa_family = AF_UNSPEC}};
+	socklen_t size = sizeof(raw);
+
+	if ((other ? getpeername(fd, &raw.any, &size) : getsockname(fd, &raw.any, &size)) != 0)
+		raw.any.sa_family = AF_UNSPEC;
+	normalize(a, &raw.any);
+	return a->any.sa_family;
+}
+
 bool net_end(int fd, bool other, struct sockaddr_storage *address)
 {
-	union address a = {.any = {.sa_family = AF_UNSPEC}}, plain;
-	socklen_t size = sizeof(a);
+	union address a;
 
-	if ((other ? getpeername(fd, &a.any, &size) : getsockname(fd, &a.any, &size)) != 0 ||
-	    (a.any.sa_family != AF_INET && a.any.sa_family != AF_INET6))
+	if (!address_at(fd, other, &a))
 		return false;
-	normalize(&plain, &a.any);
-	if (plain.any.sa_family == AF_INET)
-		plain.v4.sin_port = 0;
-	else
-		plain.v6.sin6_port = 0;
-	*address = plain.room;
+	a.v4.sin_port = 0;
+	*address = a.room;
 	return true;
 }
 
@@ -108,29 +113,17 @@ bool net_is_here(int fd)
 
 void net_peer(int fd, char name[NET_NAME])
 {
-	union address a = {.any = {.sa_family = AF_UNSPEC}};
-	socklen_t size = sizeof(a);
+	union address a;
 
-	if (getpeername(fd, &a.any, &size) != 0)
-		a.any.sa_family = AF_UNSPEC;
+	(void)address_at(fd, true, &a);
 	net_name(&a.any, name);
 }
 
 uint16_t net_port(int fd)
 {
 	union address a;
-	socklen_t size = sizeof(a);
 
-	if (getsockname(fd, &a.any, &size) != 0)
-		return 0;
-	if (a.any.sa_family == AF_INET)
-		return ntohs(a.v4.sin_port);
-	return a.any.sa_family == AF_INET6 ? ntohs(a.v6.sin6_port) : 0;
-}
-
-static int net_set(int fd, int level, int option, int value)
-{
-	return setsockopt(fd, level, option, &value, sizeof(value)) == 0 ? 0 : -errno;
+	return address_at(fd, false, &a) ? ntohs(a.v4.sin_port) : 0;
 }
 
 #define PATIENCE_MS 3000 /* more than this library has, in its calls (silence.c) */
@@ -138,19 +131,20 @@ static int net_set(int fd, int level, int option, int value)
 /* A connection with nothing under way is asked for a sign of life each second. */
 int net_prepare(int fd)
 {
-	const struct config *config = config_get();
-	int dead_ms = config ? (int)config->dead_ms : 5000;
-	int rc = net_set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	const struct {
+		int level, option, value;
+	} all[] = {
+		{IPPROTO_TCP, TCP_NODELAY, 1},
+		{SOL_SOCKET, SO_KEEPALIVE, 1},
+		{IPPROTO_TCP, TCP_KEEPIDLE, 1},
+		{IPPROTO_TCP, TCP_KEEPINTVL, 1},
+		{IPPROTO_TCP, TCP_USER_TIMEOUT, (int)config_get()->dead_ms + PATIENCE_MS},
+	};
 
-	if (rc == 0)
-		rc = net_set(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-	if (rc == 0)
-		rc = net_set(fd, IPPROTO_TCP, TCP_KEEPIDLE, 1);
-	if (rc == 0)
-		rc = net_set(fd, IPPROTO_TCP, TCP_KEEPINTVL, 1);
-	if (rc == 0)
-		rc = net_set(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, dead_ms + PATIENCE_MS);
-	return rc;
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+		if (setsockopt(fd, all[i].level, all[i].option, &all[i].value, sizeof(int)) != 0)
+			return -errno;
+	return 0;
 }
 
 int net_send(int socket, const void *packet, size_t length, const int *fds, size_t count)

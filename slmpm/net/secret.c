@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <stdint.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,28 +18,14 @@
 #include "slmpm/base/config.h"
 #include "slmpm/base/error.h"
 
-static int digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 bool secret_parse(struct secret *secret, const char *text)
 {
-	struct secret s = {.known = true};
-
-	if (strlen(text) != SECRET_TEXT - 1)
+	if (strlen(text) != SECRET_TEXT - 1 ||
+	    strspn(text, "0123456789abcdefABCDEF") != SECRET_TEXT - 1)
 		return false;
-	for (int i = 0; i < SECRET_SIZE; i++, text += 2) {
-		int high = digit(text[0]), low = digit(text[1]);
-
-		if (high < 0 || low < 0)
-			return false;
-		s.bytes[i] = (unsigned char)(high << 4 | low);
-	}
-	*secret = s;
+	for (int i = 0; i < SECRET_SIZE; i++)
+		(void)sscanf(text + 2 * i, "%2hhx", &secret->bytes[i]);
+	secret->known = true;
 	return true;
 }
 
@@ -50,10 +37,8 @@ void secret_text(const struct secret *secret, char text[SECRET_TEXT])
 
 int secret_make(struct secret *secret)
 {
-	secret->known = true;
-	if (getrandom(secret->bytes, SECRET_SIZE, 0) != SECRET_SIZE)
-		return -EIO;
-	return 0;
+	secret->known = getrandom(secret->bytes, SECRET_SIZE, 0) == SECRET_SIZE;
+	return secret->known ? 0 : -EIO;
 }
 
 /* Nobody else may have read it. */
@@ -117,12 +102,89 @@ int secret_configured(struct secret *secret)
 				 config->secret + 1);
 }
 
+/* ---- SipHash-2-4-128, as its authors describe it: four words, two rounds a word, four at each end ---- */
+
+struct state {
+	uint64_t a, b, c, d;
+};
+
+static uint64_t rotate(uint64_t x, int by)
+{
+	return x << by | x >> (64 - by);
+}
+
+static void rounds(struct state *s, int n)
+{
+	while (n--) {
+		s->a += s->b;
+		s->c += s->d;
+		s->b = rotate(s->b, 13) ^ s->a;
+		s->d = rotate(s->d, 16) ^ s->c;
+		s->a = rotate(s->a, 32);
+		s->c += s->b;
+		s->a += s->d;
+		s->b = rotate(s->b, 17) ^ s->c;
+		s->d = rotate(s->d, 21) ^ s->a;
+		s->c = rotate(s->c, 32);
+	}
+}
+
+static uint64_t siphash_load(const unsigned char *at)
+{
+	uint64_t word;
+
+	memcpy(&word, at, sizeof(word));
+	return LITTLE_64(word);
+}
+
+static void siphash_store(unsigned char *at, uint64_t word)
+{
+	word = LITTLE_64(word);
+	memcpy(at, &word, sizeof(word));
+}
+
+static void siphash_take(struct state *s, uint64_t word)
+{
+	s->d ^= word;
+	rounds(s, 2);
+	s->a ^= word;
+}
+
+void siphash(const unsigned char key[SIPHASH_SIZE], const void *data, size_t n,
+	     unsigned char out[SIPHASH_SIZE])
+{
+	uint64_t low = siphash_load(key), high = siphash_load(key + 8);
+	struct state s = {
+		.a = low ^ UINT64_C(0x736f6d6570736575),
+		.b = high ^ UINT64_C(0x646f72616e646f6d) ^ 0xee,
+		.c = low ^ UINT64_C(0x6c7967656e657261),
+		.d = high ^ UINT64_C(0x7465646279746573),
+	};
+	const unsigned char *at = data;
+	unsigned char last[8] = {0};
+
+	for (size_t left = n; left >= 8; left -= 8, at += 8)
+		siphash_take(&s, siphash_load(at));
+	if (n % 8)
+		memcpy(last, at, n % 8);
+	last[7] = (unsigned char)n;
+	siphash_take(&s, siphash_load(last));
+	s.c ^= 0xee;
+	rounds(&s, 4);
+	siphash_store(out, s.a ^ s.b ^ s.c ^ s.d);
+	s.b ^= 0xdd;
+	rounds(&s, 4);
+	siphash_store(out + 8, s.a ^ s.b ^ s.c ^ s.d);
+}
+
 void secret_prove(const struct secret *secret, bool active, const struct wire_hello *connector,
 		  const struct wire_hello *acceptor, unsigned char proof[SIPHASH_SIZE])
 {
-	unsigned char said[8 + 2 * sizeof(struct wire_hello)] = {active ? 1 : 2};
+	struct {
+		uint64_t side;
+		struct wire_hello connector, acceptor;
+	} said = {LITTLE_64(active ? 1u : 2u), *connector, *acceptor};
 
-	memcpy(said + 8, connector, sizeof(*connector));
-	memcpy(said + 8 + sizeof(*connector), acceptor, sizeof(*acceptor));
-	siphash(secret->bytes, said, sizeof(said), proof);
+	_Static_assert(sizeof(said) == 8 + 2 * sizeof(struct wire_hello), "no padding");
+	siphash(secret->bytes, &said, sizeof(said), proof);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Taking addresses apart, and what is said when nobody is found there. */
+/* Addresses are taken apart; sockets between processes of one machine; what is said when nobody is found. */
 #include "slmpm/net/url.h"
 
 #include <ctype.h>
@@ -10,8 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <unistd.h>
 
+#include "slmpm/base/clock.h"
 #include "slmpm/base/error.h"
 
 /* shm:NAME lies in the abstract space of this user, shm:/path in the file system. */
@@ -115,17 +117,6 @@ const char *url_path(const struct url *url)
 	return url->kind == URL_LOCAL ? url->local.sun_path : "";
 }
 
-int url_listen(const struct url *url, int backlog)
-{
-	return url->kind == URL_TCP ? url_listen_tcp(url, backlog) : url_listen_local(url, backlog);
-}
-
-int url_connect(const struct url *url, uint64_t deadline)
-{
-	return url->kind == URL_TCP ? url_connect_tcp(url, deadline) :
-				      url_connect_local(url, deadline);
-}
-
 /* What lies at a path is no socket, and never will be one. */
 static bool is_blocked(const struct url *url)
 {
@@ -184,4 +175,102 @@ int url_not_connected(const struct url *url, int rc)
 	if (rc == -ETIMEDOUT)
 		return error_set(SLMPM_ETIMEOUT, "%s: no answer", url->text);
 	return error_system(rc, url->text);
+}
+
+/* ---- between processes of one machine ---- */
+
+static int new_local_socket(int flags)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | flags, 0);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static bool answers(const struct url *url)
+{
+	int fd = new_local_socket(SOCK_NONBLOCK);
+	bool yes;
+
+	if (fd < 0)
+		return true; /* who knows */
+	yes = connect(fd, (const struct sockaddr *)&url->local, url->length) == 0 ||
+	      errno == EAGAIN; /* its queue is full */
+	close(fd);
+	return yes;
+}
+
+static int bind_once(const struct url *url, int fd)
+{
+	return bind(fd, (const struct sockaddr *)&url->local, url->length) == 0 ? 0 : -errno;
+}
+
+/* A path belongs to this user alone: its mode comes from the socket, as umask is everybody's. */
+static int bind_it(const struct url *url, int fd)
+{
+	bool path = *url_path(url);
+	int rc = path && fchmod(fd, 0600) != 0 ? -errno : bind_once(url, fd);
+	struct stat st;
+
+	/* Left by a crash: nobody listens there. */
+	if (rc == -EADDRINUSE && path && !answers(url) && lstat(url_path(url), &st) == 0 &&
+	    S_ISSOCK(st.st_mode) && unlink(url_path(url)) == 0)
+		rc = bind_once(url, fd);
+	return rc;
+}
+
+static int url_listen_local(const struct url *url, int backlog)
+{
+	int fd = new_local_socket(SOCK_NONBLOCK), rc;
+
+	if (fd < 0)
+		return url_not_listening(url, fd);
+	rc = bind_it(url, fd);
+	if (rc == 0 && listen(fd, backlog) != 0)
+		rc = -errno;
+	if (rc == 0)
+		return fd;
+	close(fd);
+	return url_not_listening(url, rc);
+}
+
+/* The kernel waits while a listener's queue is full, and that one may be stopped. */
+static int connect_until(const struct url *url, int fd, uint64_t deadline)
+{
+	int rc;
+
+	do {
+		int ms = clock_ms(clock_now(), deadline, -1);
+		/* 0 would be no limit */
+		struct timeval limit = {ms / 1000, ms % 1000 ? ms % 1000 * 1000 : 1};
+
+		if (ms >= 0 && setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) != 0)
+			return -errno;
+		rc = connect(fd, (const struct sockaddr *)&url->local, url->length) == 0 ? 0 :
+											   -errno;
+	} while (rc == -EINTR);
+	return rc;
+}
+
+static int url_connect_local(const struct url *url, uint64_t deadline)
+{
+	int fd = new_local_socket(0), rc;
+
+	if (fd < 0)
+		return url_not_connected(url, fd);
+	rc = connect_until(url, fd, deadline);
+	if (rc == 0)
+		return fd;
+	close(fd);
+	return url_not_connected(url, rc);
+}
+
+int url_listen(const struct url *url, int backlog)
+{
+	return url->kind == URL_TCP ? url_listen_tcp(url, backlog) : url_listen_local(url, backlog);
+}
+
+int url_connect(const struct url *url, uint64_t deadline)
+{
+	return url->kind == URL_TCP ? url_connect_tcp(url, deadline) :
+				      url_connect_local(url, deadline);
 }

@@ -9,8 +9,6 @@
 
 #include "slmpm/net/secret.h"
 
-struct addrinfo;
-
 enum url_kind { URL_LOCAL, URL_TCP };
 
 struct url {
@@ -31,17 +29,11 @@ int url_listen(const struct url *url, int backlog);
 /* A connected socket. ETIMEOUT: nobody took us in until DEADLINE. */
 int url_connect(const struct url *url, uint64_t deadline);
 
-/* The same of one kind, in url_local.c and url_tcp.c. */
-int url_listen_local(const struct url *url, int backlog);
-int url_connect_local(const struct url *url, uint64_t deadline);
+/* The same of one kind, in url_tcp.c. */
 int url_listen_tcp(const struct url *url, int backlog);
 int url_connect_tcp(const struct url *url, uint64_t deadline);
 /* What their callers are told of a negative errno. */
 int url_not_listening(const struct url *url, int rc);
 int url_not_connected(const struct url *url, int rc);
-/* In lookup.c: addresses of TCP for HOST, empty: every one of this machine to LISTEN at, else this machine's own;
- * to be freed with freeaddrinfo. 0, or an EAI_* code: EAI_AGAIN with *LATE when the deadline came. */
-int lookup(const char *host, const char *port, bool listening, uint64_t deadline,
-	   struct addrinfo **out, bool *late);
 
 #endif

@@ -4,7 +4,12 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "slmpm/base/config.h"
@@ -12,6 +17,130 @@
 #include "slmpm/net/net.h"
 #include "slmpm/net/url.h"
 #include "slmpm/base/clock.h"
+
+/* ---- names ---- */
+
+/*
+ * The C library's look-up has no deadline, so names that are no plain addresses are looked up by a thread that ends
+ * with the answer; of it and the caller the last to leave cleans up.
+ */
+struct question {
+	pthread_mutex_t lock;
+	pthread_cond_t answered;
+	char host[256], port[8];
+	struct addrinfo *found;
+	int rc, holders;
+	bool done;
+};
+
+static void question_leave(struct question *q)
+{
+	bool last;
+
+	pthread_mutex_lock(&q->lock);
+	last = !--q->holders;
+	pthread_mutex_unlock(&q->lock);
+	if (!last)
+		return;
+	if (q->found)
+		freeaddrinfo(q->found);
+	free(q);
+}
+
+static void *question_answer(void *arg)
+{
+	const struct addrinfo hints = {
+		.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+	struct addrinfo *found = NULL;
+	struct question *q = arg;
+	int rc = getaddrinfo(q->host, q->port, &hints, &found);
+
+	pthread_mutex_lock(&q->lock);
+	q->rc = rc;
+	q->found = found;
+	q->done = true;
+	pthread_cond_signal(&q->answered);
+	pthread_mutex_unlock(&q->lock);
+	question_leave(q);
+	return NULL;
+}
+
+/* The application's signals are not for its thread. */
+static struct question *question_start(const char *host, const char *port)
+{
+	struct question *q = malloc(sizeof(*q));
+	sigset_t all, before;
+	pthread_t thread;
+	int rc;
+
+	if (!q)
+		return NULL;
+	*q = (struct question){.lock = PTHREAD_MUTEX_INITIALIZER,
+			       .answered = PTHREAD_COND_INITIALIZER,
+			       .holders = 2};
+	snprintf(q->host, sizeof(q->host), "%s", host);
+	snprintf(q->port, sizeof(q->port), "%s", port);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	rc = pthread_create(&thread, NULL, question_answer, q);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (rc != 0) {
+		free(q);
+		return NULL;
+	}
+	pthread_detach(thread);
+	return q;
+}
+
+/* EAI_AGAIN with *LATE: not until DEADLINE. */
+static int look_up(const char *host, const char *port, uint64_t deadline, struct addrinfo **out,
+		   bool *late)
+{
+	struct timespec until = {(time_t)(deadline / 1000000000), (long)(deadline % 1000000000)};
+	struct question *q = question_start(host, port);
+	int rc = 0;
+
+	if (!q)
+		return EAI_MEMORY;
+	pthread_mutex_lock(&q->lock);
+	while (!q->done && rc == 0)
+		rc = deadline == UINT64_MAX ? pthread_cond_wait(&q->answered, &q->lock) :
+					      pthread_cond_clockwait(&q->answered, &q->lock,
+								     CLOCK_MONOTONIC, &until);
+	*late = !q->done;
+	rc = *late ? EAI_AGAIN : q->rc;
+	if (q->done) {
+		*out = q->found;
+		q->found = NULL;
+	}
+	pthread_mutex_unlock(&q->lock);
+	question_leave(q);
+	return rc;
+}
+
+/* Addresses for HOST, empty: every one of this machine to LISTEN at, else this machine's own. 0, or an EAI_* code:
+ * EAI_AGAIN with *LATE when the deadline came. */
+static int find_addresses(const char *host, const char *port, bool listening, uint64_t deadline,
+			  struct addrinfo **out, bool *late)
+{
+	struct addrinfo hints = {
+		.ai_family = AF_UNSPEC,
+		.ai_socktype = SOCK_STREAM,
+		.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | (listening ? AI_PASSIVE : 0),
+	};
+	int rc;
+
+	*out = NULL;
+	*late = false;
+	if (!*host)
+		return getaddrinfo(NULL, port, &hints, out);
+	if (!strcasecmp(host, "localhost")) {
+		hints.ai_flags = AI_NUMERICSERV;
+		return getaddrinfo(NULL, port, &hints, out);
+	}
+	rc = getaddrinfo(host, port, &hints, out);
+	return rc == EAI_NONAME ? look_up(host, port, deadline, out, late) : rc;
+}
 
 static int not_found(const struct url *url, int rc, bool late)
 {
@@ -29,7 +158,7 @@ static int url_tcp_find(const struct url *url, bool listening, uint64_t deadline
 			struct addrinfo **found)
 {
 	bool late;
-	int rc = lookup(url->host, url->port, listening, deadline, found, &late);
+	int rc = find_addresses(url->host, url->port, listening, deadline, found, &late);
 
 	return rc == 0 ? 0 : not_found(url, rc, late);
 }
