@@ -25,15 +25,12 @@ static COLD void bond_refresh_counts(struct bond *b)
 
 	*c = b->past;
 	b->ring_out = b->ring_in = 0;
-	for (int i = 0; i < BOND_PATHS; i++) {
-		const struct bond_path *p = &b->paths[i];
-		const struct fabric_counts *one = p->port ? &p->port->counts : NULL;
-
-		if (!one)
+	PATH_EACH(p, b) {
+		if (!p->port)
 			continue;
-		bond_add_counts(c, one, bond_is_live(p));
-		b->ring_out = bond_least(b->ring_out, one->out_segments);
-		b->ring_in = bond_least(b->ring_in, one->in_segments);
+		bond_add_counts(c, &p->port->counts, bond_is_live(p));
+		b->ring_out = bond_least(b->ring_out, p->port->counts.out_segments);
+		b->ring_in = bond_least(b->ring_in, p->port->counts.in_segments);
 	}
 }
 
@@ -55,26 +52,22 @@ static uint64_t lag_of(const struct bond_path *p)
 static COLD void find_lagging(struct bond *b)
 {
 	b->base.lags = bond_goes_again(b);
-	for (int i = 0; i < BOND_PATHS; i++)
-		b->base.lags |= lag_of(&b->paths[i]) != 0;
+	PATH_EACH(p, b)
+		b->base.lags |= lag_of(p) != 0;
 }
 
 void bond_mark(const struct fabric_link *link, uint64_t *left)
 {
-	const struct bond *b = bond_of(link);
-
-	for (int i = 0; i < BOND_PATHS; i++)
-		left[i] = lag_of(&b->paths[i]) ? b->paths[i].port->left + lag_of(&b->paths[i]) : 0;
+	PATH_EACH(p, bond_of(link))
+		*left++ = lag_of(p) ? p->port->left + lag_of(p) : 0;
 }
 
 bool bond_passed(const struct fabric_link *link, const uint64_t *left)
 {
-	struct bond *b = bond_of(link);
-
-	for (int i = 0; i < BOND_PATHS; i++)
-		if (lag_of(&b->paths[i]) && b->paths[i].port->left < left[i])
+	PATH_EACH(p, bond_of(link))
+		if (lag_of(p) && p->port->left < left[bond_index(bond_of(link), p)])
 			return false;
-	return !bond_goes_again(b);
+	return !bond_goes_again(bond_of(link));
 }
 
 static COLD int bond_flush(struct bond *b, uint16_t flags)
@@ -86,8 +79,8 @@ static COLD int bond_flush(struct bond *b, uint16_t flags)
 	b->has_deferred |= b->in.received != b->in.notified ? DEFER_ACK : 0;
 	if (bond_inspect(b) < 0 || bond_settle(b) < 0)
 		return -EPROTO;
-	for (int i = 0; i < BOND_PATHS; i++) {
-		int rc = b->paths[i].state == PATH_UP ? bond_path_post(b, &b->paths[i], &wr) : 1;
+	PATH_EACH(p, b) {
+		int rc = p->state == PATH_UP ? bond_path_post(b, p, &wr) : 1;
 
 		if (rc == -EPROTO)
 			return rc;
@@ -104,9 +97,9 @@ static COLD int bond_count(struct bond *b)
 {
 	struct fabric_wr wr = {.op = FABRIC_STATUS};
 
-	for (int i = 0; i < BOND_PATHS; i++)
-		if (b->paths[i].state == PATH_UP)
-			(void)bond_path_post(b, &b->paths[i], &wr);
+	PATH_EACH(p, b)
+		if (p->state == PATH_UP)
+			(void)bond_path_post(b, p, &wr);
 	bond_refresh_counts(b);
 	return 1;
 }
@@ -115,9 +108,9 @@ static COLD int bond_hang_up(struct bond *b)
 {
 	struct fabric_wr wr = {.op = FABRIC_FLUSH, .flags = FABRIC_END};
 
-	for (int i = 0; i < BOND_PATHS; i++)
-		if (bond_is_live(&b->paths[i]))
-			(void)b->paths[i].fabric->post(b->paths[i].port, &wr);
+	PATH_EACH(p, b)
+		if (bond_is_live(p))
+			(void)p->fabric->post(p->port, &wr);
 	return 1;
 }
 
@@ -126,16 +119,16 @@ static COLD int bond_hold_back(struct bond *b, uint32_t segments)
 	struct fabric_wr wr = {.op = FABRIC_HOLD_BACK, .length = segments};
 	struct bond_out *o = &b->out;
 
-	for (int i = 0; i < BOND_PATHS; i++) {
-		int rc = b->paths[i].state == PATH_UP ? bond_path_post(b, &b->paths[i], &wr) : 1;
+	PATH_EACH(p, b) {
+		int rc = p->state == PATH_UP ? bond_path_post(b, p, &wr) : 1;
 
-		if (rc != 1 && rc != -EAGAIN) {
-			wr.length = o->held;
-			while (i--)
-				if (b->paths[i].state == PATH_UP)
-					(void)bond_path_post(b, &b->paths[i], &wr);
-			return rc;
-		}
+		if (rc == 1 || rc == -EAGAIN)
+			continue;
+		wr.length = o->held;
+		while (p != b->paths)
+			if ((--p)->state == PATH_UP)
+				(void)bond_path_post(b, p, &wr);
+		return rc;
 	}
 	/* Those that have been promised room may come whenever the path has none. */
 	o->promised = segments < o->held ? o->promised + (o->held - segments) : 0;
@@ -179,9 +172,9 @@ static void bond_dereg(struct fabric_domain *domain, struct fabric_memory *m)
 
 struct fabric_domain *bond_memory(const struct fabric_link *link)
 {
-	const struct bond *b = bond_of(link);
+	const struct bond_path *memory = bond_of(link)->memory;
 
-	return b->memory ? b->memory->port->domain : NULL;
+	return memory ? memory->port->domain : NULL;
 }
 
 /* ---- the table ------------------------------------------------------------------------------ */
@@ -250,45 +243,35 @@ static void bond_arm(struct fabric_domain *domain, bool on)
 		b->armed = on; /* the look that follows is at all paths */
 		if (!on)
 			continue;
-		for (int i = 0; i < BOND_PATHS; i++)
-			if (b->paths[i].port)
-				b->paths[i].port->over = b->base.over;
+		PATH_EACH(p, b)
+			if (p->port)
+				p->port->over = b->base.over;
 		if (b->busy && !b->base.violation)
 			(void)bond_settle(b);
 		bond_refresh_counts(b);
 	}
 }
 
-static void leave_bonds(struct bond *b)
-{
-	struct bond_domain *d = (struct bond_domain *)b->base.domain;
-
-	for (struct bond **at = &d->bonds; *at; at = &(*at)->next)
-		if (*at == b) {
-			*at = b->next;
-			break;
-		}
-}
-
 void bond_shut(struct fabric_link *link)
 {
-	struct bond *b = bond_of(link);
+	struct bond *b = bond_of(link), **at = &((struct bond_domain *)link->domain)->bonds;
 
-	leave_bonds(b);
-	for (int i = 0; i < BOND_PATHS; i++)
-		if (b->paths[i].port)
-			b->paths[i].fabric->disconnect(b->paths[i].port);
+	while (*at && *at != b)
+		at = &(*at)->next;
+	if (*at)
+		*at = b->next;
+	PATH_EACH(p, b)
+		if (p->port)
+			p->fabric->disconnect(p->port);
 	bond_log_close(&b->out.log);
 }
 
 static void bond_disconnect(struct fabric_link *link)
 {
-	struct bond *b = bond_of(link);
-
 	bond_shut(link);
-	for (int i = 0; i < BOND_PATHS; i++) {
-		free(b->paths[i].port);
-		b->paths[i] = (struct bond_path){.state = PATH_NONE};
+	PATH_EACH(p, bond_of(link)) {
+		free(p->port);
+		*p = (struct bond_path){.state = PATH_NONE};
 	}
 }
 
@@ -325,11 +308,10 @@ int bond_use(struct fabric_link *link, uint32_t path)
 
 uint32_t bond_up(const struct fabric_link *link)
 {
-	const struct bond *b = bond_of(link);
 	uint32_t up = 0;
 
-	for (uint32_t i = 0; i < BOND_PATHS; i++)
-		up |= (uint32_t)(b->paths[i].state == PATH_UP) << i;
+	PATH_EACH(p, bond_of(link))
+		up |= (uint32_t)(p->state == PATH_UP) << bond_index(bond_of(link), p);
 	return up;
 }
 

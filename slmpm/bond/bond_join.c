@@ -116,9 +116,9 @@ uint64_t bond_losses(const struct bond *b)
 {
 	uint64_t word = b->lost;
 
-	for (uint32_t i = 0; i < BOND_PATHS; i++) {
-		const struct bond_path *p = &b->paths[i];
+	PATH_EACH(p, b) {
 		bool over = p->notified || p->state == PATH_SHUT || p->state == PATH_LOST;
+		uint32_t i = bond_index(b, p);
 
 		/* Of one that has come back the peer knows; that there was a loss, it may not. */
 		if (b->lost >> i & 1)
@@ -186,11 +186,6 @@ void bond_add_counts(struct fabric_counts *all, const struct fabric_counts *one,
 	all->in_segments += live ? one->in_segments : 0;
 }
 
-static bool bond_join_is_over(struct bond *b, struct bond_path *p)
-{
-	return !bond_is_live(p) && p != b->memory && (!p->port || p->gone);
-}
-
 int bond_expect(struct fabric_link *link, uint32_t path, uint32_t life)
 {
 	struct bond *b = bond_of(link);
@@ -203,7 +198,7 @@ int bond_expect(struct fabric_link *link, uint32_t path, uint32_t life)
 		return -EINVAL;
 	if (p->state == PATH_UP) /* the peer would not begin again otherwise */
 		bond_join_notified(b, path);
-	if (!bond_join_is_over(b, p))
+	if (bond_is_live(p) || p == b->memory || (p->port && !p->gone))
 		return -EBUSY;
 	if (p->port) {
 		bond_add_counts(&b->past, &p->port->counts, false);
@@ -216,9 +211,7 @@ int bond_expect(struct fabric_link *link, uint32_t path, uint32_t life)
 
 void bond_may_reconnect(struct fabric_link *link, bool on)
 {
-	struct bond *b = bond_of(link);
-
-	b->may_reconnect = on;
+	bond_of(link)->may_reconnect = on;
 }
 
 /* ---- as told -------------------------------------------------------------------------------- */
@@ -252,9 +245,8 @@ uint64_t bond_moved(const struct fabric_link *link)
 	const struct bond *b = bond_of(link);
 	uint64_t moved = b->out.log.head - bond_log_place(b->base.domain->config.start);
 
-	for (uint32_t i = 0; i < BOND_PATHS; i++)
-		if (b->paths[i].port)
-			moved += b->paths[i].port->counts.read *
-				 b->paths[i].port->domain->config.segment_size;
+	PATH_EACH(p, b)
+		if (p->port)
+			moved += p->port->counts.read * p->port->domain->config.segment_size;
 	return moved;
 }

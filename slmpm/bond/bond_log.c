@@ -63,13 +63,6 @@ void bond_log_mark(struct bond_log *l)
 	l->mark[l->marks++].place = l->head;
 }
 
-/* The first N marks have been passed. */
-static void bond_log_forget(struct bond_log *l, uint32_t n)
-{
-	l->marks -= n;
-	memmove(l->mark, l->mark + n, l->marks * sizeof(*l->mark));
-}
-
 void bond_log_retire(struct bond_log *l, uint64_t n)
 {
 	uint32_t passed = 0;
@@ -78,7 +71,8 @@ void bond_log_retire(struct bond_log *l, uint64_t n)
 		l->tail = l->mark[passed].place;
 		l->given = l->mark[passed++].packet;
 	}
-	bond_log_forget(l, passed);
+	l->marks -= passed;
+	memmove(l->mark, l->mark + passed, l->marks * sizeof(*l->mark));
 	if (n == l->put) {
 		l->tail = l->head;
 		l->given = l->put;

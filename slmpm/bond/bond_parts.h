@@ -137,6 +137,9 @@ struct bond {
 	char reasons[256];
 };
 
+#define PATH_EACH(p, b)                                                                            \
+	for (__typeof__(&(b)->paths[0]) p = (b)->paths; p != (b)->paths + BOND_PATHS; p++)
+
 struct bond_domain {
 	struct fabric_domain base;
 	struct bond *bonds;

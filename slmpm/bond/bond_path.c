@@ -141,14 +141,11 @@ static void give_reasons(struct bond *b)
 {
 	size_t at = 0;
 
-	for (uint32_t i = 0; i < BOND_PATHS; i++) {
-		const struct bond_path *p = &b->paths[i];
-
-		if (!p->reason || at >= sizeof(b->reasons))
-			continue;
-		at += (size_t)snprintf(b->reasons + at, sizeof(b->reasons) - at, "%slink %u: %s",
-				       at ? "; " : "", i, p->reason);
-	}
+	PATH_EACH(p, b)
+		if (p->reason && at < sizeof(b->reasons))
+			at += (size_t)snprintf(b->reasons + at, sizeof(b->reasons) - at,
+					       "%slink %u: %s", at ? "; " : "", bond_index(b, p),
+					       p->reason);
 	b->base.lost = b->reasons;
 }
 
@@ -163,8 +160,8 @@ int bond_check_paths(struct bond *b)
 
 int bond_is_lost(struct bond *b)
 {
-	for (uint32_t i = 0; i < BOND_PATHS; i++)
-		if (bond_is_live(&b->paths[i]))
+	PATH_EACH(p, b)
+		if (bond_is_live(p))
 			return 0;
 	return bond_check_paths(b);
 }

@@ -17,8 +17,8 @@ COLD void bond_await_restart(struct bond *b)
 	b->in.waiting = true;
 	b->in.round++;
 	b->in.part = 0;
-	for (int i = 0; i < BOND_PATHS; i++)
-		b->paths[i].begun = false;
+	PATH_EACH(p, b)
+		p->begun = false;
 	b->has_deferred |= DEFER_RESUME;
 	b->busy = true;
 }
@@ -218,8 +218,7 @@ int bond_inspect(struct bond *b)
 {
 	b->turn = BOND_ASIDE;
 	b->out.more = false;
-	for (int i = 0; i < BOND_PATHS; i++) {
-		struct bond_path *p = &b->paths[i];
+	PATH_EACH(p, b) {
 		int rc = p->port ? bond_receive_advance(b, p) : 0;
 
 		if (rc == 1 && !is_current(b, p))
@@ -309,9 +308,9 @@ static int hand_out(struct bond *b, struct bond_path *p, struct fabric_arrival *
 /* What has been taken and not sent yet goes on; nothing is taken in. */
 static COLD void bond_receive_push(struct bond *b)
 {
-	for (int i = 0; i < BOND_PATHS; i++)
-		if (b->paths[i].state == PATH_UP)
-			(void)b->paths[i].fabric->poll(b->paths[i].port, NULL, 0);
+	PATH_EACH(p, b)
+		if (p->state == PATH_UP)
+			(void)p->fabric->poll(p->port, NULL, 0);
 }
 
 /* Up to N that are next. */

@@ -77,20 +77,19 @@ static int bond_spread_choose(struct bond *b, uint32_t length)
 		loads[present].rate = b->paths[present].flow.least;
 	if (!mode_is_loaded(&loads[present], patience))
 		return present;
-	for (int i = 0; i < BOND_PATHS; i++)
-		if (i != present)
-			loads[i] = load_of(b, &b->paths[i], now);
+	PATH_EACH(p, b)
+		if (p != &b->paths[present])
+			loads[bond_index(b, p)] = load_of(b, p, now);
 	return mode_spread(loads, BOND_PATHS, present, length, patience);
 }
 
 bool bond_spreads(const struct fabric_link *link)
 {
-	const struct bond *b = bond_of(link);
 	uint32_t able = 0;
 
-	for (uint32_t i = 0; i < BOND_PATHS && b->out.spreads; i++)
-		able += b->paths[i].state == PATH_UP && b->paths[i].tells;
-	return able > 1;
+	PATH_EACH(p, bond_of(link))
+		able += p->state == PATH_UP && p->tells;
+	return able > 1 && bond_of(link)->out.spreads;
 }
 
 COLD int bond_spread_out(struct bond *b, uint32_t length)

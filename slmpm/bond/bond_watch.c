@@ -24,12 +24,9 @@ static uint64_t held(const struct bond *b)
 {
 	uint64_t mask = 0;
 
-	for (uint32_t i = 0; i < BOND_PATHS; i++) {
-		const struct bond_path *p = &b->paths[i];
-
+	PATH_EACH(p, b)
 		if (p->unreleased && p->unreleased >= p->port->domain->config.segments / 4)
-			mask |= UINT64_C(1) << i;
-	}
+			mask |= UINT64_C(1) << bond_index(b, p);
 	return mask;
 }
 
@@ -48,18 +45,15 @@ static int bond_watch_ask(struct bond *b, struct bond_path *p)
 	struct bond_watch *w = &p->watch;
 	int rc = probe(b, p, w->asked + 1, 0);
 
-	if (rc != 1)
-		return rc;
-	w->asked++;
-	w->said = false;
-	return 1;
+	w->asked += rc == 1;
+	w->said &= rc != 1;
+	return rc;
 }
 
 int bond_answer(struct bond *b)
 {
 	b->has_deferred &= (uint8_t)~DEFER_ANSWER;
-	for (uint32_t i = 0; i < BOND_PATHS; i++) {
-		struct bond_path *p = &b->paths[i];
+	PATH_EACH(p, b) {
 		int rc = !p->watch.questioned ?
 				 1 :
 				 probe(b, p, p->watch.question, ANSWER | held(b) << HELD_SHIFT);
@@ -93,8 +87,8 @@ bool bond_probed(struct bond *b, struct bond_path *p, const uint64_t *head)
 		return false;
 	w->last = head[1];
 	w->answered = true;
-	for (uint32_t i = 0; i < BOND_PATHS; i++)
-		b->paths[i].watch.held = head[2] >> (HELD_SHIFT + i) & 1;
+	PATH_EACH(other, b)
+		other->watch.held = head[2] >> (HELD_SHIFT + bond_index(b, other)) & 1;
 	return true;
 }
 
@@ -106,12 +100,9 @@ static bool is_overtaken(const struct bond *b, const struct bond_path *p)
 {
 	if (b->in.waiting || bond_index(b, p) != b->in.path)
 		return false;
-	for (uint32_t i = 0; i < BOND_PATHS; i++) {
-		const struct bond_path *other = &b->paths[i];
-
+	PATH_EACH(other, b)
 		if (other != p && other->begun && other->next != other->count)
 			return true;
-	}
 	return false;
 }
 
@@ -134,8 +125,8 @@ static bool is_held(const struct bond *b, const struct bond_path *p)
 
 static bool other_answered(const struct bond *b, const struct bond_path *p)
 {
-	for (uint32_t i = 0; i < BOND_PATHS; i++)
-		if (&b->paths[i] != p && b->paths[i].watch.answered)
+	PATH_EACH(other, b)
+		if (other != p && other->watch.answered)
 			return true;
 	return false;
 }
@@ -173,20 +164,17 @@ static bool bond_watch_inspect_one(struct bond *b, struct bond_path *p)
 /* A full one cannot be asked. */
 static int ask_all(struct bond *b)
 {
-	for (uint32_t i = 0; i < BOND_PATHS; i++) {
-		struct bond_path *p = &b->paths[i];
-
+	PATH_EACH(p, b)
 		if (p->state == PATH_UP && p->watch.asked == p->watch.last &&
 		    bond_watch_ask(b, p) == -EPROTO)
 			return -EPROTO;
-	}
 	return 0;
 }
 
 static void bond_watch_forget(struct bond *b)
 {
-	for (uint32_t i = 0; i < BOND_PATHS; i++)
-		b->paths[i].watch.heard = b->paths[i].watch.answered = false;
+	PATH_EACH(p, b)
+		p->watch.heard = p->watch.answered = false;
 	b->before = b->out.acked;
 }
 
@@ -195,25 +183,18 @@ static bool bond_watch_inspect(struct bond *b)
 {
 	bool doubts = false;
 
-	for (uint32_t i = 0; i < BOND_PATHS; i++)
-		doubts |= bond_watch_inspect_one(b, &b->paths[i]);
+	PATH_EACH(p, b)
+		doubts |= bond_watch_inspect_one(b, p);
 	bond_watch_forget(b);
 	if ((doubts && ask_all(b) < 0) || (b->busy && bond_settle(b) < 0))
 		return false; /* poisoned: told by the next call */
 	return doubts;
 }
 
-static bool bond_watch_has_choice(const struct bond *b)
-{
-	uint32_t up = bond_up(&b->base);
-
-	return (up & (up - 1)) != 0;
-}
-
 static bool any_has_deferred(const struct bond *b)
 {
-	for (uint32_t i = 0; i < BOND_PATHS; i++)
-		if (has_deferred(b, &b->paths[i]))
+	PATH_EACH(p, b)
+		if (has_deferred(b, p))
 			return true;
 	return false;
 }
@@ -222,8 +203,9 @@ uint64_t bond_keepalive(struct fabric_link *link, uint64_t now_ns, uint64_t dead
 {
 	struct bond *b = bond_of(link);
 	uint64_t part = dead_ns / PARTS;
+	uint32_t up = bond_up(link);
 
-	if (link->violation || !bond_watch_has_choice(b) || !any_has_deferred(b)) {
+	if (link->violation || !(up & (up - 1)) || !any_has_deferred(b)) {
 		bond_watch_forget(b);
 		return UINT64_MAX;
 	}
