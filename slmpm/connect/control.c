@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Control packets, and those on a packet socket. */
+/* Control packets: on a packet socket, on a stream, and rounds of a link among them. */
 #include "slmpm/connect/control.h"
 #include "slmpm/connect/foreign.h"
+#include "slmpm/link/link.h"
 #include "slmpm/net/net.h"
 
 #include <errno.h>
@@ -12,18 +13,7 @@
 
 #define LEFT_UNREAD 65536 /* bytes that are read from who is left, at most */
 
-int control_send(struct control *c, void *packet, size_t length, uint32_t type, int fd)
-{
-	struct wire_control_head *head = packet;
-
-	head->type = LITTLE_32(type);
-	head->length = LITTLE_32(length);
-	if (c->socket.fd < 0)
-		return -EPIPE;
-	if (!c->stream)
-		return net_send(c->socket.fd, packet, length, &fd, fd >= 0);
-	return fd < 0 ? control_stream_send(c, packet, length) : -ENOTSUP;
-}
+/* ---- on a packet socket ---- */
 
 void control_drop(struct received *r)
 {
@@ -102,9 +92,126 @@ static int receive_packet(struct control *c, struct received *r)
 	return 1;
 }
 
+/* ---- on a stream ---- */
+
+/* A packet's head says its type, and that its length: nothing else is ever waited for, so a
+ * stranger takes no more memory than the longest of them.
+ * Of those that have a descriptor, and of the nonce that speaks of one, none comes here: 0. */
+static uint32_t stream_length_of(uint32_t type)
+{
+	switch (type) {
+	case WIRE_HELLO: return sizeof(struct wire_hello);
+	case WIRE_PROOF: return sizeof(struct wire_proof);
+	case WIRE_ROUND: return sizeof(struct wire_round);
+	case WIRE_BYE: return sizeof(struct wire_bye);
+	default: return 0;
+	}
+}
+
+/* A reset that a send is told of no receive is told of any more: it would see an orderly end. EPIPE is
+ * told again and again, and also of one that has been orderly. */
+static void stream_failed(struct control_stream *s, int error)
+{
+	if (error != EPIPE)
+		s->error = error;
+}
+
+void control_stream_flush(struct control *c)
+{
+	struct control_stream *s = c->stream;
+	ssize_t n;
+
+	if (!s->waiting || c->socket.fd < 0)
+		return;
+	n = send(c->socket.fd, s->out, s->waiting, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n < 0) /* an end, which is found out by reading */
+		stream_failed(s, errno);
+	s->waiting = n < 0 ? 0 : s->waiting - (uint32_t)n;
+	if (n > 0)
+		memmove(s->out, s->out + n, s->waiting);
+	if (!s->waiting)
+		watch_for_room(c->ep->ctx, &c->socket, false);
+}
+
+static int stream_send(struct control *c, const void *packet, size_t length)
+{
+	struct control_stream *s = c->stream;
+	ssize_t n = 0;
+
+	if (s->waiting + length > sizeof(s->out))
+		return -EAGAIN;
+	if (!s->waiting)
+		n = send(c->socket.fd, packet, length, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (n < 0 && errno != EAGAIN && errno != EINTR) {
+		stream_failed(s, errno);
+		return -errno;
+	}
+	n = n < 0 ? 0 : n;
+	if ((size_t)n == length)
+		return 0;
+	if (!s->waiting)
+		watch_for_room(c->ep->ctx, &c->socket, true);
+	memcpy(s->out + s->waiting, (const char *)packet + n, length - (size_t)n);
+	s->waiting += (uint32_t)length - (uint32_t)n;
+	return 0;
+}
+
+/* Bytes of the packet that is coming in, as far as known; 0: nobody sends such. */
+static uint32_t wanted(const struct control_stream *s)
+{
+	uint32_t length;
+
+	if (s->have < sizeof(s->in.head))
+		return sizeof(s->in.head);
+	length = stream_length_of(LITTLE_32(s->in.head.type));
+	return LITTLE_32(s->in.head.length) == length ? length : 0;
+}
+
+static int stream_receive(struct control *c, struct received *r)
+{
+	struct control_stream *s = c->stream;
+	uint32_t all;
+
+	r->fd_count = 0;
+	r->length = 0;
+	while ((all = wanted(s)) > s->have) {
+		ssize_t n =
+			recv(c->socket.fd, (char *)&s->in + s->have, all - s->have, MSG_DONTWAIT);
+
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			return 0;
+		if (n <= 0) {
+			s->error = n < 0 ? errno : s->error;
+			return -EPIPE;
+		}
+		s->have += (uint32_t)n;
+	}
+	memcpy(&r->packet, &s->in, s->have);
+	r->length = all;
+	s->have = 0;
+	return 1;
+}
+
+/* ---- on either ---- */
+
+int control_send(struct control *c, void *packet, size_t length, uint32_t type, int fd)
+{
+	struct wire_control_head *head = packet;
+
+	head->type = LITTLE_32(type);
+	head->length = LITTLE_32(length);
+	if (c->socket.fd < 0)
+		return -EPIPE;
+	if (!c->stream)
+		return net_send(c->socket.fd, packet, length, &fd, fd >= 0);
+	return fd < 0 ? stream_send(c, packet, length) : -ENOTSUP;
+}
+
 int control_receive(struct control *c, struct received *r)
 {
-	return c->stream ? control_stream_receive(c, r) : receive_packet(c, r);
+	return c->stream ? stream_receive(c, r) : receive_packet(c, r);
 }
 
 void control_bye(struct control *c, int error, const char *why)
@@ -144,4 +251,57 @@ void control_text(char *to, size_t size, const char *from, size_t length)
 	for (; n < length && n + 1 < size && from[n]; n++)
 		to[n] = from[n] >= ' ' && from[n] <= '~' ? from[n] : '?';
 	to[n] = 0;
+}
+
+/* ---- rounds of a link, the first or a secondary one: from its fabric into packets and back ---- */
+
+int rounds_write(const struct rounds *t, struct wire_round *packet, int *fd)
+{
+	struct fabric_blob blob = {.fd = -1};
+	int rc = t->port->domain->fabric->address(t->port, t->round, &blob);
+
+	*packet = (struct wire_round){.round = LITTLE_32((uint32_t)t->round),
+				      .link = LITTLE_16((uint16_t)t->link),
+				      .life = LITTLE_16((uint16_t)t->life),
+				      .blob_length = LITTLE_32(blob.length)};
+	memcpy(packet->blob, blob.bytes, sizeof(blob.bytes));
+	*fd = blob.fd;
+	return rc < 0 ? rc : 0;
+}
+
+bool rounds_is_sound(const struct received *r)
+{
+	const struct wire_round *packet = &r->packet.round;
+
+	return r->length == sizeof(*packet) && r->fd_count <= 1 &&
+	       LITTLE_32(packet->blob_length) <= sizeof(packet->blob);
+}
+
+/* What somebody else called it for is counted, whatever became of it. */
+static int rounds_answer(struct endpoint *ep, struct rounds *t, int rc)
+{
+	link_unauthenticated(ep, t->port);
+	t->pending = rc == 2;
+	t->round += rc == 0 || rc == 1;
+	return rc;
+}
+
+int rounds_take(struct endpoint *ep, struct rounds *t, struct received *r)
+{
+	const struct wire_round *packet = &r->packet.round;
+	struct fabric_blob blob = {.length = LITTLE_32(packet->blob_length),
+				   .fd = r->fd_count ? r->fds[0] : -1};
+	int rc;
+
+	memcpy(blob.bytes, packet->blob, sizeof(blob.bytes));
+	rc = t->port->domain->fabric->connect(t->port, t->round, &blob);
+	r->fds[0] = blob.fd; /* what the fabric took is -1 now */
+	return rounds_answer(ep, t, rc);
+}
+
+int rounds_ask(struct endpoint *ep, struct rounds *t)
+{
+	if (!t->pending)
+		return 2;
+	return rounds_answer(ep, t, t->port->domain->fabric->connect(t->port, t->round, NULL));
 }

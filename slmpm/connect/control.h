@@ -96,13 +96,8 @@ void control_text(char *to, size_t size, const char *from, size_t length);
 /* Closes what nobody took (set to -1). */
 void control_drop(struct received *r);
 
-/* Of a stream. */
-int control_stream_send(struct control *c, const void *packet, size_t length);
-int control_stream_receive(struct control *c, struct received *r);
-/* What waits goes out as far as the socket takes it. */
+/* On a stream, what waits goes out as far as the socket takes it. */
 void control_stream_flush(struct control *c);
-
-/* ---- rounds.c ---- */
 
 /* This side's packet of the round, but for head and name, with *FD or -1: 0, or as the fabric says. */
 int rounds_write(const struct rounds *t, struct wire_round *packet, int *fd);
