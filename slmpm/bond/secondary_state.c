@@ -57,11 +57,6 @@ bool secondary_speaks(const struct endpoint *ep)
 	return false;
 }
 
-bool secondary_stays(const struct endpoint *ep)
-{
-	return ep->rooms->secondary && secondary_speaks(ep);
-}
-
 struct fabric_domain *secondary_memory(const struct endpoint *ep)
 {
 	return ep->rooms->secondary ? bond_memory(ep->link.port) : ep->link.port->domain;

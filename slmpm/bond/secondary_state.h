@@ -74,7 +74,5 @@ bool secondary_is_elsewhere(const struct endpoint *ep, const char *fabric);
 struct fabric_domain *secondary_memory(const struct endpoint *ep);
 /* Has it a link with a connection of its own, which may still speak when the control's has ended? */
 bool secondary_speaks(const struct endpoint *ep);
-/* And several links, so that it outlives the control connection. */
-bool secondary_stays(const struct endpoint *ep);
 
 #endif

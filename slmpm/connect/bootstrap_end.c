@@ -182,7 +182,7 @@ void bootstrap_hang_up(struct endpoint *ep)
 	}
 	progress_drain(ep); /* an orderly end lies in the ring */
 	c->step = HUNG_UP;
-	if (link_may_speak(ep) && secondary_stays(ep) && c->stream && c->stream->error)
+	if (link_may_speak(ep) && ep->rooms->secondary && c->stream && c->stream->error)
 		list_remove(&c->node); /* not in order: the other links say whether it is gone */
 	else if (link_may_speak(ep))
 		drain_link_out(c);

@@ -92,8 +92,10 @@ static int bootstrap_packet_handle(struct control *c, struct received *r, bool l
 	case WIRE_GRANT: return take_grant(c, r, lost, ahead);
 	case WIRE_BYE: return take_bye(c, r, ahead);
 	}
-	if (type == WIRE_ROUND && c->step == CONNECTED)
-		return secondary_packet(c->ep, r);
+	if (type == WIRE_ROUND && c->step == CONNECTED) {
+		secondary_packet(c->ep, r);
+		return 0;
+	}
 	return ahead ? packet_broken(c, ahead, "control packet out of turn") :
 		       handshake_packet(c, r);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The links of an endpoint: which there are to be, and what is of all of them. */
+/* Links of an endpoint: which there are to be, what is of all of them, and packets about those to be. */
 #include "slmpm/connect/secondary.h"
 
 #include <errno.h>
@@ -7,10 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "slmpm/connect/secondary_parts.h"
 #include "slmpm/base/config.h"
 #include "slmpm/domain.h"
+#include "slmpm/link/link.h"
+#include "slmpm/link/wait.h"
 #include "slmpm/message/held.h"
+#include "slmpm/message/inbound.h"
 #include "slmpm/mode/mode.h"
 
 /* ---- the bond ------------------------------------------------------------------------------- */
@@ -26,7 +28,6 @@ uint64_t secondary_features(const struct endpoint *ep)
 
 	if (config_get()->engine == ENGINE_THREAD)
 		features |= WIRE_FEATURE_ENGINE;
-
 	for (uint32_t i = 0; i < routes->count; i++)
 		if (routes->route[i].fabric[0] &&
 		    strcmp(routes->route[i].fabric, ep->link.port->domain->fabric->name) != 0)
@@ -172,27 +173,125 @@ void secondary_reclaim(struct endpoint *ep)
 
 /* ---- what is of all links ------------------------------------------------------------------- */
 
-static struct fabric_link *each(const struct endpoint *ep, uint32_t i)
+static void left_by(struct fabric_link *port, int process)
 {
-	struct secondary *f = ep->rooms->secondary;
-
-	if (!f)
-		return i == 0 ? ep->link.port : NULL;
-	if (i < BOND_PATHS)
-		return bond_port(ep->link.port, i);
-	return i == BOND_PATHS ? ep->link.port : i == BOND_PATHS + 1 ? f->try.port : NULL;
+	if (port) {
+		port->bell = -1;
+		port->process = process;
+	}
 }
 
 void secondary_left(struct endpoint *ep, int process)
 {
-	for (uint32_t i = 0; i < BOND_PATHS + 2; i++) {
-		struct fabric_link *port = each(ep, i);
+	struct secondary *f = ep->rooms->secondary;
 
-		if (port) {
-			port->bell = -1;
-			port->process = process;
-		}
+	left_by(ep->link.port, process);
+	if (!f)
+		return;
+	for (uint32_t i = 0; i < BOND_PATHS; i++)
+		left_by(bond_port(ep->link.port, i), process);
+	left_by(f->try.port, process);
+	secondary_give_up(f);
+}
+
+/* ---- packets, by the control connection or, without it, by the bond --------------------------- */
+
+void secondary_send_round(struct secondary *f)
+{
+	struct endpoint *ep = f->ep;
+	struct packet p = {
+		.opcode = WIRE_BOND_LINK,
+		.data = &f->waiting,
+		.length = sizeof(f->waiting),
+	};
+
+	/* As everything that must not come between what is being built or gathered. */
+	if (ep->state == SLMPM_PEER_UP && list_empty(&ep->link.deferred) && !ep->bundle.count &&
+	    ep->lent != LENT_PACKET && link_post_request(ep, &p, NULL) == 1)
+		f->waits = false;
+}
+
+int secondary_send(struct secondary *f, struct wire_round *packet, int fd)
+{
+	if (f->ep->rooms->control->socket.fd >= 0 && !f->by_bond) {
+		f->given += fd >= 0;
+		return control_send(f->ep->rooms->control, packet, sizeof(*packet), WIRE_ROUND, fd);
 	}
+	if (fd >= 0)
+		return -ENOTSUP;
+	f->waiting = *packet; /* what it replaces is old by now */
+	f->waits = true;
+	secondary_send_round(f);
+	return 0;
+}
+
+void secondary_send_word(struct secondary *f, uint32_t round, uint32_t link, uint32_t life,
+			 const char *why)
+{
+	struct wire_round packet = {.round = LITTLE_32(round),
+				    .link = LITTLE_16((uint16_t)link),
+				    .life = LITTLE_16((uint16_t)life)};
+
+	packet.blob_length = LITTLE_32(
+		(uint32_t)snprintf((char *)packet.blob, sizeof(packet.blob), "%.100s", why));
+	(void)secondary_send(f, &packet, -1);
+}
+
+void secondary_violates(struct endpoint *ep)
+{
+	endpoint_break(ep, "round of a secondary link");
+}
+
+/* False: nobody says that. */
+static bool secondary_packet_take(struct secondary *f, struct received *r)
+{
+	const struct wire_round *packet = &r->packet.round;
+	uint32_t round = LITTLE_32(packet->round), link = LITTLE_16(packet->link);
+	uint32_t family = LITTLE_16(packet->family);
+	struct rounds *t = &f->try;
+
+	if (PEER_FAULT(link >= f->links || LITTLE_16(packet->life) >= BOND_INCARNATIONS ||
+		       (family && family != 4 && family != 6)))
+		return false;
+	if (round == WIRE_ROUND_NOT) {
+		secondary_try_not(f, packet);
+	} else if (round == WIRE_ROUND_ASK) {
+		if (PEER_FAULT(!f->active))
+			return false;
+		/* It may stand here and not there yet: a try would end it. */
+		if (bond_state(f->ep->link.port, link) != PATH_UP)
+			f->link[link].due = clock_now();
+	} else if (!f->active && round == 0) {
+		secondary_try_begin(f, r);
+	} else if (t->port && t->link == link && t->life == LITTLE_16(packet->life)) {
+		if (PEER_FAULT(round != (uint32_t)t->round || t->pending))
+			return false;
+		if (f->active && round == 0)
+			secondary_try_first(f, r);
+		else
+			secondary_try_round(f, r);
+	}
+	context_changed(f->ep->ctx);
+	return true;
+}
+
+void secondary_packet(struct endpoint *ep, struct received *r)
+{
+	struct secondary *f = ep->rooms->secondary;
+
+	/* None before the first link stands. */
+	if (PEER_FAULT(!f || !rounds_is_sound(r)) ||
+	    (ep->state == SLMPM_PEER_UP && !secondary_packet_take(f, r)))
+		secondary_violates(ep);
+}
+
+void secondary_arrival(struct endpoint *ep, const struct head *h)
+{
+	struct received r = {.length = h->length};
+
+	if (h->length == sizeof(r.packet.round))
+		memcpy(&r.packet.round, h->data, sizeof(r.packet.round));
 	if (ep->rooms->secondary)
-		secondary_give_up(ep->rooms->secondary);
+		ep->rooms->secondary->by_bond = true; /* perhaps before this side knows */
+	secondary_packet(ep, &r);
 }

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "slmpm/connect/secondary_parts.h"
+#include "slmpm/connect/secondary.h"
 #include "slmpm/base/config.h"
 #include "slmpm/base/log.h"
 #include "slmpm/link/wait.h"

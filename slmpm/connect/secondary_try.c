@@ -11,7 +11,7 @@
 #include <linux/sockios.h>
 
 #include "fabrics/registry.h"
-#include "slmpm/connect/secondary_parts.h"
+#include "slmpm/connect/secondary.h"
 #include "slmpm/base/clock.h"
 #include "slmpm/base/config.h"
 #include "slmpm/domain.h"
@@ -189,8 +189,7 @@ void secondary_try(struct secondary *f, uint32_t link)
 	}
 	l->life = life;
 	if (!secondary_try_set_up(f, link, life, secondary_try_fabric_of(f, l->route))) {
-		bond_reject(f->ep->link.port, link);
-		secondary_tried(f, link, true);
+		secondary_try_end(f, false, "it cannot be opened here");
 		return;
 	}
 	rc = send_this_round(f);
@@ -221,7 +220,7 @@ static void secondary_try_take_answer(struct secondary *f, int rc)
 	if (rc == 1)
 		rc = send_this_round(f);
 	if (rc == -EPROTO)
-		(void)secondary_violates(f->ep);
+		secondary_violates(f->ep);
 	if (rc < 0)
 		secondary_try_fail(f, rc);
 }
@@ -244,9 +243,15 @@ void secondary_try_round(struct secondary *f, struct received *r)
 void secondary_try_first(struct secondary *f, struct received *r)
 {
 	struct secondary_link *l = &f->link[f->try.link];
+	const struct wire_round *packet = &r->packet.round;
+	bool v4 = LITTLE_16(packet->family) == 4;
 	int rc = -EACCES;
 
-	(void)secondary_address(&r->packet.round, &f->remote);
+	memset(&f->remote, 0, sizeof(f->remote));
+	if (packet->family) {
+		f->remote.ss_family = v4 ? AF_INET : AF_INET6;
+		memcpy(route_bytes((struct sockaddr *)&f->remote), packet->address, v4 ? 4 : 16);
+	}
 	if (!f->remote.ss_family || net_allowed(address_of(&f->remote)))
 		rc = secondary_try_find_place(f, l->route, f->remote.ss_family);
 	if (!f->remote.ss_family && f->homed)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "fabrics/registry.h"
-#include "slmpm/connect/secondary_parts.h"
+#include "slmpm/connect/secondary.h"
 #include "tests/lib/actor.h"
 #include "tests/lib/bond_rig.h"
 
