@@ -30,7 +30,6 @@
 #include "slmpm/link/addressee.h"
 #include "slmpm/base/log.h"
 #include "slmpm/region/memory.h"
-#include "slmpm/connect/near.h"
 #include "slmpm/share/ask.h"
 #include "slmpm/stats.h"
 #include "slmpm/monitor/monitor.h"

@@ -62,7 +62,7 @@ static void close_descriptors(struct listener *l)
 
 static void close_it(struct listener *l)
 {
-	near_close(&l->near, l->ctx);
+	watch_remove(l->ctx, &l->near.watch);
 	watch_remove(l->ctx, &l->watch);
 	close_descriptors(l);
 	if (l->path[0])
@@ -101,7 +101,7 @@ static int listener_begin(struct listener *l, const char *text)
 	set_url(l, &url);
 	l->spare = listener_spare(l);
 	if (l->tcp)
-		near_open(&l->near, l->ctx, listener_near_ready, l);
+		near_open(l);
 	rc = watch_add(l->ctx, &l->watch);
 	return rc < 0 ? error_system(rc, url.text) : 0;
 }

@@ -5,9 +5,21 @@
 
 #include "slmpm/base/handle.h"
 #include "slmpm/base/log.h"
-#include "slmpm/connect/near.h"
+#include "slmpm/base/wire.h"
 #include "slmpm/net/secret.h"
 #include "slmpm/watch.h"
+
+/*
+ * Two ends of a TCP connection that are on one machine after all: who listens keeps a second door, a
+ * socket without a file, whose name it tells to nobody but who has proved the secret. Who can go
+ * through it is here, and of the user that its listener was when the door was opened: both sides ask the
+ * kernel for these two, and so agree.
+ */
+struct near {
+	struct watch watch; /* fd -1: no door */
+	uint64_t door;      /* its name, by chance */
+	uid_t user;         /* whose it is: guests see that, whoever this process is by now */
+};
 
 struct listener {
 	struct handle handle;
@@ -29,7 +41,6 @@ struct listener {
 #define LISTENER_HALF_OPEN 64 /* strangers that have not finished their handshake */
 
 watch_ready listener_ready;
-watch_ready listener_near_ready;
 /* A descriptor for l->spare, or -1. */
 int listener_spare(const struct listener *l);
 /* A paused one goes on, if descriptors may be had again. */
@@ -45,5 +56,14 @@ void listener_up(struct endpoint *ep);
 void listener_left(struct endpoint *ep);
 /* In the child after fork: closes its copies of the descriptors, nothing else. */
 void listener_forked_all(struct context *ctx);
+
+/* ---- near.c ---- */
+
+/* Opens the second door, where shared memory is wanted and there can be one. */
+void near_open(struct listener *l);
+/* What a guest who is to come through it is told; its name is *GUEST. */
+void near_invite(const struct near *n, struct wire_near *token, uint64_t *guest);
+/* Through it, as told: a connected socket, or -1 (it is another machine's, or another user's). */
+int near_go(const struct wire_near *token);
 
 #endif

@@ -156,23 +156,3 @@ void listener_ready(struct context *ctx, struct watch *w)
 	else if (fd >= 0)
 		listener_door_adopt(l, fd);
 }
-
-/* Who has proved itself over TCP, and turns out to be on this machine. */
-void listener_near_ready(struct context *ctx, struct watch *w)
-{
-	struct listener *l = w->owner;
-	uint64_t guest;
-	int fd = near_accept(&l->near, &guest);
-
-	if (fd < 0)
-		return;
-	LIST_EACH_ENTRY(struct control, c, &ctx->deadlines, node) {
-		if (c->ep->rooms->listener != l || c->step != WAIT_ROUND || !c->stream ||
-		    c->stream->guest != guest)
-			continue;
-		if (bootstrap_move(c->ep, fd) < 0)
-			endpoint_refused(c->ep, SLMPM_ENOMEM, "no memory for a nearer way");
-		return;
-	}
-	close(fd);
-}

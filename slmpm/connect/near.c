@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A door beside the network: sockets in the abstract space, which is that of a network namespace. */
-#include "slmpm/connect/near.h"
+#include "slmpm/connect/listener.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -12,18 +12,14 @@
 #include <unistd.h>
 
 #include "slmpm/base/config.h"
+#include "slmpm/connect/bootstrap.h"
 #include "slmpm/connect/connect.h"
+#include "slmpm/connect/control.h"
 #include "slmpm/mode/mode.h"
 
 #define QUEUE 64
 #define NAME  "slmpm-near/%016llx"
-
-static bool near_is_wanted(void)
-{
-	const struct config *config = config_get();
-
-	return config && mode_comes_near(config->fabric);
-}
+#define KIND  (SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK)
 
 /* Of the door, or of the GUEST before it. */
 static socklen_t near_name(struct sockaddr_un *sa, uint64_t door, uint64_t guest)
@@ -36,37 +32,66 @@ static socklen_t near_name(struct sockaddr_un *sa, uint64_t door, uint64_t guest
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 }
 
-static int near_new_socket(void)
-{
-	return socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-}
-
 static bool draw(uint64_t *number)
 {
 	return getrandom(number, sizeof(*number), 0) == sizeof(*number) && *number;
 }
 
-void near_open(struct near *n, struct context *ctx, watch_ready *ready, void *owner)
+/* Who came, and its name; -1: nobody, or somebody who may not. */
+static int near_accept(const struct near *n, uint64_t *guest)
 {
+	struct sockaddr_un sa, right;
+	socklen_t size = sizeof(sa);
+	char digits[17] = "";
+	int fd = accept4(n->watch.fd, (struct sockaddr *)&sa, &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (fd < 0)
+		return -1;
+	*guest = 0;
+	if (size == near_name(&right, n->door, 1) && connect_is_user(fd, n->user)) {
+		memcpy(digits, sa.sun_path + size - offsetof(struct sockaddr_un, sun_path) - 16,
+		       16);
+		*guest = strtoull(digits, NULL, 16);
+	}
+	if (*guest && size == near_name(&right, n->door, *guest) && !memcmp(&sa, &right, size))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* Who has proved itself over TCP, and turns out to be on this machine. */
+static void near_ready(struct context *ctx, struct watch *w)
+{
+	struct listener *l = w->owner;
+	uint64_t guest;
+	int fd = near_accept(&l->near, &guest);
+
+	if (fd < 0)
+		return;
+	LIST_EACH_ENTRY(struct control, c, &ctx->deadlines, node) {
+		if (c->ep->rooms->listener != l || c->step != WAIT_ROUND || !c->stream ||
+		    c->stream->guest != guest)
+			continue;
+		if (bootstrap_move(c->ep, fd) < 0)
+			endpoint_refused(c->ep, SLMPM_ENOMEM, "no memory for a nearer way");
+		return;
+	}
+	close(fd);
+}
+
+void near_open(struct listener *l)
+{
+	struct near *n = &l->near;
 	struct sockaddr_un sa;
 	int fd = -1;
 
-	if (near_is_wanted() && draw(&n->door))
-		fd = near_new_socket();
+	if (mode_comes_near(config_get()->fabric) && draw(&n->door))
+		fd = socket(AF_UNIX, KIND, 0);
 	n->user = geteuid();
-	n->watch = (struct watch){.ready = ready, .fd = fd, .owner = owner};
-	if (fd < 0)
-		return;
-	if (bind(fd, (struct sockaddr *)&sa, near_name(&sa, n->door, 0)) != 0 ||
-	    listen(fd, QUEUE) != 0 || watch_add(ctx, &n->watch) < 0) {
-		close(fd);
-		n->watch.fd = -1;
-	}
-}
-
-void near_close(struct near *n, struct context *ctx)
-{
-	watch_close(ctx, &n->watch);
+	n->watch = (struct watch){.ready = near_ready, .fd = fd, .owner = l};
+	if (fd >= 0 && (bind(fd, (struct sockaddr *)&sa, near_name(&sa, n->door, 0)) != 0 ||
+			listen(fd, QUEUE) != 0 || watch_add(l->ctx, &n->watch) < 0))
+		watch_close(l->ctx, &n->watch);
 }
 
 void near_invite(const struct near *n, struct wire_near *token, uint64_t *guest)
@@ -83,36 +108,15 @@ int near_go(const struct wire_near *token)
 	struct sockaddr_un sa;
 	int fd;
 
-	if (!door || !guest || !near_is_wanted())
+	if (!door || !guest || !mode_comes_near(config_get()->fabric))
 		return -1;
-	fd = near_new_socket();
+	fd = socket(AF_UNIX, KIND, 0);
 	if (fd < 0)
 		return -1;
 	/* It is known there by the name that it has here. */
 	if (bind(fd, (struct sockaddr *)&sa, near_name(&sa, door, guest)) == 0 &&
 	    connect(fd, (struct sockaddr *)&sa, near_name(&sa, door, 0)) == 0 &&
 	    connect_is_user(fd, geteuid()))
-		return fd;
-	close(fd);
-	return -1;
-}
-
-int near_accept(struct near *n, uint64_t *guest)
-{
-	struct sockaddr_un sa, right;
-	socklen_t size = sizeof(sa);
-	char digits[17] = "";
-	int fd = accept4(n->watch.fd, (struct sockaddr *)&sa, &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
-
-	if (fd < 0)
-		return -1;
-	*guest = 0;
-	if (size == near_name(&right, n->door, 1) && connect_is_user(fd, n->user)) {
-		memcpy(digits, sa.sun_path + size - offsetof(struct sockaddr_un, sun_path) - 16,
-		       16);
-		*guest = strtoull(digits, NULL, 16);
-	}
-	if (*guest && size == near_name(&right, n->door, *guest) && !memcmp(&sa, &right, size))
 		return fd;
 	close(fd);
 	return -1;
