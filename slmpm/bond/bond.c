@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * A bond as a fabric: the table of functions that the core calls. A pair with a single link never
- * passes through here.
- */
+/* A bond as a fabric: the table of functions that the core calls. A pair with a single link never
+ * passes through here. */
 #include "slmpm/bond/bond.h"
 
 #include <errno.h>

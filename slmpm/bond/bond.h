@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Bonds: several links of one pair of processes joined into one, which the core uses like any
- * other. Each packet is delivered exactly once and in order as long as one of them is left.
- */
+/* Bonds: several links of one pair of processes joined into one, which the core uses like any
+ * other. Each packet is delivered exactly once and in order as long as one of them is left. */
 #ifndef SLMPM_BOND_H
 #define SLMPM_BOND_H
 
@@ -23,7 +21,8 @@ enum bond_state {
 	PATH_LOST, /* and has been */
 };
 
-/* A bond's table; address, connect and alloc it has none: its paths are connected when they come. */
+/* A bond's table; address, connect and alloc it has none: its paths are connected when they
+ * come. */
 extern const struct fabric bond_fabric;
 
 /* Is PORT a bond of several links? */
@@ -40,18 +39,19 @@ int bond_add(struct fabric_link *link, uint32_t path, const struct fabric *fabri
 	     struct fabric_link *port);
 /* It will not come here; the peer may have it already. */
 void bond_reject(struct fabric_link *link, uint32_t path);
-/* The next to be added as PATH is its LIFE-th link, from 0, once both ends have said so. -EBUSY: of the
- * one before not all has been read; -EINVAL: no such number, or LIFE is over. */
+/* The next to be added as PATH is its LIFE-th link, from 0, once both ends have said so. -EBUSY: of
+ * the one before not all has been read; -EINVAL: no such number, or LIFE is over. */
 int bond_expect(struct fabric_link *link, uint32_t path, uint32_t life);
-/* Disconnects all paths for good: nothing but their states, counts and reasons is asked for from here on. */
+/* Disconnects all paths for good: nothing but their states, counts and reasons is asked for from
+ * here on. */
 void bond_shut(struct fabric_link *link);
 /* ON: with all links lost the bond goes on, for another may come. */
 void bond_may_reconnect(struct fabric_link *link, bool on);
-/* Packets that ask for none (FABRIC_BY) go by PATH from now on, whatever others ask for; -ENOENT where it is not
- * up. */
+/* Packets that ask for none (FABRIC_BY) go by PATH from now on, whatever others ask for; -ENOENT
+ * where it is not up. */
 int bond_use(struct fabric_link *link, uint32_t path);
-/* Or by whichever brings them sooner, where the one in use needs longer than so much for what it has
- * been given; UINT64_MAX, as in the beginning: they stay. */
+/* Or by whichever brings them sooner, where the one in use needs longer than so much for what it
+ * has been given; UINT64_MAX, as in the beginning: they stay. */
 void bond_spread(struct fabric_link *link, uint64_t patience_us);
 /* May packets be, and over several? */
 bool bond_spreads(const struct fabric_link *link);
@@ -63,8 +63,9 @@ void bond_mark(const struct fabric_link *link, uint64_t *left);
 bool bond_passed(const struct fabric_link *link, const uint64_t *left);
 
 /*
- * At NOW: a path by which something is unanswered, and by which nothing comes for longer than DEAD while the peer
- * answers by another one, is lost. When to be called again; UINT64_MAX: nothing is unanswered.
+ * At NOW: a path by which something is unanswered, and by which nothing comes for longer than DEAD
+ * while the peer answers by another one, is lost. When to be called again; UINT64_MAX: nothing is
+ * unanswered.
  */
 uint64_t bond_keepalive(struct fabric_link *link, uint64_t now_ns, uint64_t dead_ns);
 
@@ -85,7 +86,8 @@ uint32_t bond_path(const struct fabric_link *link);
 uint32_t bond_home(const struct fabric_link *link);
 /* A path's own link, for its counts and reasons; NULL where there is none. */
 struct fabric_link *bond_port(const struct fabric_link *link, uint32_t path);
-/* Segments of the least of its rings: that of a path which only it may fill up. The counts have their sums. */
+/* Segments of the least of its rings: that of a path which only it may fill up. The counts have
+ * their sums. */
 uint64_t bond_ring_out(const struct fabric_link *link);
 uint64_t bond_ring_in(const struct fabric_link *link);
 /* Whose memory operations a bond forwards: its first path's; NULL: that has none. */

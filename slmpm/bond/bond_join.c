@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * How paths join a bond, are denied, and come back. A path's place has one life after the other:
- * both ends empty it before the next begins, and what is said of an earlier one counts no more.
- */
+/* How paths join a bond, are denied, and come back. A path's place has one life after the other:
+ * both ends empty it before the next begins, and what is said of an earlier one counts no more. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,8 +36,8 @@ static void join(struct bond *b, struct bond_path *p, const struct fabric *fabri
 	bond_spread_joined(b, p);
 }
 
-/* Only the first link's: the ends see a later one join at different times, and both must agree on how
- * loans and regions travel. */
+/* Only the first link's: the ends see a later one join at different times, and both must agree on
+ * how loans and regions travel. */
 static void reach_by(struct bond *b, struct bond_path *first)
 {
 	struct bond_domain *d = (struct bond_domain *)b->base.domain;

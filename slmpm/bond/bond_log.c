@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * The log is a ring of bytes in which no packet wraps: what is left before the end and too short is
- * an entry without kind.
- */
+/* The log is a ring of bytes in which no packet wraps: what is left before the end and too short is
+ * an entry without kind. */
 #include "slmpm/bond/bond_log.h"
 
 #include <errno.h>

@@ -25,8 +25,8 @@ struct bond_log {
 	uint64_t head, tail; /* bytes put and given back since the beginning */
 	uint64_t open;       /* where the entry reserved lies */
 	uint64_t put, given; /* packets before the head, before the tail */
-	/* Places between, the earliest first: the tail moves from one to the next, so that nobody need
-	 * read again what has left the cache. */
+	/* Places between, the earliest first: the tail moves from one to the next, so that nobody
+	 * need read again what has left the cache. */
 	struct {
 		uint64_t packet, place;
 	} mark[BOND_MARKS];
@@ -61,14 +61,16 @@ void bond_log_close(struct bond_log *l);
 void bond_log_pad(struct bond_log *l);
 /* The tail may come here, once all that is in it has been acknowledged. */
 void bond_log_mark(struct bond_log *l);
-/* The first N packets of all are not needed any more: as far as the last mark before, and no further. */
+/* The first N packets of all are not needed any more: as far as the last mark before, and no
+ * further. */
 void bond_log_retire(struct bond_log *l, uint64_t n);
 /* And further: packet by packet. */
 void bond_log_trim(struct bond_log *l, uint64_t n);
 /* The packet at *AT, which moves on behind it; from the tail to the head. */
 struct bond_entry *bond_log_next(const struct bond_log *l, uint64_t *at);
 
-/* Room for a packet of LENGTH bytes with SPARE bytes left behind it. Another reservation replaces it. */
+/* Room for a packet of LENGTH bytes with SPARE bytes left behind it. Another reservation replaces
+ * it. */
 static inline bool bond_log_reserve(struct bond_log *l, uint32_t length, uint64_t spare)
 {
 	uint64_t size = bond_entry_size(length);

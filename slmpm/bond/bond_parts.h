@@ -11,7 +11,7 @@
  * What comes by a path whose part has not begun in the present round is of a former one, and is
  * dropped: RESTART sends it again. So each packet is delivered exactly once and in order.
  *
- * A path that is lost may come again, as the next of its lives: what is said of an earlier one is old.
+ * A path that is lost may come again, as its next incarnation: what is said of earlier ones is old.
  */
 #ifndef SLMPM_BOND_PARTS_H
 #define SLMPM_BOND_PARTS_H
@@ -53,11 +53,11 @@ struct bond_path {
 	struct fabric_link *port;
 	enum bond_state state;
 	uint32_t life; /* as bond_expect has said */
-	bool notified; /* the peer has said, or its silence has, that it is lost: the port may never do */
-	bool begun;          /* its part of the present round */
-	bool gone;           /* disconnected already */
-	bool tells;          /* what it has under way */
-	bool lands;          /* it has an arrival that waits for its place, or comes */
+	bool notified; /* the peer has said that it is lost, or its silence: the port may never */
+	bool begun;    /* its part of the present round */
+	bool gone;     /* disconnected already */
+	bool tells;    /* what it has under way */
+	bool lands;    /* it has an arrival that waits for its place, or comes */
 	uint64_t from, part; /* that begins with this packet; parts of a round count from 0 */
 	uint64_t unreleased; /* segments of arrivals that the core has */
 	const char *reason;
@@ -92,8 +92,8 @@ struct bond_out {
 	uint64_t patience;       /* us */
 	uint64_t inspect;        /* the log's head at which that is looked at next */
 	uint32_t held, promised; /* FABRIC_HOLD_BACK; packets that must be taken for it */
-	/* A path was lost with a part of a packet in it, when so many had been sent; and the peer has said since where
-	 * to go on: they are in the backlog, if at all. */
+	/* A path was lost with a part of a packet in it, when so many had been sent; and the peer
+	 * has said since where to go on: they are in the backlog, if at all. */
 	bool in_part;
 	uint64_t again;
 	bool resumed;
@@ -188,7 +188,8 @@ int bond_poison(struct bond *b, const char *violation);
 uint64_t bond_losses(const struct bond *b);
 /* The peer says so: false, nobody says that. */
 bool bond_notified(struct bond *b, uint64_t losses);
-/* Counts of ONE path join those of all; of a path that is not live nothing is under way any more, nor has it a ring. */
+/* Counts of ONE path join those of all; of a path that is not live nothing is under way any more,
+ * nor has it a ring. */
 void bond_add_counts(struct fabric_counts *all, const struct fabric_counts *one, bool live);
 static inline void bond_tell(struct bond *b)
 {
@@ -222,8 +223,8 @@ bool bond_resumed(struct bond *b, uint64_t n, uint64_t round);
 /* Where the next packet asks for its path: at once, or never while nothing is spread. */
 void bond_spread_rescan(struct bond *b);
 
-/* In front of a packet of LENGTH with which the log's head comes to out.look: may begin a change of paths. 0 or
- * -EPROTO. */
+/* In front of a packet of LENGTH with which the log's head comes to out.look: may begin a change of
+ * paths. 0 or -EPROTO. */
 int bond_spread_out(struct bond *b, uint32_t length);
 /* One more path. */
 void bond_spread_joined(struct bond *b, struct bond_path *p);

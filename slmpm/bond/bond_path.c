@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A bond's paths: what is posted to one, and how one is lost. First it takes nothing more, and what
- * it still holds is read; then, if the present packets came by it, the peer is asked for the others.
+ * it still holds is read; then, if the present packets came by it, the peer is asked for the
+ * others.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The receiving half of a bond. Each path's arrivals wait in a small inbox; at its head the bond's own
- * packets are handled and those of former rounds dropped, until a packet stands there that is the
- * next one, or one for later.
+ * The receiving half of a bond. Each path's arrivals wait in a small inbox; at its head the bond's
+ * own packets are handled and those of former rounds dropped, until a packet stands there that is
+ * the next one, or one for later.
  */
 #include <errno.h>
 #include <string.h>
@@ -35,8 +35,8 @@ static bool is_next(const struct bond *b, const struct bond_path *p)
 	return !PEER_FAULT(p->part != b->in.part || p->from != b->in.received);
 }
 
-/* P has been left and read: its writer, which chooses links by how full they are, would see the rest of it until as
- * much again has come by P, and so never come back. */
+/* P has been left and read: its writer, which chooses links by how full they are, would see the
+ * rest of it until as much again has come by P, and so never come back. */
 static void publish_consumed(struct bond_path *p)
 {
 	struct fabric_wr flush = {.op = FABRIC_FLUSH};
@@ -188,10 +188,8 @@ static int bond_receive_advance(struct bond *b, struct bond_path *p)
 	return 0;
 }
 
-/*
- * What comes by a path whose turn it is not is read all the same: else the peer's machine hears late that it
- * is here, takes the link for slow, and its descriptor wakes for nothing.
- */
+/* What comes by a path whose turn it is not is read all the same: else the peer's machine hears
+ * late that it is here, takes the link for slow, and its descriptor wakes for nothing. */
 static int bond_receive_read_ahead(struct bond *b, struct bond_path *p)
 {
 	struct fabric_wr into_ring = {.op = FABRIC_LAND};

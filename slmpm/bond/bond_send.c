@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * The sending half of a bond. A packet goes to its path and into the log at once; into the log alone
- * where it has been promised room, and from there as soon as a path takes it.
- */
+/* The sending half of a bond. A packet goes to its path and into the log at once; into the log
+ * alone where it has been promised room, and from there as soon as a path takes it. */
 #include <errno.h>
 
 #include "slmpm/bond/bond_parts.h"
@@ -87,7 +85,7 @@ bool bond_resumed(struct bond *b, uint64_t n, uint64_t round)
 	return true;
 }
 
-/* ---- what is deferred --------------------------------------------------------------------------- */
+/* ---- what is deferred ----------------------------------------------------------------------- */
 
 static int send_deferred(struct bond *b)
 {
@@ -212,8 +210,8 @@ static void bond_send_keep(struct bond *b, const struct fabric_wr *wr, bool buil
 	o->sent++;
 }
 
-/* Into the log alone, where that was promised: as soon as there is a path it goes there. Nothing else: what is in this
- * process's memory alone would be lost with it. */
+/* Into the log alone, where that was promised: as soon as there is a path it goes there. Nothing
+ * else: what is in this process's memory alone would be lost with it. */
 static int bond_send_keep_back(struct bond *b, const struct fabric_wr *wr, bool built)
 {
 	struct bond_out *o = &b->out;
@@ -229,8 +227,8 @@ static int bond_send_keep_back(struct bond *b, const struct fabric_wr *wr, bool 
 	return 1;
 }
 
-/* Room that must not be taken from those which have been promised it; one of them may leave some unused in
- * front of the log's end. */
+/* Room that must not be taken from those which have been promised it; one of them may leave some
+ * unused in front of the log's end. */
 static uint64_t bond_send_spare(const struct bond_out *o)
 {
 	uint64_t words = (uint64_t)o->held + o->promised;
@@ -290,8 +288,8 @@ static int forward_built(struct bond *b, const struct fabric_wr *wr)
 	return forward(b, &plain, true);
 }
 
-/* To the path that the packet asks for, or, where that does not stand, by that in use. 1, -EAGAIN not yet, -ENOLINK or
- * -EPROTO. */
+/* To the path that the packet asks for, or, where that does not stand, by that in use. 1, -EAGAIN
+ * not yet, -ENOLINK or -EPROTO. */
 static COLD int go_by(struct bond *b, uint32_t flags)
 {
 	uint32_t path = ((flags & FABRIC_BY_MASK) >> FABRIC_BY_SHIFT) - 1;

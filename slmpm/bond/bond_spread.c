@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Packets spread over the paths of a bond: how far each path is that can tell, how much it carries
- * while it is busy, and the change to another one. The selector says which (mode_spread); to the peer
- * it is a change of paths like any other.
+ * while it is busy, and the change to another one. The selector says which (mode_spread); to the
+ * peer it is a change of paths like any other.
  */
 #include <errno.h>
 
@@ -16,15 +16,16 @@
 #define NEVER  (UINT64_MAX / 2) /* bytes put into a log */
 #define OLD    1000000000       /* ns after which one says nothing any more */
 
-/* Acknowledgements that are late make a link look slower than it is, and one that is given little for that
- * would look slower yet: what is less counts less. */
+/* Acknowledgements that are late make a link look slower than it is, and one that is given little
+ * for that would look slower yet: what is less counts less. */
 static uint64_t average(uint64_t rate, uint64_t one)
 {
 	return one > rate ? (rate + one) / 2 : (15 * rate + one) / 16;
 }
 
-/* What it has carried since the last look counts where it cannot have stood idle: of what it had then
- * something is still under way, and that was more than what a late acknowledgement leaves open. */
+/* What it has carried since the last look counts where it cannot have stood idle: of what it had
+ * then something is still under way, and that was more than what a late acknowledgement leaves
+ * open. */
 static void measure(struct bond_flow *f, const struct fabric_counts *c, uint64_t now)
 {
 	uint64_t more = c->carried - f->carried, ns = now - f->inspected, one;

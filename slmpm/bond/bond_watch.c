@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Silent paths. A link whose way is cut need not end: what goes by it vanishes, and nothing comes. So
- * where something sent by a path is unanswered and nothing has come for a while, a question goes by it, and one
- * by each of the others; a peer that answers there, again and again, and not here, has not got it.
- * One that is stopped, or computes, answers nowhere, and loses nothing.
+ * Silent paths. A link whose way is cut need not end: what goes by it vanishes, and nothing comes.
+ * So where something sent by a path is unanswered and nothing has come for a while, a question goes
+ * by it, and one by each of the others; a peer that answers there, again and again, and not here,
+ * has not got it. One that is stopped, or computes, answers nowhere, and loses nothing.
  */
 #include <errno.h>
 
@@ -94,8 +94,8 @@ bool bond_probed(struct bond *b, struct bond_path *p, const uint64_t *head)
 
 /* ---- silence -------------------------------------------------------------------------------- */
 
-/* Packets behind those that come by this path are here already: its SWITCH is out. They stand before
- * whatever else comes by theirs, answers too. */
+/* Packets behind those that come by this path are here already: its SWITCH is out. They stand
+ * before whatever else comes by theirs, answers too. */
 static bool is_overtaken(const struct bond *b, const struct bond_path *p)
 {
 	if (b->in.waiting || bond_index(b, p) != b->in.path)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The links of an endpoint as they are: each has a number, its place in the bond, and one life after the other. Those beyond
- * the first come and go by slmpm/connect/secondary.h. */
+/* The links of an endpoint as they are: each has a number, its place in the bond, and one life
+ * after the other. Those beyond the first come and go by slmpm/connect/secondary.h. */
 #ifndef SLMPM_SECONDARY_STATE_H
 #define SLMPM_SECONDARY_STATE_H
 
@@ -66,13 +66,15 @@ uint32_t secondary_links(const struct endpoint *ep);
 const char *secondary_fabric(const struct endpoint *ep, uint32_t link);
 /* That link, or -1: any. */
 int secondary_wanted(const struct endpoint *ep);
-/* The number of one that stands over FABRIC (a setting SLMPM_DEFAULT_*); -1: none does, or it says "auto". */
+/* The number of one that stands over FABRIC (a setting SLMPM_DEFAULT_*); -1: none does, or it says
+ * "auto". */
 int secondary_default(const struct endpoint *ep, const char *fabric);
 /* Is FABRIC, with several links, another one than the peer's memory is mapped by? */
 bool secondary_is_elsewhere(const struct endpoint *ep, const char *fabric);
 /* Where its peer can map memory. */
 struct fabric_domain *secondary_memory(const struct endpoint *ep);
-/* Has it a link with a connection of its own, which may still speak when the control's has ended? */
+/* Has it a link with a connection of its own, which may still speak when the control's has
+ * ended? */
 bool secondary_speaks(const struct endpoint *ep);
 
 #endif

@@ -19,20 +19,19 @@
 #define SO_PEERPIDFD 77
 #endif
 
-/* ---- the start ------------------------------------------------------------------------------ */
-
 /* A peer of this machine, by the kernel's word: what its hello says later is its own. */
-static void know_process(struct control *c, int pidfd)
+static void know_process(struct control *c)
 {
 	struct endpoint *ep = c->ep;
 	struct fabric_link *port = ep->link.port;
+	int pidfd = c->process.fd;
 	socklen_t size = sizeof(pidfd);
 
 	if (!ep->rooms->process)
 		ep->life->pid = connect_pid(c->socket.fd);
 	endpoint_name(ep);
-	/* Before Linux 6.5 by its number. The nonce that returns afterwards shows that the process with it still was
-	 * the peer. */
+	/* Before Linux 6.5 by its number: the nonce that returns later shows that it was the peer's
+	 * still. */
 	if (pidfd < 0 && getsockopt(c->socket.fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size) != 0)
 		pidfd = ep->life->pid > 0 ? (int)syscall(SYS_pidfd_open, ep->life->pid, 0) : -1;
 	c->process.fd = pidfd;
@@ -47,19 +46,15 @@ static void control_socket_ready(struct context *ctx, struct watch *w)
 	bootstrap_socket_ready(w->owner);
 }
 
-static void control_process_ended(struct context *ctx, struct watch *w)
-{
-	(void)ctx;
-	bootstrap_process_ended(w->owner);
-}
-
-/* FD is closed when there is no memory for it. */
-static struct control *new_control(struct endpoint *ep, int fd)
+/* FD and PIDFD are closed when there is no memory for it. */
+static struct control *new_control(struct endpoint *ep, int fd, int pidfd)
 {
 	struct control *c = calloc(1, sizeof(*c));
 
 	if (!c) {
 		close(fd);
+		if (pidfd >= 0)
+			close(pidfd);
 		return NULL;
 	}
 	ep->rooms->control = c;
@@ -68,7 +63,7 @@ static struct control *new_control(struct endpoint *ep, int fd)
 	c->ep = ep;
 	c->socket =
 		(struct watch){.ready = control_socket_ready, .fd = fd, .owner = ep, .bell = true};
-	c->process = (struct watch){.ready = control_process_ended, .fd = -1, .owner = ep};
+	c->process = (struct watch){.ready = bootstrap_process_ended, .fd = pidfd, .owner = ep};
 	c->rounds.port = ep->link.port;
 	c->deadline = UINT64_MAX;
 	c->left = -1;
@@ -94,27 +89,21 @@ static int bootstrap_own_start(struct endpoint *ep)
 
 int bootstrap_start(struct endpoint *ep, int fd, int pidfd)
 {
-	struct control *c = new_control(ep, fd);
+	struct control *c = new_control(ep, fd, pidfd);
 
-	if (!c) {
-		if (pidfd >= 0)
-			close(pidfd);
+	if (!c)
 		return -ENOMEM;
-	}
-	know_process(c, pidfd);
+	know_process(c);
 	return bootstrap_own_start(ep);
 }
 
 int bootstrap_start_stream(struct endpoint *ep, int fd, int pidfd, bool active,
 			   const struct secret *secret)
 {
-	struct control *c = new_control(ep, fd);
+	struct control *c = new_control(ep, fd, pidfd);
 
-	if (!c && pidfd >= 0)
-		close(pidfd);
 	if (!c)
 		return -ENOMEM;
-	c->process.fd = pidfd;
 	c->stream = calloc(1, sizeof(*c->stream));
 	if (!c->stream)
 		return -ENOMEM;
@@ -157,7 +146,7 @@ int bootstrap_move(struct endpoint *ep, int fd)
 	c->rounds = (struct rounds){.port = ep->link.port};
 	c->made = 0;
 	ep->life->remote[0] = 0;
-	know_process(c, -1);
+	know_process(c);
 	return bootstrap_own_start(ep);
 }
 
@@ -211,12 +200,10 @@ void bootstrap_reclaim(struct endpoint *ep)
 
 void bootstrap_forked(struct endpoint *ep)
 {
-	struct control *c = ep->rooms->control;
+	const struct control *c = ep->rooms->control;
+	const int fds[] = {c ? c->socket.fd : -1, c ? c->process.fd : -1, c ? c->left : -1};
 
-	if (c && c->socket.fd >= 0)
-		close(c->socket.fd);
-	if (c && c->process.fd >= 0)
-		close(c->process.fd);
-	if (c && c->left >= 0)
-		close(c->left);
+	for (int i = 0; i < 3; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
 }

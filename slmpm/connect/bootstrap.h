@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * The control connection of an endpoint: a SOCK_SEQPACKET socket that carries the handshake, the
- * fabric's descriptors and the doorbell, or a TCP connection with the handshake alone. Its end is the
- * peer's.
- */
+/* The control connection of an endpoint: a SOCK_SEQPACKET socket for the handshake, the fabric's
+ * descriptors and the doorbell, or a TCP connection for the handshake. Its end is the peer's. */
 #ifndef SLMPM_BOOTSTRAP_H
 #define SLMPM_BOOTSTRAP_H
 
 #include "slmpm/endpoint.h"
 #include "slmpm/net/secret.h"
+#include "slmpm/watch.h"
 
 /* Starts the handshake over FD, which becomes the endpoint's. PIDFD: the peer's, or -1. */
 int bootstrap_start(struct endpoint *ep, int fd, int pidfd);
-/* The same over TCP. PIDFD: of who stands for the peer here, or -1. ACTIVE: this side connected. Exactly one side is. */
+/* The same over TCP. PIDFD: of the relay here, or -1. ACTIVE: this side connected, the other
+ * not. */
 int bootstrap_start_stream(struct endpoint *ep, int fd, int pidfd, bool active,
 			   const struct secret *secret);
 /* To a packet socket: the other end is on this machine. The handshake begins again. */
@@ -21,16 +20,17 @@ int bootstrap_move(struct endpoint *ep, int fd);
 void bootstrap_moved(struct endpoint *ep);
 /* Its link has: all that came before has been handed out. */
 void bootstrap_link_lost(struct endpoint *ep);
-/* Has it ended, as a process of this machine? All that it sent is here then, or comes as there is room. */
+/* Has it ended, as a process of this machine? What it sent is here then, or comes as there is
+ * room. */
 bool bootstrap_all_is_here(const struct control *c);
 /* Its socket has ended: the process may still tell why. */
 void bootstrap_hang_up(struct endpoint *ep);
 /* The peer says why it ends. */
 void bootstrap_bye(struct endpoint *ep, const struct wire_bye *bye);
-/* Handles what a descriptor reports. */
+/* Its socket can be read, or takes more. */
 void bootstrap_socket_ready(struct endpoint *ep);
-void bootstrap_process_ended(struct endpoint *ep);
-/* Handshakes whose deadline has passed end, as does the grace of those that hung up: the next
+watch_ready bootstrap_process_ended;
+/* Ends handshakes, and the grace of those that hung up, whose deadline has passed: the next
  * deadline, UINT64_MAX for none, 0 when one has just passed. */
 uint64_t bootstrap_deadlines(struct context *ctx, uint64_t now_ns);
 /* Takes the loan areas and regions that were offered so far. */

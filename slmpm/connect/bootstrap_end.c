@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * The end of a peer, pieced together from what tells of it: its control connection, its link, its
- * process and what it said itself come in any order, and the last of them may tell the most.
- */
+/* The end of a peer: what its control connection, its link, its process and itself tell of it, in
+ * any order. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -37,13 +35,6 @@ bool bootstrap_all_is_here(const struct control *c)
 	return !c->stream && process_has_ended(c);
 }
 
-static uint64_t link_grace_ms(void)
-{
-	uint64_t dead_ms = (uint64_t)config_get()->dead_ms;
-
-	return dead_ms < LINK_GRACE_MS ? dead_ms : LINK_GRACE_MS;
-}
-
 /* Concluded in so many milliseconds, unless somebody says more before. */
 static void conclude_in(struct control *c, uint64_t ms)
 {
@@ -56,7 +47,8 @@ static void conclude_in(struct control *c, uint64_t ms)
 /* Others may hold the link, whose end does not come then. */
 static void drain_link_out(struct control *c)
 {
-	uint64_t grace = link_grace_ms();
+	uint64_t dead_ms = (uint64_t)config_get()->dead_ms;
+	uint64_t grace = dead_ms < LINK_GRACE_MS ? dead_ms : LINK_GRACE_MS;
 
 	c->latest = clock_now() + grace * UINT64_C(1000000);
 	conclude_in(c, bootstrap_all_is_here(c) && PIDFD_GRACE_MS < grace ? PIDFD_GRACE_MS : grace);
@@ -84,36 +76,31 @@ static const char *stream_end(int error)
 	}
 }
 
-static const char *bootstrap_end_how_it_ended(const struct endpoint *ep, bool gone)
+static const char *how_it_ended(const struct endpoint *ep, bool gone)
 {
 	const struct control *c = ep->rooms->control;
+	const char *lost = ep->link.port->lost;
 
 	if (gone)
 		return "its process ended";
-	if (ep->rooms->secondary &&
-	    ep->link.port->lost) /* of all links: more than of the control's */
-		return ep->link.port->lost;
+	if (ep->rooms->secondary && lost) /* of all links: more than of the control's */
+		return lost;
 	if (c->stream && c->stream->error)
 		return stream_end(c->stream->error);
-	if (ep->link.port->lost && (c->stream || c->step != HUNG_UP))
-		return ep->link.port->lost;
-	return "it left the connection";
+	return lost && (c->stream || c->step != HUNG_UP) ? lost : "it left the connection";
 }
 
 /* GONE: its process has ended; else it has only left. */
-static void bootstrap_end_ended(struct endpoint *ep, bool gone)
+static void conclude(struct endpoint *ep, bool gone)
 {
-	char why[96];
-	bool normal = false,
-	     lost = gone || (ep->rooms->control->stream && ep->rooms->control->stream->error);
+	struct control *c = ep->rooms->control;
+	bool lost = gone || (c->stream && c->stream->error), normal;
+	char why[96], text[128];
 
-	snprintf(why, sizeof(why), "%s", bootstrap_end_how_it_ended(ep, gone));
-	list_remove(&ep->rooms->control->node);
-	if (ep->rooms->process)
-		normal = parts.process_describe(ep, why, sizeof(why));
+	snprintf(why, sizeof(why), "%s", how_it_ended(ep, gone));
+	list_remove(&c->node);
+	normal = ep->rooms->process && parts.process_describe(ep, why, sizeof(why));
 	if (ep->state == SLMPM_PEER_CONNECTING) {
-		char text[128];
-
 		snprintf(text, sizeof(text), "%.90s before it connected", why);
 		endpoint_refused(ep, lost ? SLMPM_EDEAD : SLMPM_ECLOSED, text);
 		return;
@@ -129,13 +116,12 @@ static void bootstrap_end_ended(struct endpoint *ep, bool gone)
 		endpoint_end(ep, SLMPM_PEER_CLOSED, SLMPM_ECLOSED, why);
 	else
 		endpoint_lost(ep, why);
-	if (ep->rooms->control->link_lost &&
-	    ep->rooms->control->step == CONNECTED) /* it may not know yet */
+	if (c->link_lost && c->step == CONNECTED) /* it may not know yet */
 		bootstrap_stop(ep, why);
 }
 
 /* Why it refuses us; anything else than these is its way of breaking the protocol. */
-static int bootstrap_end_refusal(uint32_t error)
+static int refusal_of(uint32_t error)
 {
 	int code = error <= WIRE_ERROR_LAST ? -wire_status(error) : SLMPM_EPROTO;
 
@@ -159,17 +145,15 @@ void bootstrap_bye(struct endpoint *ep, const struct wire_bye *bye)
 	control_text(said, sizeof(said), bye->reason, sizeof(bye->reason));
 	snprintf(why, sizeof(why), "it says: %s", said);
 	if (ep->rooms->control->step != CONNECTED) {
-		endpoint_refused(ep, bootstrap_end_refusal(LITTLE_32(bye->error)), why);
+		endpoint_refused(ep, refusal_of(LITTLE_32(bye->error)), why);
 	} else {
 		progress_drain(ep); /* what it had sent before can still be received */
 		endpoint_lost(ep, why);
 	}
 }
 
-/*
- * The process of a socket that hung up usually ends within a millisecond, and its status then tells
- * more. Nobody waits for that: its descriptor or a deadline comes back to it.
- */
+/* The process usually ends within a millisecond, and its status tells more: its descriptor, or a
+ * deadline, comes back. */
 void bootstrap_hang_up(struct endpoint *ep)
 {
 	struct control *c = ep->rooms->control;
@@ -187,7 +171,7 @@ void bootstrap_hang_up(struct endpoint *ep)
 	else if (link_may_speak(ep))
 		drain_link_out(c);
 	else if (ep->link.ended || c->process.fd < 0)
-		bootstrap_end_ended(ep, c->process.fd < 0 && ep->link.port->pid);
+		conclude(ep, c->process.fd < 0 && ep->link.port->pid);
 	else
 		conclude_in(c, c->link_lost && process_has_ended(c) ? 0 : PIDFD_GRACE_MS);
 }
@@ -206,11 +190,12 @@ void bootstrap_link_lost(struct endpoint *ep)
 			       PIDFD_GRACE_MS);
 }
 
-void bootstrap_process_ended(struct endpoint *ep)
+void bootstrap_process_ended(struct context *ctx, struct watch *w)
 {
+	struct endpoint *ep = w->owner;
 	struct control *c = ep->rooms->control;
 
-	watch_remove(ep->ctx, &c->process); /* it stays readable for ever */
+	watch_remove(ctx, w); /* it stays readable for ever */
 	/* What it said last still lies in the socket: perhaps the end of the handshake. */
 	if (ep->state == SLMPM_PEER_CONNECTING && c->step != HUNG_UP)
 		bootstrap_socket_ready(ep);
@@ -219,7 +204,7 @@ void bootstrap_process_ended(struct endpoint *ep)
 	if (link_may_speak(ep))
 		drain_link_out(c);
 	else if (ep->state == SLMPM_PEER_CONNECTING || ep->state == SLMPM_PEER_UP)
-		bootstrap_end_ended(ep, true);
+		conclude(ep, true);
 }
 
 /* What an accelerator has said in time may lie in its socket: this process has not looked. */
@@ -249,7 +234,7 @@ uint64_t bootstrap_deadlines(struct context *ctx, uint64_t now_ns)
 		if (c->step != HUNG_UP && c->step != CONNECTED && !c->link_lost)
 			endpoint_refused(c->ep, SLMPM_ETIMEOUT, "handshake not finished in time");
 		else if (!still_comes(c))
-			bootstrap_end_ended(c->ep, process_has_ended(c));
+			conclude(c->ep, process_has_ended(c));
 		return 0; /* what runs meanwhile may have changed the list */
 	}
 	return next;

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * What a control connection carries: packets of the handshake, doorbells (one byte), offers of loan
- * areas and regions, and the reason of an end.
- */
+/* What a control connection carries: handshakes, doorbells (a byte), offers of areas and regions, a
+ * reason of an end. */
 #include "slmpm/connect/bootstrap.h"
 
 #include <errno.h>
 
 #include "slmpm/loan/area.h"
-#include "slmpm/base/error.h"
 #include "slmpm/connect/secondary.h"
 #include "slmpm/connect/control.h"
 #include "slmpm/region/memory.h"
@@ -29,7 +26,7 @@ static bool is_grant(const struct received *r)
 	return r->length >= sizeof(r->packet.head) && LITTLE_32(r->packet.head.type) == WIRE_GRANT;
 }
 
-/* Breaks the rules; AHEAD of its turn, amid a packet, that ends the endpoint later, at the top of progress. */
+/* The peer breaks RULE; AHEAD of its turn, amid a packet, that ends it at the top of progress. */
 static int packet_broken(struct control *c, bool ahead, const char *rule)
 {
 	if (ahead)
@@ -79,7 +76,7 @@ static int take_bye(struct control *c, const struct received *r, bool ahead)
 	return -EPROTO;
 }
 
-static int bootstrap_packet_handle(struct control *c, struct received *r, bool lost, bool ahead)
+static int take_control(struct control *c, struct received *r, bool lost, bool ahead)
 {
 	uint32_t type = LITTLE_32(r->packet.head.type);
 
@@ -100,39 +97,34 @@ static int bootstrap_packet_handle(struct control *c, struct received *r, bool l
 		       handshake_packet(c, r);
 }
 
-static bool bootstrap_packet_is_bell(const struct received *r)
+static bool is_bell(const struct received *r)
 {
 	return r->length == 1 && !r->fd_count;
 }
 
 /* What has been read; false: nothing more is to be now. */
-static bool bootstrap_packet_take_packet(struct endpoint *ep, struct received *r)
+static bool take_packet(struct endpoint *ep, struct received *r)
 {
 	struct control *c = ep->rooms->control;
 	int rc;
 
-	if (bootstrap_packet_is_bell(r)) {
+	if (is_bell(r)) {
 		ep->stats->wakeups++;
 		return true; /* a doorbell: that we are awake is all it wanted */
 	}
-	rc = bootstrap_packet_handle(c, r, false, false);
+	rc = take_control(c, r, false, false);
 	control_drop(r);
-	if ((rc == -EPIPE || rc == -ECONNRESET) && ep->state == SLMPM_PEER_CONNECTING)
-		return true; /* it has left, which is what we read next */
-	if (rc < 0 && ep->state == SLMPM_PEER_CONNECTING) {
-		int error = error_system(rc, "handshake");
-
-		endpoint_refused(ep, -error, slmpm_error_detail());
-	}
-	return rc >= 0;
+	handshake_ends(ep, rc);
+	/* It has left, which is what we read next. */
+	return rc >= 0 ||
+	       ((rc == -EPIPE || rc == -ECONNRESET) && ep->state == SLMPM_PEER_CONNECTING);
 }
 
-/* The same of a packet whose descriptors there was no room for: of all that come with one only a
- * region can be had without. */
+/* The same of a packet whose descriptors were lost: only a region can be had without. */
 static bool take_without_descriptors(struct endpoint *ep, struct received *r)
 {
 	if (ep->rooms->control->step == CONNECTED && is_grant(r))
-		return bootstrap_packet_handle(ep->rooms->control, r, true, false) >= 0;
+		return take_control(ep->rooms->control, r, true, false) >= 0;
 	endpoint_refused(ep, SLMPM_ENOFILE,
 			 "its memory could not be received: out of file descriptors");
 	return false;
@@ -160,17 +152,13 @@ void bootstrap_socket_ready(struct endpoint *ep)
 			bootstrap_hang_up(ep);
 			return;
 		}
-		if (!(rc == -EMFILE ? take_without_descriptors(ep, &r) :
-				      bootstrap_packet_take_packet(ep, &r)) ||
-		    bootstrap_packet_is_bell(&r))
+		if (!(rc == -EMFILE ? take_without_descriptors(ep, &r) : take_packet(ep, &r)) ||
+		    is_bell(&r))
 			return; /* behind a bell there is hardly ever more, which is told again */
 	}
 }
 
-/*
- * In the middle of a packet: only what it needs, the areas and regions offered before it. An end
- * that shows up meanwhile is seen again at the next look.
- */
+/* Amid a packet: what it needs, areas and regions offered before it. An end is seen again later. */
 void bootstrap_read_ahead(struct endpoint *ep)
 {
 	struct control *c = ep->rooms->control;
@@ -183,10 +171,10 @@ void bootstrap_read_ahead(struct endpoint *ep)
 			continue;
 		if (rc != 1 && rc != -EMFILE)
 			return;
-		if (bootstrap_packet_is_bell(&r)) /* that another thread sleeps for */
+		if (is_bell(&r)) /* that another thread sleeps for */
 			context_changed(ep->ctx);
 		else if (rc == 1 || is_grant(&r)) /* else what it offers could not be received */
-			(void)bootstrap_packet_handle(c, &r, rc == -EMFILE, true);
+			(void)take_control(c, &r, rc == -EMFILE, true);
 		control_drop(&r);
 	}
 }

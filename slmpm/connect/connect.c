@@ -14,33 +14,31 @@
 
 #define OVERSUBSCRIBED_MS 5 /* between tries at a listener that has its hands full */
 
-static bool find_peer(int fd, struct ucred *peer)
+/* Of nobody, and of no process, where the kernel does not know. */
+static struct ucred peer_of(int fd)
 {
-	socklen_t size = sizeof(*peer);
+	struct ucred peer = {.uid = (uid_t)-1};
+	socklen_t size = sizeof(peer);
 
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, peer, &size) == 0;
+	(void)getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size);
+	return peer;
 }
 
 bool connect_allowed(int fd)
 {
-	struct ucred peer;
+	uid_t uid = peer_of(fd).uid;
 
-	return find_peer(fd, &peer) && (peer.uid == geteuid() || peer.uid == 0);
+	return uid == geteuid() || uid == 0;
 }
 
 bool connect_is_user(int fd, uid_t user)
 {
-	struct ucred peer;
-
-	return find_peer(fd, &peer) && peer.uid == user;
+	return peer_of(fd).uid == user;
 }
 
 int connect_pid(int fd)
 {
-	struct ucred peer = {0};
-
-	(void)find_peer(fd, &peer);
-	return peer.pid;
+	return peer_of(fd).pid;
 }
 
 static int connect_begin(struct endpoint *ep, const struct connection *from)
@@ -112,31 +110,16 @@ static int open_connected(const struct url *url, uint64_t deadline)
 	return error_set(SLMPM_EACCES, "%s: the listener runs as another user", url->text);
 }
 
-/* A name and a connection that nobody answers take their time: not at others' cost. */
-static int open_unlocked(struct context *ctx, const struct url *url, uint64_t deadline)
-{
-	int fd;
-
-	context_unlock(ctx);
-	fd = open_connected(url, deadline);
-	context_lock(ctx);
-	return fd;
-}
-
-static int connect_await_connected(struct endpoint *ep, const struct url *url, uint64_t deadline)
-{
-	if (wait_connected(ep, clock_ms(clock_now(), deadline, -1)) < 0)
-		return error_set(SLMPM_ETIMEOUT, "%s: handshake not finished in time", url->text);
-	return ep->life->was_up ? 0 : endpoint_error(ep);
-}
-
 static struct endpoint *try_to_connect(struct context *ctx, struct connection *to,
 				       const struct url *url, uint64_t deadline, int *rc)
 {
 	struct endpoint *ep;
 	bool same_user;
 
-	to->fd = open_unlocked(ctx, url, deadline);
+	/* A name and a connection that nobody answers take their time: not at others' cost. */
+	context_unlock(ctx);
+	to->fd = open_connected(url, deadline);
+	context_lock(ctx);
 	if (to->fd < 0) {
 		*rc = to->fd;
 		return NULL;
@@ -145,9 +128,12 @@ static struct endpoint *try_to_connect(struct context *ctx, struct connection *t
 	ep = connect_adopt(ctx, to, NULL, rc);
 	if (!ep)
 		return NULL;
-	*rc = connect_await_connected(ep, url, deadline);
-	if (*rc == 0)
+	if (wait_connected(ep, clock_ms(clock_now(), deadline, -1)) < 0)
+		*rc = error_set(SLMPM_ETIMEOUT, "%s: handshake not finished in time", url->text);
+	else if (ep->life->was_up)
 		return ep;
+	else
+		*rc = endpoint_error(ep);
 	if (*rc == -SLMPM_ECLOSED && !same_user) /* no listener tells another user why */
 		*rc = error_set(SLMPM_EACCES, "%s: the listener began as root, and refused user %u",
 				url->text, geteuid());
@@ -176,12 +162,12 @@ static bool never(void *arg)
 	return false;
 }
 
-/* The peer at TEXT, its handshake through. The context is locked. A listener that has its hands full is
- * asked again, for as long as a handshake may take. */
+/* The peer at TEXT, its handshake through. A listener that has its hands full is asked again, for
+ * as long as a handshake may take. */
 static struct endpoint *connect_to_here(struct context *ctx, const char *text, uint64_t deadline,
 					int *rc)
 {
-	uint64_t until = clock_now() + (uint64_t)config_get()->handshake_ms * 1000000;
+	uint64_t until = clock_deadline((int)config_get()->handshake_ms);
 	struct connection to;
 	struct secret secret;
 	struct endpoint *ep;

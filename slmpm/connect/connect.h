@@ -23,8 +23,8 @@ bool connect_is_user(int fd, uid_t user);
 int connect_pid(int fd);
 /* The fabric of such: over a STREAM, or of this machine. */
 const char *connect_fabric(bool stream);
-/* An endpoint over it, its handshake begun; of listener L, or NULL: this side connected. NULL with *RC
- * and the detail set, the socket is closed then. */
+/* An endpoint over it, its handshake begun; of listener L, or NULL: this side connected. NULL with
+ * *RC and the detail set, the socket is closed then. */
 struct endpoint *connect_adopt(struct context *ctx, const struct connection *from,
 			       struct listener *l, int *rc);
 

@@ -94,9 +94,7 @@ static int receive_packet(struct control *c, struct received *r)
 
 /* ---- on a stream ---- */
 
-/* A packet's head says its type, and that its length: nothing else is ever waited for, so a
- * stranger takes no more memory than the longest of them.
- * Of those that have a descriptor, and of the nonce that speaks of one, none comes here: 0. */
+/* Nothing longer is ever waited for. 0: none that has a descriptor, nor the nonce, comes here. */
 static uint32_t stream_length_of(uint32_t type)
 {
 	switch (type) {
@@ -108,8 +106,8 @@ static uint32_t stream_length_of(uint32_t type)
 	}
 }
 
-/* A reset that a send is told of no receive is told of any more: it would see an orderly end. EPIPE is
- * told again and again, and also of one that has been orderly. */
+/* A reset that a send is told of no receive is told of: it would see an orderly end. EPIPE is told
+ * again and again, of an orderly end, too. */
 static void stream_failed(struct control_stream *s, int error)
 {
 	if (error != EPIPE)
@@ -229,8 +227,8 @@ void control_refuse(int fd, int error, const char *why)
 	control_bye(&alone, error, why);
 }
 
-/* A TCP socket that is closed with something unread resets the connection, and what was said last
- * may be lost with it. */
+/* A TCP socket that is closed with something unread resets: what was sent last may be lost with
+ * it. */
 void control_leave(int fd)
 {
 	char nobody[4096];
@@ -253,7 +251,7 @@ void control_text(char *to, size_t size, const char *from, size_t length)
 	to[n] = 0;
 }
 
-/* ---- rounds of a link, the first or a secondary one: from its fabric into packets and back ---- */
+/* ---- rounds of a link, the first or a secondary one ---- */
 
 int rounds_write(const struct rounds *t, struct wire_round *packet, int *fd)
 {

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * An endpoint's control connection, one packet at a time: a packet socket, which carries descriptors,
- * or a stream (TCP), which does not and has the packets one behind the other. And what goes by it first:
- * the handshake.
- */
+/* An endpoint's control connection, one packet at a time: a packet socket, which carries
+ * descriptors, or a stream (TCP), which does not. And what goes by it first: the handshake. */
 #ifndef SLMPM_CONTROL_H
 #define SLMPM_CONTROL_H
 
@@ -88,8 +85,8 @@ void control_refuse(int fd, int error, const char *why);
 void control_bye(struct control *c, int error, const char *why);
 /* Before a socket is closed: what was said last is not to be lost for what was not read. */
 void control_leave(int fd);
-/* 1 a packet, 0 none there, 2 look again, -EPIPE the end, -EMFILE descriptors were lost. A packet of
- * length 0 is none that anybody sends. */
+/* 1 a packet, 0 none there, 2 inspect again, -EPIPE the end, -EMFILE descriptors were lost. Nobody
+ * sends a packet of length 0. */
 int control_receive(struct control *c, struct received *r);
 /* The peer's text as one of ours: cut to SIZE, printable. */
 void control_text(char *to, size_t size, const char *from, size_t length);
@@ -99,12 +96,13 @@ void control_drop(struct received *r);
 /* On a stream, what waits goes out as far as the socket takes it. */
 void control_stream_flush(struct control *c);
 
-/* This side's packet of the round, but for head and name, with *FD or -1: 0, or as the fabric says. */
+/* This side's packet of the round, but for head and name, and *FD or -1: 0, or the fabric's
+ * error. */
 int rounds_write(const struct rounds *t, struct wire_round *packet, int *fd);
 /* Is it a round's packet, of whichever? */
 bool rounds_is_sound(const struct received *r);
-/* Takes a sound one of the round that is due. The fabric's word: 0 connected, 1 the next round is due, 2 not
- * known yet, or negative. */
+/* Takes a sound one of the round that is due: 0 connected, 1 the next round is due, 2 the fabric
+ * does not know yet, or negative. */
 int rounds_take(struct endpoint *ep, struct rounds *t, struct received *r);
 /* The same of one that was not known yet; 2 where that is none. */
 int rounds_ask(struct endpoint *ep, struct rounds *t);
@@ -117,6 +115,8 @@ int handshake_begin(struct control *c);
 int handshake_packet(struct control *c, struct received *r);
 /* Ends what does not become a connection; -EPROTO, for whoever goes back with it. */
 int handshake_refuse(struct endpoint *ep, int error, const char *why);
+/* RC, where negative, ends it; of one that has left the socket tells. */
+void handshake_ends(struct endpoint *ep, int rc);
 /* Fabrics that could not say yet whether they are connected may know now. */
 void handshake_ask(struct control *c);
 void handshake_ask_again(struct context *ctx);
@@ -133,11 +133,11 @@ int hello_inspect(struct endpoint *ep, const struct wire_hello *hello);
 /* What a peer, now known as one, wants: the smaller of each pair. 0, or refused. */
 int hello_agree(struct control *c, const struct wire_hello *hello);
 
-/* ---- silence.c: a peer's machine is found to have fallen silent in bounded time, and never for a short outage ---- */
+/* ---- silence.c: a silent machine is found in bounded time, and a short outage outlived ---- */
 
 /* C's endpoint is UP: from now on it is watched, where its connection leaves this machine. */
 void silence_watch(struct control *c);
-/* Ends peers whose machine has been silent for too long: when to call again, 0 where one has ended. */
+/* Ends peers whose machine has been silent for too long: when to call again, 0: one has ended. */
 uint64_t silence_deadlines(struct context *ctx, uint64_t now_ns);
 
 #endif

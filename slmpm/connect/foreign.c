@@ -21,13 +21,12 @@
 #define TICK_NS   10000000
 #define NO_CHECKS __attribute__((no_sanitize("address", "thread", "undefined")))
 
-/* Memory that this process shares with those two, who share no other with it. Atomics without order of
- * their own are enough for a slot's number: the table itself is the kernel's. */
+/* Memory that this process shares with those two, who share no other with it. */
 struct waiting {
 	_Atomic int fd[FOREIGN_MAX];       /* NOBODY: free; CLOSING: somebody is at it, */
 	_Atomic pid_t closer[FOREIGN_MAX]; /* this one; 0: it has not begun */
-	/* A supervisor looks at the slots. Sequentially consistent, as the slots are then: who puts one in and
-	 * finds it busy is seen by it before it goes; else another is started. */
+	/* A supervisor scans the slots. Sequentially consistent, as the slots are: who fills one
+	 * and finds it busy is seen by it before it goes; else another is started. */
 	_Atomic int busy;
 };
 
@@ -37,10 +36,10 @@ static pid_t senders[FOREIGN_MAX]; /* of what is in each slot */
 static bool kept;                  /* perhaps: no slot is looked at else */
 static pid_t supervisor;           /* the last one: to be reaped */
 
-/* ---- in the other processes: nothing but system calls, for locks may be held in their copy --------- */
+/* ---- in the other processes: system calls alone, for locks may be held in their copy ---- */
 
-/* Like fork, without what else that does (handlers would close descriptors that are not copies). It
- * tells nobody of its end, so that the application's wait does not meet it. */
+/* Like fork, without its handlers, which would close descriptors that are not copies; and without a
+ * signal at its end, so that the application's wait does not meet it. */
 NO_CHECKS static pid_t start_apart(void)
 {
 #if defined(__s390x__)
@@ -50,47 +49,44 @@ NO_CHECKS static pid_t start_apart(void)
 #endif
 }
 
-NO_CHECKS static bool still_waits(const struct waiting *w, int fd)
+/* Slots that say FD. */
+NO_CHECKS static int slots_of(const struct waiting *w, int fd)
 {
+	int n = 0;
+
 	for (int i = 0; i < FOREIGN_MAX; i++)
-		if (w->fd[i] == fd)
-			return true;
-	return false;
+		n += atomic_load(&w->fd[i]) == fd;
+	return n;
 }
 
-/* Nobody uses the table any more, but it is held: sockets and names in it would outlive their process. */
+/* The table is nobody's any more, but held: sockets and names in it would outlive their process. */
 NO_CHECKS static void close_the_rest(const struct waiting *w)
 {
 	struct rlimit most = {.rlim_cur = 1 << 20};
 
 	(void)getrlimit(RLIMIT_NOFILE, &most);
 	for (rlim_t fd = 0; fd < most.rlim_cur; fd++)
-		if (!still_waits(w, (int)fd))
+		if (!slots_of(w, (int)fd))
 			(void)syscall(SYS_close, (int)fd);
 }
 
-/* All at once: a descriptor leaves the table before its file is asked, and what is left there every other
- * child of this process has, too, until it is told to execute something, or ends. */
-NO_CHECKS static pid_t close_apart(int fd)
-{
-	pid_t pid = start_apart();
-
-	if (pid == 0) {
-		(void)syscall(SYS_close, fd);
-		_exit(0);
-	}
-	return pid;
-}
-
-/* The slot says so first: a supervisor that is killed in between loses a descriptor, where the next one would
- * close another of that number. */
+/*
+ * All at once: a descriptor leaves the table before its file is asked, and what is left there every
+ * other child of this process has, too, until it executes something, or ends. The slot says so
+ * first: a supervisor that is killed in between loses a descriptor, where the next one would close
+ * another of that number.
+ */
 NO_CHECKS static void begin_to_close(struct waiting *w, int i, int fd)
 {
 	pid_t pid;
 
 	atomic_store(&w->closer[i], 0);
 	atomic_store(&w->fd[i], CLOSING);
-	pid = close_apart(fd);
+	pid = start_apart();
+	if (pid == 0) {
+		(void)syscall(SYS_close, fd);
+		_exit(0);
+	}
 	if (pid > 0)
 		atomic_store(&w->closer[i], pid);
 	else /* there is no process now */
@@ -135,14 +131,6 @@ NO_CHECKS static bool has_ended(pid_t parent)
 	return now != parent && now != 0;
 }
 
-NO_CHECKS static bool is_empty(const struct waiting *w)
-{
-	for (int i = 0; i < FOREIGN_MAX; i++)
-		if (atomic_load(&w->fd[i]) != NOBODY)
-			return false;
-	return true;
-}
-
 NO_CHECKS static void supervise(struct waiting *w, pid_t parent)
 {
 	static const struct timespec tick = {0, TICK_NS};
@@ -156,12 +144,12 @@ NO_CHECKS static void supervise(struct waiting *w, pid_t parent)
 			}
 		}
 		atomic_store(&w->busy, 0);
-		if (is_empty(w) || atomic_exchange(&w->busy, 1))
+		if (slots_of(w, NOBODY) == FOREIGN_MAX || atomic_exchange(&w->busy, 1))
 			return;
 	}
 }
 
-/* ---- here ---------------------------------------------------------------------------------------- */
+/* ---- in this process ---- */
 
 static bool has_slots(void)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Descriptors that a peer has sent. To close one can take for ever, when it is a file of a file system of the
- * peer's (FUSE asks it at each close), and who waits so cannot be killed: so it is never done here. A
- * process that shares nothing with this one but the table of descriptors does it, for each; another one watches them,
- * and should this process end meanwhile, closes the rest of the table.
+ * Descriptors that a peer has sent. To close one can take for ever, when it is a file of a file
+ * system of the peer's (FUSE asks it at each close), and who waits so cannot be killed: so it is
+ * never done here. A process that shares nothing with this one but the table of descriptors does
+ * it, for each; another one watches them, and should this process end meanwhile, closes the rest of
+ * the table.
  */
 #ifndef SLMPM_FOREIGN_H
 #define SLMPM_FOREIGN_H
@@ -14,8 +15,8 @@
 #define FOREIGN_MAX  128 /* that may wait to be closed */
 #define FOREIGN_EACH 16  /* of one sender: the others still have room */
 
-/* Closes FD, which process SENDER (0: unknown) has sent, at once where that cannot take long (sealed memory), else
- * apart. Never blocks. */
+/* Closes FD, which process SENDER (0: unknown) has sent: sealed memory at once, all else apart.
+ * Never blocks. */
 void foreign_close(int fd, pid_t sender);
 /* May N more of SENDER's be received? */
 bool foreign_has_room(int n, pid_t sender);

@@ -61,10 +61,8 @@ static int handshake_fail(struct endpoint *ep, int rc, const char *what)
 	return handshake_refuse(ep, error, why);
 }
 
-/*
- * The first offer takes a ring's worth of zeroed pages: made while the peer's program is still being
- * loaded, or reads our hello. A stranger at a listener gets none before it has shown itself.
- */
+/* The first offer takes a ring of zeroed pages: made while the peer is loaded, or reads our hello.
+ * Who comes by a listener gets none before it has shown itself. */
 static void prepare_round(struct control *c)
 {
 	int rc = rounds_write(&c->rounds, &c->packet, &c->fd);
@@ -98,17 +96,21 @@ static int send_round(struct control *c)
 	return control_send(c, &c->packet, sizeof(c->packet), WIRE_ROUND, c->fd);
 }
 
+/* What the side that connected (ACTIVE) says, or the other. */
+static void prove(const struct control_stream *s, bool active, unsigned char proof[SIPHASH_SIZE])
+{
+	secret_prove(&s->secret, active, s->active ? &s->ours : &s->theirs,
+		     s->active ? &s->theirs : &s->ours, proof);
+}
+
 static int send_proof(struct control *c)
 {
-	struct control_stream *s = c->stream;
 	struct wire_proof proof = {.head.type = 0};
 	const struct listener *l = c->ep->rooms->listener;
 
 	if (l)
-		near_invite(&l->near, &proof.near, &s->guest);
-
-	secret_prove(&s->secret, s->active, s->active ? &s->ours : &s->theirs,
-		     s->active ? &s->theirs : &s->ours, proof.proof);
+		near_invite(&l->near, &proof.near, &c->stream->guest);
+	prove(c->stream, c->stream->active, proof.proof);
 	return control_send(c, &proof, sizeof(proof), WIRE_PROOF, -1);
 }
 
@@ -134,22 +136,15 @@ static int take_hello(struct control *c, const struct received *r)
 	return control_send(c, &nonce, sizeof(nonce), WIRE_NONCE, -1);
 }
 
-static bool is_proven(const struct control_stream *s, const struct wire_proof *proof)
-{
-	unsigned char right[sizeof(proof->proof)];
-
-	secret_prove(&s->secret, !s->active, s->active ? &s->ours : &s->theirs,
-		     s->active ? &s->theirs : &s->ours, right);
-	return key_same_secret(right, proof->proof);
-}
-
 static struct log_limit unauthenticated;
 
 static int take_proof(struct control *c, const struct received *r)
 {
+	unsigned char right[SIPHASH_SIZE];
 	int rc;
 
-	if (!is_proven(c->stream, &r->packet.proof)) {
+	prove(c->stream, !c->stream->active, right);
+	if (!key_same_secret(right, r->packet.proof.proof)) {
 		stats_violation("secret");
 		log_limited(&unauthenticated, SLMPM_LOG_WARN,
 			    "%s: refused: it does not know the secret", c->ep->life->name);
@@ -170,14 +165,11 @@ static int take_proof(struct control *c, const struct received *r)
 
 static int take_nonce(struct control *c, const struct received *r)
 {
-	int rc;
-
 	if (r->length != sizeof(r->packet.nonce) || r->fd_count ||
 	    LITTLE_64(r->packet.nonce.nonce) != c->nonce)
 		return handshake_refuse(c->ep, SLMPM_EPROTO, "it does not return the nonce");
 	c->step = WAIT_ROUND;
-	rc = send_round(c);
-	return rc < 0 ? rc : 0;
+	return send_round(c);
 }
 
 static void connected(struct control *c)
@@ -204,8 +196,8 @@ static void connected(struct control *c)
 	silence_watch(c);
 }
 
-/* The fabric has said RC of this round, when ASKED again or at once. What the peer sends in it while that is
- * open, for it may be connected already, waits in the socket. */
+/* The fabric has said RC of this round, when ASKED again or at once. While that is open what the
+ * peer sends, which may be connected already, waits in the socket. */
 static int handshake_take_answer(struct control *c, int rc, bool asked)
 {
 	struct endpoint *ep = c->ep;
@@ -252,6 +244,14 @@ static int handshake_take_round(struct control *c, struct received *r)
 	return handshake_take_answer(c, rounds_take(ep, &c->rounds, r), false);
 }
 
+void handshake_ends(struct endpoint *ep, int rc)
+{
+	if (rc >= 0 || rc == -EPIPE || rc == -ECONNRESET || ep->state != SLMPM_PEER_CONNECTING)
+		return;
+	rc = error_system(rc, "handshake");
+	endpoint_refused(ep, -rc, slmpm_error_detail());
+}
+
 void handshake_ask(struct control *c)
 {
 	struct endpoint *ep = c->ep;
@@ -259,13 +259,7 @@ void handshake_ask(struct control *c)
 
 	if (rc == 2)
 		return;
-	rc = handshake_take_answer(c, rc, true);
-	/* One that has left is told by its socket. */
-	if (rc < 0 && rc != -EPIPE && rc != -ECONNRESET && ep->state == SLMPM_PEER_CONNECTING) {
-		int error = error_system(rc, "handshake");
-
-		endpoint_refused(ep, -error, slmpm_error_detail());
-	}
+	handshake_ends(ep, handshake_take_answer(c, rc, true));
 	context_changed(ep->ctx);
 }
 
@@ -276,10 +270,8 @@ void handshake_ask_again(struct context *ctx)
 	secondary_ask_all(ctx);
 }
 
-/*
- * Who was started waits as long as who started it lives, which its connection tells: a host may compute. That one
- * gives each step its time, for between two of them it may have done so.
- */
+/* An accelerator waits as long as its host lives, which may compute; the host gives each step its
+ * time, for it may have computed between two of them. */
 static void limit_step(struct control *c)
 {
 	if (c->ep->life->is_parent)

@@ -122,8 +122,8 @@ static int refuse_fabric(struct endpoint *ep, const struct wire_hello *hello)
 	return handshake_refuse(ep, SLMPM_ENOTSUP, why);
 }
 
-/* A copy by attaching ends when the peer's memory answers, which may be never: it is not for a peer to
- * choose. Both sides come to the same, but for one that is set to n. */
+/* A copy by attaching ends when the peer's memory answers, which may be never: no peer chooses it.
+ * Both sides come to the same, but for one that is set to n. */
 static bool hello_may_attach(const struct control *c)
 {
 	const struct endpoint *ep = c->ep;

@@ -99,7 +99,7 @@ static int listener_begin(struct listener *l, const char *text)
 		return rc;
 	snprintf(l->path, sizeof(l->path), "%s", url_path(&url));
 	set_url(l, &url);
-	l->spare = listener_spare(l);
+	listener_resume(l); /* it has its spare descriptor now */
 	if (l->tcp)
 		near_open(l);
 	rc = watch_add(l->ctx, &l->watch);

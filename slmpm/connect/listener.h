@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where unrelated processes connect: "shm:NAME" (abstract socket), "shm:/path", "tcp://host:port". */
+/* Where unrelated processes connect: "shm:NAME" (abstract), "shm:/path", "tcp://host:port". */
 #ifndef SLMPM_LISTENER_H
 #define SLMPM_LISTENER_H
 
@@ -10,10 +10,10 @@
 #include "slmpm/watch.h"
 
 /*
- * Two ends of a TCP connection that are on one machine after all: who listens keeps a second door, a
- * socket without a file, whose name it tells to nobody but who has proved the secret. Who can go
- * through it is here, and of the user that its listener was when the door was opened: both sides ask the
- * kernel for these two, and so agree.
+ * Where both ends of a TCP connection are on one machine after all: a second door, a socket without
+ * a file, whose name is told to who has proved the secret. Who can go through it is here, and of
+ * the user that its listener was when it was opened: both sides ask the kernel for these, and so
+ * agree.
  */
 struct near {
 	struct watch watch; /* fd -1: no door */
@@ -41,8 +41,6 @@ struct listener {
 #define LISTENER_HALF_OPEN 64 /* strangers that have not finished their handshake */
 
 watch_ready listener_ready;
-/* A descriptor for l->spare, or -1. */
-int listener_spare(const struct listener *l);
 /* A paused one goes on, if descriptors may be had again. */
 void listener_resume(struct listener *l);
 /* Paused listeners whose time has come are tried again: the next time, UINT64_MAX for none. */

@@ -16,14 +16,14 @@
 #define IDLE_MS  250 /* without a proof of the secret, after which a stranger makes room */
 #define AGAIN_MS 100 /* after which a paused listener is tried again */
 
-/* At L, or another listener of its kind: strangers on the network are not to keep out local ones. */
+/* At L, or a listener of its kind: connections over the network are not to keep out local ones. */
 static bool is_half_open(const struct listener *l, const struct control *c)
 {
 	return c->step != HUNG_UP && c->ep->rooms->listener &&
 	       c->ep->rooms->listener->tcp == l->tcp;
 }
 
-/* Who comes by shared memory, or has moved there from the network, needs no proof, or has given one. */
+/* By shared memory none is needed, and who has moved there from the network has given one. */
 static bool has_proved_itself(const struct control *c)
 {
 	return !c->stream || (c->step != WAIT_HELLO && c->step != WAIT_PROOF);
@@ -84,15 +84,13 @@ static void listener_door_adopt(struct listener *l, int fd)
 }
 
 /* Any file would do. */
-int listener_spare(const struct listener *l)
+static int listener_spare(const struct listener *l)
 {
 	return fcntl(l->ctx->epoll, F_DUPFD_CLOEXEC, 0);
 }
 
-/*
- * A connection that cannot be taken stays readable, and so would keep its context awake for ever.
- * The spare descriptor makes room to refuse it.
- */
+/* One that cannot be taken stays readable, and would keep its context awake for ever: the spare
+ * descriptor makes room to refuse it. */
 static void refuse_for_want(struct listener *l)
 {
 	int fd = -1;

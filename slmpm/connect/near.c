@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A door beside the network: sockets in the abstract space, which is that of a network namespace. */
+/* A door beside the network: sockets in the abstract space, which is that of a network
+ * namespace. */
 #include "slmpm/connect/listener.h"
 
 #include <stddef.h>

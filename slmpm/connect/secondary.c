@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Links of an endpoint: which there are to be, what is of all of them, and packets about those to be. */
+/* Links of an endpoint: which there are to be, what is of all of them, and packets about those to
+ * be. */
 #include "slmpm/connect/secondary.h"
 
 #include <errno.h>
@@ -17,10 +18,8 @@
 
 /* ---- the bond ------------------------------------------------------------------------------- */
 
-/*
- * Who fetches or shares a copy relies on words in memory that both see at once: where some travel over
- * another fabric than memory does, nobody may.
- */
+/* Who fetches or shares a copy relies on words in memory that both see at once: where some travel
+ * over another fabric than memory does, nobody may. */
 uint64_t secondary_features(const struct endpoint *ep)
 {
 	const struct routes *routes = &config_get()->routes;
@@ -194,7 +193,7 @@ void secondary_left(struct endpoint *ep, int process)
 	secondary_give_up(f);
 }
 
-/* ---- packets, by the control connection or, without it, by the bond --------------------------- */
+/* ---- packets, by the control connection or, without it, by the bond ---- */
 
 void secondary_send_round(struct secondary *f)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Secondary links of an endpoint (SLMPM_LINKS): where both sides want them its link becomes a bond.
- * They are opened once they are worth it, and again when they are lost, over the control connection,
- * or, when that has gone, by way of the bond itself. Each has a number, its place in the bond, and one
- * incarnation after the other. Who connected tries to open them, one at a time; the other side answers:
+ * They are opened once they are worth it, and again when they are lost, over the control connection
+ * or, when that has gone, the bond itself. Each has a number, its place in the bond, and one
+ * incarnation after the other. Who connected tries to open them, one at a time; the other answers:
  *
  *     secondary.c         which there are to be, what is of all of them, packets about them
  *     secondary_events.c  when each is tried, and what became of it
@@ -34,7 +34,8 @@ void secondary_free(struct endpoint *ep);
 /* Disconnects all links of an ended peer, unless a message that is held or being built lies in a
  * ring; counts and reasons stay readable. */
 void secondary_reclaim(struct endpoint *ep);
-/* The control connection has ended: no link has a bell any more, and PROCESS is what its process is now. */
+/* The control connection has ended: no link has a bell any more, and PROCESS is what its process is
+ * now. */
 void secondary_left(struct endpoint *ep, int process);
 /* A packet of a link to be, by the control connection; what is out of turn breaks the endpoint. */
 void secondary_packet(struct endpoint *ep, struct received *r);

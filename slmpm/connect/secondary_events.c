@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * When each link of an endpoint is tried, and what became of it. Who connected tries; a link that is
- * lost, or cannot be had, is tried again after a pause that grows.
- */
+/* When each link of an endpoint is tried, and what became of it. Who connected tries; a link that
+ * is lost, or cannot be had, is tried again after a pause that grows. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -197,7 +195,8 @@ void secondary_give_up(struct secondary *f)
 	bond_may_reconnect(f->ep->link.port, false);
 }
 
-/* How long this process stood still, the peer has not: it is given no less time for that, up to a limit. */
+/* How long this process stood still, the peer has not: it is given no less time for that, up to a
+ * limit. */
 static void secondary_events_spare(struct secondary *f, uint64_t now, uint64_t patience)
 {
 	uint64_t gap = now - f->seen;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A try for a link: rounds as in the handshake, each packet with the link's number and life, so that
- * late ones are known. One at a time: the side that tries ends the last one before the next begins.
+ * A try for a link: rounds as in the handshake, each packet with the link's number and life, so
+ * that late ones are known. One at a time: the side that tries ends the last one before the next
+ * begins.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -140,9 +141,10 @@ static bool has_read(const struct secondary *f)
 }
 
 /*
- * When a try may begin: 0 now, and then it is counted. Each costs a ring or a listener, and a ring lives on as
- * long as its descriptor lies in the peer's socket: there are never more of those than the pair may have links,
- * and no more tries in the pause that an honest peer makes before it tries a link again.
+ * When a try may begin: 0 now, and then it is counted. Each costs a ring or a listener, and a ring
+ * lives on as long as its descriptor lies in the peer's socket: there are never more of those than
+ * the pair may have links, and no more tries in the pause that an honest peer makes before it tries
+ * a link again.
  */
 static uint64_t secondary_bound(struct secondary *f)
 {
@@ -295,7 +297,8 @@ void secondary_try_begin(struct secondary *f, struct received *r)
 	const char *why;
 	int rc;
 
-	/* Of which it thinks no more; before the next of the same link is expected, which it would deny. */
+	/* Of which it thinks no more; before the next of the same link is expected, which it would
+	 * deny. */
 	if (f->try.port)
 		secondary_try_end(f, false, "the peer tries another one");
 	why = secondary_try_refusal(f, packet, &fabric);

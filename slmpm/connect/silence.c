@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Silence. While a peer's machine is there its kernel gives signs of life: it confirms what it gets, and answers
- * questions, for a process that is stopped, too. The control connection and the link on its path are asked in
- * turns, so that of an idle pair, too, the last sign is young whenever the network falls silent.
+ * Silence. While a peer's machine is there its kernel gives signs of life: it confirms what it gets
+ * and answers questions, for a stopped process, too. The control connection and the link on its
+ * path are asked in turns, so that the last sign of an idle pair, too, is young when the network
+ * falls silent.
  *
- * Let that be at O, and the last sign before it at L. The kernel asks by each of the two no sooner than a second
- * after its last sign; in turns PERIOD apart, that makes a sign each PERIOD: O - L <= 550 ms, next to nothing
- * where data is under way, and a round trip. The peer is lost at L + DEAD + MARGIN. So
- *	found:    not later than O + DEAD + 800 ms, and a timer's 100: within DEAD and a second
- *	outlived: not earlier than O + DEAD + 250 ms. From L + 810 ms on there is a question each 260 ms: one of them
- *	          finds a network that came back by O + DEAD - 100 ms, with 90 ms for the answer.
- * (One that loses answers alone is asked by each connection each 520 ms: its kernel answers twice a second.) A
- * secondary link is asked alone, once a second: it has PERIOD more while the control connection lives, and is
- * lost with it else.
+ * Let that be at O, and the last sign before it at L. The kernel asks by each of the two no sooner
+ * than a second after its last sign; in turns PERIOD apart that makes a sign each PERIOD: O - L <=
+ * 550 ms, next to nothing where data is under way, and a round trip. The peer is lost at L + DEAD +
+ * MARGIN. So
+ *	found:    by O + DEAD + 800 ms, and a timer's 100: within DEAD and a second
+ *	outlived: until O + DEAD + 250 ms. From L + 810 ms on there is a question each 260 ms:
+ *	          one finds a network that is back by O + DEAD - 100 ms, with 90 ms for the answer.
+ * (One that loses answers alone is asked by each connection each 520 ms: its kernel answers twice a
+ * second.) A secondary link is asked alone, once a second: it has PERIOD more while the control
+ * connection lives, and is lost with it else.
  */
 #include "slmpm/connect/control.h"
 
@@ -40,7 +42,8 @@ static struct fabric_link *link_at(const struct endpoint *ep, uint32_t i)
 	return bond_state(ep->link.port, i) == PATH_UP ? bond_port(ep->link.port, i) : NULL;
 }
 
-/* The link that shares the control connection's path, and is asked by both: the first that is up. */
+/* The link that shares the control connection's path, and is asked by both: the first that is
+ * up. */
 static uint32_t home_of(const struct endpoint *ep)
 {
 	uint32_t i = 0;
@@ -55,8 +58,8 @@ static int silence_keepalive(struct fabric_link *port, bool home, enum fabric_fl
 	return link_status(port, (uint16_t)(FABRIC_SIGN | what | (home ? FABRIC_WITH_BELL : 0)));
 }
 
-/* While this side was in no call it sent no questions, and the last sign is as much older; but the kernel sent one each
- * second or two. */
+/* While this side was in no call it sent no questions, and the last sign is as much older; but the
+ * kernel sent one each second or two. */
 static void give_grace(struct silence *s, uint64_t now)
 {
 	uint64_t away = now - s->inspected;
@@ -111,7 +114,8 @@ static void fall_silent(struct endpoint *ep, struct fabric_link *port, bool home
 	bootstrap_hang_up(ep);
 }
 
-/* The next inspection of EP; 0: one of its links fell silent; UINT64_MAX: none of them is watched. */
+/* The next inspection of EP; 0: one of its links fell silent; UINT64_MAX: none of them is
+ * watched. */
 static uint64_t silence_inspect(struct endpoint *ep, uint64_t now)
 {
 	struct silence *s = &ep->rooms->control->silence;

@@ -23,12 +23,13 @@ bool net_is_here(int fd);
 void net_peer(int fd, char name[NET_NAME]);
 /* The port at this end, 0: none. */
 uint16_t net_port(int fd);
-/* Small packets go at once; a peer whose machine is silent for SLMPM_DEAD_MS and three seconds is lost,
- * also where nobody looks (connect/silence.c finds it sooner). Negative errno. */
+/* Small packets go at once; a peer whose machine is silent for SLMPM_DEAD_MS and three seconds is
+ * lost, also where nobody looks (connect/silence.c finds it sooner). Negative errno. */
 int net_prepare(int fd);
 
 #define NET_FDS 2
-/* A packet through a socket of this machine, with COUNT descriptors, up to NET_FDS. Never blocks. Negative errno. */
+/* A packet through a socket of this machine, with COUNT descriptors, up to NET_FDS. Never blocks.
+ * Negative errno. */
 int net_send(int socket, const void *packet, size_t length, const int *fds, size_t count);
 
 #endif

@@ -102,7 +102,7 @@ int secret_configured(struct secret *secret)
 				 config->secret + 1);
 }
 
-/* ---- SipHash-2-4-128, as its authors describe it: four words, two rounds a word, four at each end ---- */
+/* ---- SipHash-2-4-128, as its authors describe it: two rounds a word, four at each end ---- */
 
 struct state {
 	uint64_t a, b, c, d;

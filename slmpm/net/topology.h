@@ -32,11 +32,11 @@ struct topology {
 
 /* 1 and *TOPOLOGY, 0: there is none, or negative with the detail set. */
 int topology_get(const struct topology **topology);
-/* -SLMPM_EINVAL, the detail set: a line of it cannot be understood. One whose file is not here is missed
- * by who asks for elements. */
+/* -SLMPM_EINVAL, the detail set: a line of it cannot be understood. One whose file is not here is
+ * missed by who asks for elements. */
 int topology_check(void);
-/* Where ELEMENT lies: 1 and *PLACE when that is elsewhere, else as above. *ELEMENT 0 becomes the next
- * one in turn. */
+/* Where ELEMENT lies: 1 and *PLACE when that is elsewhere, else as above. *ELEMENT 0 becomes the
+ * next one in turn. */
 int topology_find(uint32_t *element, const struct place **place);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Addresses are taken apart; sockets between processes of one machine; what is said when nobody is found. */
+/* Addresses are taken apart; sockets between processes of one machine; what is said when nobody is
+ * found. */
 #include "slmpm/net/url.h"
 
 #include <ctype.h>

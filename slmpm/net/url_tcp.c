@@ -20,10 +20,8 @@
 
 /* ---- names ---- */
 
-/*
- * The C library's look-up has no deadline, so names that are no plain addresses are looked up by a thread that ends
- * with the answer; of it and the caller the last to leave cleans up.
- */
+/* The C library's look-up has no deadline, so names that are no plain addresses are looked up by a
+ * thread that ends with the answer; of it and the caller the last to leave cleans up. */
 struct question {
 	pthread_mutex_t lock;
 	pthread_cond_t answered;
@@ -118,8 +116,8 @@ static int look_up(const char *host, const char *port, uint64_t deadline, struct
 	return rc;
 }
 
-/* Addresses for HOST, empty: every one of this machine to LISTEN at, else this machine's own. 0, or an EAI_* code:
- * EAI_AGAIN with *LATE when the deadline came. */
+/* Addresses for HOST, empty: every one of this machine to LISTEN at, else this machine's own. 0, or
+ * an EAI_* code: EAI_AGAIN with *LATE when the deadline came. */
 static int find_addresses(const char *host, const char *port, bool listening, uint64_t deadline,
 			  struct addrinfo **out, bool *late)
 {
