@@ -18,6 +18,7 @@
 
 #include "fabrics/fabric.h"
 #include "shm/compiler.h"
+#include "slmpm/base/wire.h"
 #include "slmpm/bond/bond.h"
 #include "slmpm/bond/bond_log.h"
 
@@ -160,6 +161,12 @@ static inline bool bond_is_live(const struct bond_path *p)
 static inline uint32_t bond_index(const struct bond *b, const struct bond_path *p)
 {
 	return (uint32_t)(p - b->paths);
+}
+
+/* Is it a kind of the bond's own packets? */
+static inline bool bond_is_own(uint8_t kind)
+{
+	return kind - (unsigned)WIRE_BOND_ACK <= WIRE_BOND_PROBE - WIRE_BOND_ACK;
 }
 
 /* ---- bond_path.c ---- */

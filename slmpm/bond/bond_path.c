@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "slmpm/bond/bond_parts.h"
-#include "slmpm/base/wire.h"
 
 COLD int bond_poison(struct bond *b, const char *violation)
 {

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "slmpm/bond/bond_parts.h"
-#include "slmpm/base/wire.h"
 
 #define TOKEN_SHIFT 62 /* tokens count segments, from start_in on: nobody gets that far */
 
@@ -136,18 +135,12 @@ static int refill(struct bond *b, struct bond_path *p)
 	return 0;
 }
 
+/* An arrival without data, which comes again then. */
 static int put_in_ring(struct bond *b, struct bond_path *p)
 {
 	struct fabric_wr wr = {.op = FABRIC_LAND};
-	int rc = bond_path_post(b, p, &wr);
 
-	p->next++; /* it comes again */
-	return rc == -EPROTO ? rc : 0;
-}
-
-static bool is_own(const struct fabric_arrival *a)
-{
-	return a->kind - (unsigned)WIRE_BOND_ACK <= WIRE_BOND_PROBE - WIRE_BOND_ACK;
+	return bond_path_post(b, p, &wr) == -EPROTO ? -EPROTO : 0;
 }
 
 /* 1 a packet for now or for later stands at the head, 0 nothing does, or -EPROTO. */
@@ -163,10 +156,11 @@ static int bond_receive_advance(struct bond *b, struct bond_path *p)
 				return rc;
 			continue;
 		}
-		if (LIKELY(!is_own(a))) {
+		if (LIKELY(!bond_is_own(a->kind))) {
 			if (LIKELY(p->begun && (is_current(b, p) || !has_no_data(a))))
 				return 1;
 			if (has_no_data(a)) { /* nothing more would come */
+				p->next++;
 				if (put_in_ring(b, p) < 0)
 					return -EPROTO;
 				continue;
@@ -192,8 +186,7 @@ static int bond_receive_advance(struct bond *b, struct bond_path *p)
  * late that it is here, takes the link for slow, and its descriptor wakes for nothing. */
 static int bond_receive_read_ahead(struct bond *b, struct bond_path *p)
 {
-	struct fabric_wr into_ring = {.op = FABRIC_LAND};
-	int left = p->count - p->next, n, rc;
+	int left = p->count - p->next, n;
 
 	if (left == BOND_INBOX || p->lands || !bond_is_live(p))
 		return 0;
@@ -208,8 +201,7 @@ static int bond_receive_read_ahead(struct bond *b, struct bond_path *p)
 	if (!has_no_data(&p->inbox[p->count - 1]))
 		return 0;
 	p->count--;
-	rc = bond_path_post(b, p, &into_ring);
-	return rc == -EPROTO ? rc : 0;
+	return put_in_ring(b, p);
 }
 
 int bond_inspect(struct bond *b)

@@ -5,7 +5,6 @@
 
 #include "slmpm/bond/bond_parts.h"
 #include "slmpm/mode/mode.h"
-#include "slmpm/base/wire.h"
 
 bool bond_has_backlog(const struct bond *b)
 {
@@ -288,49 +287,28 @@ static int forward_built(struct bond *b, const struct fabric_wr *wr)
 	return forward(b, &plain, true);
 }
 
-/* To the path that the packet asks for, or, where that does not stand, by that in use. 1, -EAGAIN
- * not yet, -ENOLINK or -EPROTO. */
-static COLD int go_by(struct bond *b, uint32_t flags)
+/* To the path that the packet asks for, or, where that does not stand, by that in use; what asks
+ * for none does not follow what has. 1, -EAGAIN not yet, -ENOLINK or -EPROTO. */
+static COLD int find_path(struct bond *b, const struct fabric_wr *wr)
 {
-	uint32_t path = ((flags & FABRIC_BY_MASK) >> FABRIC_BY_SHIFT) - 1;
+	uint32_t by = (wr->flags & FABRIC_BY_MASK) >> FABRIC_BY_SHIFT, path = by - 1;
 	struct bond_out *o = &b->out;
 
-	if (path >= BOND_PATHS || b->paths[path].state != PATH_UP)
-		return flags & FABRIC_ONLY ? -ENOLINK : 1;
+	if (by && (path >= BOND_PATHS || b->paths[path].state != PATH_UP))
+		return wr->flags & FABRIC_ONLY ? -ENOLINK : 1;
+	if (!by) {
+		if (b->paths[o->home].state != PATH_UP)
+			o->home = o->path;
+		path = o->home;
+	}
 	if (path != o->path && !bond_has_backlog(b)) {
 		o->wanted = (int32_t)path;
 		if (bond_settle(b) < 0)
 			return -EPROTO;
 	}
-	return path == o->path && !bond_has_backlog(b) ? 1 : -EAGAIN;
-}
-
-/* What asks for no path does not follow what has: as go_by. */
-static int go_home(struct bond *b)
-{
-	struct bond_out *o = &b->out;
-
-	if (b->paths[o->home].state != PATH_UP)
-		o->home = o->path;
-	if (o->path != o->home && !bond_has_backlog(b)) {
-		o->wanted = (int32_t)o->home;
-		if (bond_settle(b) < 0)
-			return -EPROTO;
-	}
-	return o->path == o->home ? 1 : -EAGAIN;
-}
-
-/* The path for a packet: as go_by. */
-static COLD int find_path(struct bond *b, const struct fabric_wr *wr)
-{
-	int rc;
-
-	if (wr->flags & FABRIC_BY_MASK)
-		return go_by(b, wr->flags);
-	rc = go_home(b);
-	if (rc != 1)
-		return rc;
-	if (bond_spread_out(b, wr->length) < 0)
+	if (path != o->path)
+		return -EAGAIN;
+	if (!by && bond_spread_out(b, wr->length) < 0)
 		return -EPROTO;
 	return bond_has_backlog(b) ? -EAGAIN : 1;
 }
@@ -345,7 +323,7 @@ int bond_send(struct bond *b, const struct fabric_wr *wr)
 
 	if (UNLIKELY(wr->length > b->base.payload_max))
 		return -EAGAIN;
-	if (UNLIKELY(wr->kind - (unsigned)WIRE_BOND_ACK <= WIRE_BOND_PROBE - WIRE_BOND_ACK))
+	if (UNLIKELY(bond_is_own(wr->kind)))
 		return -EINVAL;
 	if (UNLIKELY(b->busy)) {
 		rc = bond_settle(b);

@@ -8,7 +8,6 @@
 #include <errno.h>
 
 #include "slmpm/bond/bond_parts.h"
-#include "slmpm/base/wire.h"
 
 #define PARTS 8 /* of the time: questions that others answer */
 #define QUIET 2 /* parts before the first */

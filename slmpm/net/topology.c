@@ -155,10 +155,10 @@ static bool set_key(struct reading *r, const char *key, const char *value)
 		p->set[k] = strdup(value);
 		return p->set[k] || no_memory(r);
 	}
-	return refuse(
-		r,
-		"\"%.40s\": host, elements, remote, agent, chdir, listen, fabric, ship, pci, cpus or env",
-		key);
+	return refuse(r,
+		      "\"%.40s\": host, elements, remote, agent, chdir, listen, fabric, ship, pci, "
+		      "cpus or env",
+		      key);
 }
 
 static void cut_comment(char *line)
@@ -217,12 +217,6 @@ static bool inherit_env(struct reading *r, struct place *p)
 	return true;
 }
 
-static bool topology_elsewhere(struct reading *r, const struct place *p)
-{
-	r->line = p->line;
-	return refuse(r, "host %.40s has cpus and remote: let that command say them", p->host);
-}
-
 /* What hosts do not say themselves; elements are numbered in the order of the hosts. */
 static bool topology_complete(struct reading *r)
 {
@@ -239,8 +233,12 @@ static bool topology_complete(struct reading *r)
 		}
 		if (!inherit_env(r, p))
 			return false;
-		if (p->set[PLACE_CPUS] && p->set[PLACE_REMOTE])
-			return topology_elsewhere(r, p);
+		if (p->set[PLACE_CPUS] && p->set[PLACE_REMOTE]) {
+			r->line = p->line;
+			return refuse(r,
+				      "host %.40s has cpus and remote: let that command say them",
+				      p->host);
+		}
 		p->first = t->elements + 1;
 		t->elements += p->count;
 		if (t->elements > ELEMENTS_MAX)
