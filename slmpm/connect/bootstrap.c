@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "slmpm/connect/connect.h"
+#include "slmpm/connect/listener.h"
 #include "slmpm/connect/secondary.h"
 #include "slmpm/connect/control.h"
 #include "slmpm/net/net.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Connecting by address; both sides check the other's user. */
-#include "slmpm/connect/connect.h"
+#include "slmpm/connect/listener.h"
 
 #include <sys/socket.h>
 #include <unistd.h>

@@ -265,8 +265,8 @@ void handshake_ask(struct control *c)
 
 void handshake_ask_again(struct context *ctx)
 {
-	LIST_EACH(at, &ctx->deadlines)
-		handshake_ask(LIST_ENTRY(at, struct control, node));
+	LIST_EACH_ENTRY(struct control, c, &ctx->deadlines, node)
+		handshake_ask(c);
 	secondary_ask_all(ctx);
 }
 

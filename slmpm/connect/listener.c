@@ -8,7 +8,6 @@
 
 #include "fabrics/registry.h"
 #include "slmpm/connect/bootstrap.h"
-#include "slmpm/connect/connect.h"
 #include "slmpm/endpoint.h"
 #include "slmpm/engine/engine.h"
 #include "slmpm/fifo/fifo.h"
@@ -69,24 +68,19 @@ static void close_it(struct listener *l)
 		unlink(l->path);
 }
 
-/* What comes in arrives in the midst of some call: the engine is ready for it before. */
-static int prepare_engine(const struct listener *l)
-{
-	const struct fabric *fabric = fabric_find(connect_fabric(l->tcp));
-
-	return fabric ? engine_attend(l->ctx, fabric) : 0;
-}
-
 /* Its socket; what is left of a failed one goes with close_it. */
 static int listener_begin(struct listener *l, const char *text)
 {
+	const struct fabric *fabric;
 	struct url url;
 	int rc = url_parse(&url, text);
 
 	if (rc < 0)
 		return rc;
 	l->tcp = url.kind == URL_TCP;
-	rc = prepare_engine(l);
+	/* What comes in arrives in the midst of some call: the engine is ready for it before. */
+	fabric = fabric_find(connect_fabric(l->tcp));
+	rc = fabric ? engine_attend(l->ctx, fabric) : 0;
 	if (rc < 0)
 		return rc;
 	if (l->tcp && !fabric_find("tcp"))
@@ -299,6 +293,6 @@ int slmpm_accept(slmpm_listener handle, slmpm_peer *peer, int timeout_ms)
 
 void listener_forked_all(struct context *ctx)
 {
-	LIST_EACH(at, &ctx->listeners)
-		close_descriptors(LIST_ENTRY(at, struct listener, node));
+	LIST_EACH_ENTRY(struct listener, l, &ctx->listeners, node)
+		close_descriptors(l);
 }

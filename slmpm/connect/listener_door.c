@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "slmpm/connect/bootstrap.h"
-#include "slmpm/connect/connect.h"
 #include "slmpm/connect/control.h"
 #include "slmpm/connect/listener.h"
 #include "slmpm/base/log.h"

@@ -14,7 +14,6 @@
 
 #include "slmpm/base/config.h"
 #include "slmpm/connect/bootstrap.h"
-#include "slmpm/connect/connect.h"
 #include "slmpm/connect/control.h"
 #include "slmpm/mode/mode.h"
 

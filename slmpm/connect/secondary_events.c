@@ -156,19 +156,18 @@ static void secondary_events_inspect_links(struct secondary *f, uint64_t now)
 	struct fabric_link *bond = f->ep->link.port;
 
 	for (uint32_t i = 0; i < f->links; i++) {
+		struct secondary_link *l = &f->link[i];
 		bool up = bond_state(bond, i) == PATH_UP;
 
 		/* It may have come and gone since. */
-		if (up && f->link[i].up && bond_life(bond, i) != f->link[i].life)
+		if (l->up && (!up || bond_life(bond, i) != l->life))
 			went_down(f, i, now);
-		if (up && !f->link[i].up)
+		if (up && !l->up)
 			came_up(f, i);
-		else if (!up && f->link[i].up)
-			went_down(f, i, now);
 		else if (was_missed(f, i))
 			secondary_tried(f, i, true);
 		if (up)
-			f->link[i].life = bond_life(bond, i);
+			l->life = bond_life(bond, i);
 	}
 	if (bond_up(bond))
 		f->alone = NEVER;
@@ -264,8 +263,7 @@ uint64_t secondary_deadlines(struct context *ctx, uint64_t now_ns)
 		earlier(&next, bond_keepalive(f->ep->link.port, now_ns,
 					      (uint64_t)config_get()->dead_ms * MS));
 		/* One domain for all: asked for once. */
-		if (!news && bond_news(f->ep->link.port->domain))
-			news = true;
+		news = news || bond_news(f->ep->link.port->domain);
 		if (news || f->alone != NEVER)
 			secondary_events_inspect_links(f, now_ns);
 		secondary_events_inspect(f, now_ns, &next);
