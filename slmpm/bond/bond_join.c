@@ -50,20 +50,12 @@ static void reach_by(struct bond *b, struct bond_path *first)
 	}
 }
 
-static void begin_totals(struct bond *b, uint64_t start)
-{
-	struct bond_out *o = &b->out;
-
-	o->sent = o->forwarded = o->reached = o->acked = b->before = start;
-	o->next = o->asked = o->inspect = o->log.head;
-	b->in.received = b->in.notified = b->paths[0].from = b->base.start_in;
-}
-
 int bond_open(struct fabric_link *link, uint64_t log, const struct fabric *fabric,
 	      struct fabric_link *port)
 {
 	struct bond_domain *d = (struct bond_domain *)link->domain;
 	struct bond *b = bond_of(link);
+	struct bond_out *o = &b->out;
 	uint64_t packets, start = link->domain->config.start;
 	int rc;
 
@@ -71,12 +63,14 @@ int bond_open(struct fabric_link *link, uint64_t log, const struct fabric *fabri
 	link->payload_max_in = bond_join_longest(port->payload_max_in);
 	link->start_in = port->start_in;
 	packets = 4 * bond_entry_size(link->payload_max);
-	rc = bond_log_open(&b->out.log, log > packets ? log : packets, start);
+	rc = bond_log_open(&o->log, log > packets ? log : packets, start);
 	if (rc < 0)
 		return rc;
 	b->turn = BOND_ASIDE;
-	begin_totals(b, start);
-	b->out.wanted = -1;
+	o->sent = o->forwarded = o->reached = o->acked = b->before = start;
+	o->next = o->asked = o->inspect = o->log.head;
+	o->wanted = -1;
+	b->in.received = b->in.notified = b->paths[0].from = link->start_in;
 	b->links = BOND_PATHS;
 	join(b, &b->paths[0], fabric, port);
 	reach_by(b, &b->paths[0]);

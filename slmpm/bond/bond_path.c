@@ -18,13 +18,13 @@ COLD int bond_poison(struct bond *b, const char *violation)
 
 int bond_path_post(struct bond *b, struct bond_path *p, const struct fabric_wr *wr)
 {
+	struct fabric_wr alone;
 	int rc;
 
 	if (UNLIKELY(wr->flags & FABRIC_STAYS)) { /* the next one may go by another path */
-		struct fabric_wr alone = *wr;
-
+		alone = *wr;
 		alone.flags &= (uint16_t)~FABRIC_STAYS;
-		return bond_path_post(b, p, &alone);
+		wr = &alone;
 	}
 	rc = p->fabric->post(p->port, wr);
 	if (LIKELY(rc > 0))

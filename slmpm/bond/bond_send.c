@@ -194,11 +194,6 @@ static COLD int bond_send_ask(struct bond *b)
 	return 1;
 }
 
-static bool must_ask(const struct bond_out *o)
-{
-	return o->log.head - o->asked >= o->log.size / 4;
-}
-
 static void bond_send_keep(struct bond *b, const struct fabric_wr *wr, bool built)
 {
 	struct bond_out *o = &b->out;
@@ -257,7 +252,7 @@ static int bond_send_make_room(struct bond *b, uint32_t length)
 static int forward(struct bond *b, const struct fabric_wr *wr, bool built)
 {
 	struct bond_out *o = &b->out;
-	int rc = UNLIKELY(must_ask(o)) ? bond_send_ask(b) : 1;
+	int rc = UNLIKELY(o->log.head - o->asked >= o->log.size / 4) ? bond_send_ask(b) : 1;
 
 	if (LIKELY(rc == 1))
 		rc = bond_path_post(b, &b->paths[o->path], wr);

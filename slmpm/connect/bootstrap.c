@@ -40,12 +40,6 @@ static void know_process(struct control *c)
 	port->active = !ep->rooms->process && !ep->rooms->listener;
 }
 
-static void control_socket_ready(struct context *ctx, struct watch *w)
-{
-	(void)ctx;
-	bootstrap_socket_ready(w->owner);
-}
-
 /* FD and PIDFD are closed when there is no memory for it. */
 static struct control *new_control(struct endpoint *ep, int fd, int pidfd)
 {
@@ -61,8 +55,8 @@ static struct control *new_control(struct endpoint *ep, int fd, int pidfd)
 	list_init(&c->node);
 	list_init(&c->silence.node);
 	c->ep = ep;
-	c->socket =
-		(struct watch){.ready = control_socket_ready, .fd = fd, .owner = ep, .bell = true};
+	c->socket = (struct watch){
+		.ready = bootstrap_socket_ready, .fd = fd, .owner = ep, .bell = true};
 	c->process = (struct watch){.ready = bootstrap_process_ended, .fd = pidfd, .owner = ep};
 	c->rounds.port = ep->link.port;
 	c->deadline = UINT64_MAX;

@@ -28,7 +28,7 @@ void bootstrap_hang_up(struct endpoint *ep);
 /* The peer says why it ends. */
 void bootstrap_bye(struct endpoint *ep, const struct wire_bye *bye);
 /* Its socket can be read, or takes more. */
-void bootstrap_socket_ready(struct endpoint *ep);
+watch_ready bootstrap_socket_ready;
 watch_ready bootstrap_process_ended;
 /* Ends handshakes, and the grace of those that hung up, whose deadline has passed: the next
  * deadline, UINT64_MAX for none, 0 when one has just passed. */

@@ -198,7 +198,7 @@ void bootstrap_process_ended(struct context *ctx, struct watch *w)
 	watch_remove(ctx, w); /* it stays readable for ever */
 	/* What it said last still lies in the socket: perhaps the end of the handshake. */
 	if (ep->state == SLMPM_PEER_CONNECTING && c->step != HUNG_UP)
-		bootstrap_socket_ready(ep);
+		bootstrap_socket_ready(ctx, &c->socket);
 	if (link_may_speak(ep))
 		progress_drain(ep);
 	if (link_may_speak(ep))
@@ -215,7 +215,7 @@ static bool has_spoken(struct control *c)
 
 	if (!ep->rooms->process || c->step == HUNG_UP || c->step == CONNECTED)
 		return false;
-	bootstrap_socket_ready(ep);
+	bootstrap_socket_ready(ep->ctx, &c->socket);
 	return ep->state != SLMPM_PEER_CONNECTING || c->deadline != deadline;
 }
 

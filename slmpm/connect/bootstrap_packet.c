@@ -130,18 +130,20 @@ static bool take_without_descriptors(struct endpoint *ep, struct received *r)
 	return false;
 }
 
-void bootstrap_socket_ready(struct endpoint *ep)
+void bootstrap_socket_ready(struct context *ctx, struct watch *w)
 {
+	struct endpoint *ep = w->owner;
 	struct control *c = ep->rooms->control;
 	struct received r;
 	/* Else it is not read now, as where the event may only tell of room to send. */
-	bool leaves = c && c->rounds.pending && !(c->stream && c->stream->waiting);
+	bool leaves = c->rounds.pending && !(c->stream && c->stream->waiting);
 
-	if (c && c->rounds.pending)
+	(void)ctx;
+	if (c->rounds.pending)
 		handshake_ask(c);
-	if (c && c->stream)
+	if (c->stream)
 		control_stream_flush(c);
-	for (int i = 0; i < READS_AT_ONCE && c && c->socket.fd >= 0; i++) {
+	for (int i = 0; i < READS_AT_ONCE && c->socket.fd >= 0; i++) {
 		int rc = c->rounds.pending && !leaves ? 0 : control_receive(c, &r);
 
 		if (rc == 0)

@@ -116,6 +116,7 @@ static struct endpoint *try_to_connect(struct context *ctx, struct connection *t
 	struct endpoint *ep;
 	bool same_user;
 
+	to->is_near = false;
 	/* A name and a connection that nobody answers take their time: not at others' cost. */
 	context_unlock(ctx);
 	to->fd = open_connected(url, deadline);
@@ -140,20 +141,6 @@ static struct endpoint *try_to_connect(struct context *ctx, struct connection *t
 	to->is_near = to->stream && !ep->rooms->control->stream;
 	endpoint_free(ep);
 	return NULL;
-}
-
-/* Where a nearer way was found and could not be gone after all, once more over the network. */
-static struct endpoint *connect_once(struct context *ctx, struct connection *to,
-				     const struct url *url, uint64_t deadline, int *rc)
-{
-	struct endpoint *ep;
-
-	to->stays = to->is_near = false;
-	ep = try_to_connect(ctx, to, url, deadline, rc);
-	if (ep || !to->is_near || *rc == -SLMPM_ETIMEOUT)
-		return ep;
-	to->stays = true;
-	return try_to_connect(ctx, to, url, deadline, rc);
 }
 
 static bool never(void *arg)
@@ -182,7 +169,13 @@ static struct endpoint *connect_to_here(struct context *ctx, const char *text, u
 		return NULL;
 	until = until < deadline ? until : deadline;
 	for (;;) {
-		ep = connect_once(ctx, &to, &url, deadline, rc);
+		to.stays = false;
+		ep = try_to_connect(ctx, &to, &url, deadline, rc);
+		/* It is near, and cannot be reached so after all: once more over the network. */
+		if (!ep && to.is_near && *rc != -SLMPM_ETIMEOUT) {
+			to.stays = true;
+			ep = try_to_connect(ctx, &to, &url, deadline, rc);
+		}
 		if (!ep && full && *rc == -SLMPM_ETIMEOUT)
 			*rc = error_set(SLMPM_ELIMIT,
 					"%s: too many connect to it, or wait to be accepted",

@@ -94,18 +94,6 @@ static int receive_packet(struct control *c, struct received *r)
 
 /* ---- on a stream ---- */
 
-/* Nothing longer is ever waited for. 0: none that has a descriptor, nor the nonce, comes here. */
-static uint32_t stream_length_of(uint32_t type)
-{
-	switch (type) {
-	case WIRE_HELLO: return sizeof(struct wire_hello);
-	case WIRE_PROOF: return sizeof(struct wire_proof);
-	case WIRE_ROUND: return sizeof(struct wire_round);
-	case WIRE_BYE: return sizeof(struct wire_bye);
-	default: return 0;
-	}
-}
-
 /* A reset that a send is told of no receive is told of: it would see an orderly end. EPIPE is told
  * again and again, of an orderly end, too. */
 static void stream_failed(struct control_stream *s, int error)
@@ -156,15 +144,24 @@ static int stream_send(struct control *c, const void *packet, size_t length)
 	return 0;
 }
 
-/* Bytes of the packet that is coming in, as far as known; 0: nobody sends such. */
+/* Bytes of the packet that is coming in, as far as known. 0: nobody sends such; none that has a
+ * descriptor, nor the nonce, comes here. Nothing longer is ever waited for. */
 static uint32_t wanted(const struct control_stream *s)
 {
-	uint32_t length;
+	static const uint32_t lengths[] = {
+		[WIRE_HELLO] = sizeof(struct wire_hello),
+		[WIRE_PROOF] = sizeof(struct wire_proof),
+		[WIRE_ROUND] = sizeof(struct wire_round),
+		[WIRE_BYE] = sizeof(struct wire_bye),
+	};
+	uint32_t type = LITTLE_32(s->in.head.type);
 
 	if (s->have < sizeof(s->in.head))
 		return sizeof(s->in.head);
-	length = stream_length_of(LITTLE_32(s->in.head.type));
-	return LITTLE_32(s->in.head.length) == length ? length : 0;
+	if (type >= sizeof(lengths) / sizeof(*lengths) ||
+	    LITTLE_32(s->in.head.length) != lengths[type])
+		return 0;
+	return lengths[type];
 }
 
 static int stream_receive(struct control *c, struct received *r)

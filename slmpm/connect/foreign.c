@@ -123,22 +123,18 @@ NO_CHECKS static bool go_over(struct waiting *w)
 	return left;
 }
 
-/* 0: it is in a process namespace outside of this one's, where nothing tells of its end. */
-NO_CHECKS static bool has_ended(pid_t parent)
-{
-	pid_t now = getppid();
-
-	return now != parent && now != 0;
-}
-
 NO_CHECKS static void supervise(struct waiting *w, pid_t parent)
 {
 	static const struct timespec tick = {0, TICK_NS};
 
 	for (;;) {
 		while (go_over(w)) {
+			pid_t now;
+
 			(void)nanosleep(&tick, NULL);
-			if (has_ended(parent)) {
+			now = getppid();
+			/* 0: it is outside of this process namespace, and nothing tells of its end. */
+			if (now != parent && now != 0) {
 				close_the_rest(w);
 				return;
 			}

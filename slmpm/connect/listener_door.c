@@ -15,34 +15,26 @@
 #define IDLE_MS  250 /* without a proof of the secret, after which a stranger makes room */
 #define AGAIN_MS 100 /* after which a paused listener is tried again */
 
-/* At L, or a listener of its kind: connections over the network are not to keep out local ones. */
-static bool is_half_open(const struct listener *l, const struct control *c)
-{
-	return c->step != HUNG_UP && c->ep->rooms->listener &&
-	       c->ep->rooms->listener->tcp == l->tcp;
-}
-
 /* By shared memory none is needed, and who has moved there from the network has given one. */
 static bool has_proved_itself(const struct control *c)
 {
 	return !c->stream || (c->step != WAIT_HELLO && c->step != WAIT_PROOF);
 }
 
-static bool is_idle(const struct control *c, uint64_t now_ns)
+/*
+ * Is there room for one more, at L or a listener of its kind? Connections over the network are not to
+ * keep out local ones. Who has proved nothing in a while must go where others wait.
+ */
+static bool listener_door_has_room(const struct listener *l)
 {
-	uint64_t whole = (uint64_t)config_get()->handshake_ms * 1000000;
-
-	return now_ns + whole > c->deadline + IDLE_MS * UINT64_C(1000000);
-}
-
-/* Is there room for one more? Who has proved nothing in a while must go where others wait. */
-static bool listener_door_has_room(struct listener *l)
-{
+	uint64_t idle = IDLE_MS * UINT64_C(1000000);
 	struct control *oldest = NULL;
 	uint32_t n = 0;
 
 	LIST_EACH_ENTRY(struct control, c, &l->ctx->deadlines, node) {
-		if (!is_half_open(l, c))
+		const struct listener *its = c->ep->rooms->listener;
+
+		if (c->step == HUNG_UP || !its || its->tcp != l->tcp)
 			continue;
 		n++;
 		if (!has_proved_itself(c) && (!oldest || c->deadline < oldest->deadline))
@@ -50,7 +42,7 @@ static bool listener_door_has_room(struct listener *l)
 	}
 	if (n < LISTENER_HALF_OPEN)
 		return true;
-	if (!oldest || !is_idle(oldest, clock_now()))
+	if (!oldest || clock_deadline((int)config_get()->handshake_ms) <= oldest->deadline + idle)
 		return false;
 	endpoint_refused(oldest->ep, SLMPM_ETIMEOUT, "it says nothing, and others wait");
 	return true;

@@ -177,11 +177,6 @@ static void secondary_events_inspect_links(struct secondary *f, uint64_t now)
 	}
 }
 
-static bool ends(const struct endpoint *ep)
-{
-	return ep->state != SLMPM_PEER_UP || ep->link.ended || ep->closing;
-}
-
 static void earlier(uint64_t *next, uint64_t when)
 {
 	*next = when < *next ? when : *next;
@@ -256,7 +251,7 @@ uint64_t secondary_deadlines(struct context *ctx, uint64_t now_ns)
 	bool news = false;
 
 	LIST_EACH_ENTRY(struct secondary, f, &ctx->secondary, node) {
-		if (ends(f->ep)) {
+		if (f->ep->state != SLMPM_PEER_UP || f->ep->link.ended || f->ep->closing) {
 			secondary_try_free(f);
 			continue;
 		}

@@ -72,7 +72,7 @@ static void give_grace(struct silence *s, uint64_t now)
 	}
 }
 
-/* Has PORT been silent for too long? Else NEXT becomes no later than its next inspection. */
+/* Has EP's I-th been silent for too long? Else NEXT becomes no later than its next inspection. */
 static bool silence_is_silent(struct endpoint *ep, struct fabric_link *port, uint32_t i,
 			      uint64_t now, uint64_t *next)
 {

@@ -197,13 +197,6 @@ static bool take_line(struct reading *r, char *line)
 	return set_key(r, key, value);
 }
 
-static char *inherited(const char *own, const char *common)
-{
-	const char *value = own ? own : common;
-
-	return value && strcmp(value, "-") != 0 ? strdup(value) : NULL;
-}
-
 static bool inherit_env(struct reading *r, struct place *p)
 {
 	for (char **at = r->common.env; at && *at; at++) {
@@ -226,9 +219,9 @@ static bool topology_complete(struct reading *r)
 		struct place *p = &t->places[i];
 
 		for (int k = 0; k < PLACE_KEYS; k++) {
-			char *own = p->set[k];
+			char *own = p->set[k], *value = own ? own : r->common.set[k];
 
-			p->set[k] = inherited(own, r->common.set[k]);
+			p->set[k] = value && strcmp(value, "-") != 0 ? strdup(value) : NULL;
 			free(own);
 		}
 		if (!inherit_env(r, p))

@@ -140,8 +140,14 @@ static int find_addresses(const char *host, const char *port, bool listening, ui
 	return rc == EAI_NONAME ? look_up(host, port, deadline, out, late) : rc;
 }
 
-static int not_found(const struct url *url, int rc, bool late)
+static int url_tcp_find(const struct url *url, bool listening, uint64_t deadline,
+			struct addrinfo **found)
 {
+	bool late;
+	int rc = find_addresses(url->host, url->port, listening, deadline, found, &late);
+
+	if (rc == 0)
+		return 0;
 	if (late)
 		return error_set(SLMPM_ETIMEOUT, "%s: the name was not found out in time",
 				 url->text);
@@ -150,15 +156,6 @@ static int not_found(const struct url *url, int rc, bool late)
 	if (rc == EAI_SYSTEM)
 		return error_system(-errno, url->text);
 	return error_set(SLMPM_EADDRESS, "%s: %s", url->text, gai_strerror(rc));
-}
-
-static int url_tcp_find(const struct url *url, bool listening, uint64_t deadline,
-			struct addrinfo **found)
-{
-	bool late;
-	int rc = find_addresses(url->host, url->port, listening, deadline, found, &late);
-
-	return rc == 0 ? 0 : not_found(url, rc, late);
 }
 
 static int refused(const struct url *url, const struct sockaddr *sa)
