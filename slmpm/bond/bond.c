@@ -16,6 +16,22 @@ static uint64_t bond_least(uint64_t a, uint64_t b)
 	return !a || (b && b < a) ? b : a;
 }
 
+void bond_add_counts(struct fabric_counts *all, const struct fabric_counts *one, bool live)
+{
+	all->produced += one->produced;
+	all->consumed_seen += live ? one->consumed_seen : one->produced;
+	all->read += one->read;
+	all->consumed += live ? one->consumed : one->read;
+	all->in_produced_seen += live ? one->in_produced_seen : one->read;
+	all->remote_writes += one->remote_writes;
+	all->produced_publications += one->produced_publications;
+	all->bells += one->bells;
+	for (int i = 0; i < FABRIC_CAUSES; i++)
+		all->publications[i] += one->publications[i];
+	all->out_segments += live ? one->out_segments : 0;
+	all->in_segments += live ? one->in_segments : 0;
+}
+
 /* All are sums. */
 static COLD void bond_refresh_counts(struct bond *b)
 {

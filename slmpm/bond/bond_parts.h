@@ -108,10 +108,8 @@ struct bond_in {
 	uint64_t part;
 	bool waiting; /* for RESTART */
 	struct {      /* handed out without data; not in `received` yet */
-		bool open, said;
-		uint8_t kind;
-		uint32_t length;
-		uint64_t head[FABRIC_HEAD_WORDS];
+		bool open, placed;
+		struct fabric_arrival first;
 		void *into; /* where the core wants it */
 	} land;
 };
@@ -169,6 +167,12 @@ static inline bool bond_is_own(uint8_t kind)
 	return kind - (unsigned)WIRE_BOND_ACK <= WIRE_BOND_PROBE - WIRE_BOND_ACK;
 }
 
+/* ---- bond.c ---- */
+
+/* Counts of ONE path join those of all; of a path that is not live nothing is under way any more,
+ * nor has it a ring. */
+void bond_add_counts(struct fabric_counts *all, const struct fabric_counts *one, bool live);
+
 /* ---- bond_path.c ---- */
 
 /* 1, -EAGAIN (also when this has shown the path to be lost), or -EPROTO. */
@@ -189,15 +193,10 @@ int bond_is_lost(struct bond *b);
 /* -EPROTO, for good. */
 int bond_poison(struct bond *b, const char *violation);
 
-/* ---- bond_join.c ---- */
-
 /* Which are lost, in which life: for the peer. 4 bits, then 15 for each. */
 uint64_t bond_losses(const struct bond *b);
 /* The peer says so: false, nobody says that. */
 bool bond_notified(struct bond *b, uint64_t losses);
-/* Counts of ONE path join those of all; of a path that is not live nothing is under way any more,
- * nor has it a ring. */
-void bond_add_counts(struct fabric_counts *all, const struct fabric_counts *one, bool live);
 static inline void bond_tell(struct bond *b)
 {
 	((struct bond_domain *)b->base.domain)->news = true;

@@ -228,7 +228,7 @@ int bond_land(struct bond *b, const struct fabric_wr *wr)
 
 	if (!in->land.open)
 		return -EINVAL;
-	in->land.said = true;
+	in->land.placed = true;
 	in->land.into = wr->into;
 	/* By a path that is lost nothing more comes: what does come again is told, too. */
 	if (!is_current(b, p) || !p->begun || !p->lands)
@@ -240,14 +240,15 @@ int bond_land(struct bond *b, const struct fabric_wr *wr)
 static int bond_receive_land(struct bond *b, struct bond_path *p, struct fabric_arrival *a)
 {
 	struct bond_in *in = &b->in;
+	const struct fabric_arrival *first = &in->land.first;
 	struct fabric_wr wr = {.op = FABRIC_LAND, .into = in->land.into};
 
 	/* The core has decided by what the first one said. */
-	if (PEER_FAULT(a->kind != in->land.kind || a->length != in->land.length ||
-		       memcmp(a->head, in->land.head, sizeof(a->head)) != 0))
+	if (PEER_FAULT(a->kind != first->kind || a->length != first->length ||
+		       memcmp(a->head, first->head, sizeof(a->head)) != 0))
 		return bond_poison(b, "packet sent again in a bond");
 	if (!a->data) {
-		if (!in->land.said)
+		if (!in->land.placed)
 			return 0;
 		p->next++;
 		return bond_path_post(b, p, &wr) == -EPROTO ? -EPROTO : 0;
@@ -256,20 +257,8 @@ static int bond_receive_land(struct bond *b, struct bond_path *p, struct fabric_
 		memcpy(in->land.into, a->data, a->length);
 		a->data = in->land.into;
 	}
-	in->land.open = in->land.said = false;
+	in->land.open = in->land.placed = false;
 	return 1;
-}
-
-static void open_landing(struct bond *b, const struct fabric_arrival *a)
-{
-	struct bond_in *in = &b->in;
-
-	in->land.open = true;
-	in->land.said = false;
-	in->land.into = NULL;
-	in->land.kind = a->kind;
-	in->land.length = a->length;
-	memcpy(in->land.head, a->head, sizeof(a->head));
 }
 
 /* The packet at the head: 1 handed out, 2 and there is no other behind it, 0 not yet. */
@@ -286,7 +275,10 @@ static int hand_out(struct bond *b, struct bond_path *p, struct fabric_arrival *
 	p->next++;
 	*to = *a;
 	if (UNLIKELY(has_no_data(a))) {
-		open_landing(b, a);
+		b->in.land.open = true;
+		b->in.land.placed = false;
+		b->in.land.first = *a;
+		b->in.land.into = NULL;
 		return 2;
 	}
 	to->token += (uint64_t)bond_index(b, p) << TOKEN_SHIFT;

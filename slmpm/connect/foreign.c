@@ -133,7 +133,7 @@ NO_CHECKS static void supervise(struct waiting *w, pid_t parent)
 
 			(void)nanosleep(&tick, NULL);
 			now = getppid();
-			/* 0: it is outside of this process namespace, and nothing tells of its end. */
+			/* 0: it is outside of this process namespace: nothing tells of its end. */
 			if (now != parent && now != 0) {
 				close_the_rest(w);
 				return;

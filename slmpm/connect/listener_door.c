@@ -21,10 +21,8 @@ static bool has_proved_itself(const struct control *c)
 	return !c->stream || (c->step != WAIT_HELLO && c->step != WAIT_PROOF);
 }
 
-/*
- * Is there room for one more, at L or a listener of its kind? Connections over the network are not to
- * keep out local ones. Who has proved nothing in a while must go where others wait.
- */
+/* Is there room for one more, at L or a listener of its kind? Connections over the network are not
+ * to keep out local ones. Who has proved nothing in a while must go where others wait. */
 static bool listener_door_has_room(const struct listener *l)
 {
 	uint64_t idle = IDLE_MS * UINT64_C(1000000);
