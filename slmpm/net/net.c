@@ -38,16 +38,19 @@ static void normalize(union address *a, const struct sockaddr *sa)
 	}
 }
 
+static bool is_loopback(const union address *a)
+{
+	if (a->any.sa_family == AF_INET)
+		return ntohl(a->v4.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+	return a->any.sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&a->v6.sin6_addr);
+}
+
 bool net_allowed(const struct sockaddr *sa)
 {
 	union address a;
 
 	normalize(&a, sa);
-	if (config_get()->insecure)
-		return true;
-	if (a.any.sa_family == AF_INET)
-		return ntohl(a.v4.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
-	return a.any.sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&a.v6.sin6_addr);
+	return is_loopback(&a) || config_get()->insecure;
 }
 
 void net_host(const struct sockaddr *sa, char name[NET_NAME])
