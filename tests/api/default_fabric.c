@@ -161,16 +161,18 @@ static int overfill(bool put)
 	return n;
 }
 
-/* The user's own threshold moves puts, but not for longer than the ring is full. */
-static void leave_and_come_back(void)
+/* The user's own thresholds move them, but not for longer than ring or queue are beyond those. */
+static void leave_and_come_back(bool put)
 {
 	int64_t until = actor_now_ms() + PATIENCE;
 	bool back;
 
-	CHECK(overfill(true) < MANY, "it stays on a full link");
-	do
-		back = end(post(true));
-	while (!back && actor_now_ms() < until);
+	CHECK(overfill(put) < MANY, "it stays on a full link");
+	do {
+		back = end(post(put));
+		if (!put)
+			EXPECT(slmpm_recv(peer, 1, NULL, 0, NULL, PATIENCE), 0);
+	} while (!back && actor_now_ms() < until);
 	CHECK(back, "it does not come back");
 }
 
@@ -185,7 +187,7 @@ static int overfilled(void *which)
 	plain = open_by(0);
 	mapped = open_by(1);
 	if (getenv("SLMPM_MODE_RING"))
-		leave_and_come_back();
+		leave_and_come_back(put);
 	else
 		EXPECT(overfill(put), MANY);
 	OK(slmpm_close(peer, PATIENCE));
@@ -251,7 +253,10 @@ int main(int argc, char **argv)
 	settings_run("more messages than there is room for", overfilled, "SLMPM_DEFAULT_SMT");
 	settings_run("more puts than there is room for", overfilled, "SLMPM_DEFAULT_PUT");
 	settings_set("SLMPM_MODE_RING", "40");
-	settings_run("the ring has a threshold", overfilled, "SLMPM_DEFAULT_PUT");
+	settings_set("SLMPM_MODE_QUEUE", "8");
+	settings_run("messages beyond thresholds", overfilled, "SLMPM_DEFAULT_SMT");
+	settings_run("puts beyond thresholds", overfilled, "SLMPM_DEFAULT_PUT");
+	CHECK(unsetenv("SLMPM_MODE_QUEUE") == 0, "unsetenv");
 	CHECK(unsetenv("SLMPM_MODE_RING") == 0, "unsetenv");
 	settings_set("SLMPM_LINKS", "1");
 	settings_set("SLMPM_DEFAULT_PUT", "tcp");
