@@ -251,9 +251,7 @@ static void arrive_ready(struct context *ctx, struct watch *w)
 	} else if (w == &a->listening) {
 		arrive_take_connection(a);
 	} else {
-		for (int i = 0; i < UNAUTHENTICATED; i++)
-			if (w == &a->unauthenticated[i].watch)
-				arrive_hear(a, &a->unauthenticated[i]);
+		arrive_hear(a, (struct caller *)(void *)w);
 	}
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The way back of an accelerator that was started elsewhere: a listening socket for it alone. Who
- * connects there says 24 bytes first, of which 16 were given to nobody else; then the handshake
- * begins. Strangers never come near the endpoint.
+ * The way back of an accelerator that was started elsewhere: a listening socket for it alone. Callers
+ * send 24 bytes first, of which 16 were given to nobody else; then the handshake begins.
+ * Unauthenticated connections never come near the endpoint.
  */
 #ifndef SLMPM_ARRIVE_H
 #define SLMPM_ARRIVE_H
@@ -16,7 +16,7 @@
 #define UNAUTHENTICATED 8 /* at once */
 
 struct caller {
-	struct watch watch;
+	struct watch watch; /* first */
 	uint64_t since;
 	size_t have;
 	struct arrival {
@@ -33,8 +33,7 @@ struct arrive {
 	struct log_limit knocks;
 };
 
-/* Listens at ADDRESS (a name or number, or NULL: any) and makes ticket and secret. Negative SLMPM_E*
- * with the detail set. */
+/* Listens at ADDRESS (a name or number, NULL: any), makes ticket and secret. Negative SLMPM_E*. */
 int arrive_listen(struct arrive *a, const char *address);
 /* "tcp://address:port,.../ticket" of it, as SLMPM_PARENT says it: to be freed; NULL: no memory, or
  * this machine has no address that others can reach. ADDRESS as above. */
@@ -47,7 +46,7 @@ void arrive_forked(struct arrive *a);
 
 /* ---- the accelerator's side ---- */
 
-/* A socket to the host at URL, as above, the ticket shown. Negative SLMPM_E* with the detail set. */
+/* A socket to the host at URL, as above, the ticket shown. Negative SLMPM_E*. */
 int arrive_connect(const char *url, uint64_t deadline);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One packet a message, each over a connection of its own: so a fork, a thread or a closed descriptor
- * spoils nothing. */
-#include "slmpm/launch/job.h"
+/* One packet a message, over a connection each: a fork, thread or closed descriptor spoils none. */
+#include "slmpm/launch/launch.h"
 
 #include <fcntl.h>
 #include <stdbool.h>
@@ -38,56 +37,44 @@ static int connect_job(bool *wants_output)
 static void job_say(int job, const char *text, const int *fds, size_t count)
 {
 	if (net_send(job, text, strlen(text), fds, count) < 0)
-		log_line(SLMPM_LOG_WARN, "slmpm_run cannot be told of a process");
+		log_line(SLMPM_LOG_WARN, "slmpm_run cannot be notified of a process");
 }
 
-static void close_one(int *fd)
+static void close_pair(int fds[2])
 {
-	if (*fd >= 0)
-		close(*fd);
-	*fd = -1;
+	for (int i = 0; i < 2; i++) {
+		if (fds[i] >= 0)
+			close(fds[i]);
+		fds[i] = -1;
+	}
 }
 
 void job_prepare(struct job_start *s)
 {
 	bool wants_output;
-	int out[2], err[2];
 
-	*s = (struct job_start){.read = {-1, -1}, .out = -1, .err = -1};
+	*s = (struct job_start){.out = {-1, -1}, .err = {-1, -1}};
 	s->job = connect_job(&wants_output);
-	if (s->job < 0 || !wants_output || pipe2(out, O_CLOEXEC) != 0)
-		return;
-	if (pipe2(err, O_CLOEXEC) != 0) {
-		close(out[0]);
-		close(out[1]);
-		return;
-	}
-	s->read[0] = out[0];
-	s->read[1] = err[0];
-	s->out = out[1];
-	s->err = err[1];
+	if (s->job >= 0 && wants_output && pipe2(s->out, O_CLOEXEC) == 0 &&
+	    pipe2(s->err, O_CLOEXEC) != 0)
+		close_pair(s->out);
 }
 
 void job_started(struct job_start *s, uint32_t element, pid_t pid, const char *host,
 		 const char *program)
 {
-	char text[512], self[301];
-	ssize_t n = -1;
+	const int output[] = {s->out[0], s->err[0]};
+	char text[512], self[PATH_MAX];
 
-	if (!strncmp(program, "/proc/self/", 11))
-		n = readlink(program, self, sizeof(self) - 1);
-	if (n > 0)
-		self[n] = 0;
 	if (s->job >= 0 && pid > 0) {
 		snprintf(text, sizeof(text), "start %u %d %s %.300s", element, (int)pid,
-			 host ? host : "-", n > 0 ? self : program);
-		job_say(s->job, text, s->read, s->out >= 0 ? 2 : 0);
+			 host ? host : "-", launch_own_program(program, self));
+		job_say(s->job, text, output, output[0] >= 0 ? 2 : 0);
 	}
-	close_one(&s->read[0]);
-	close_one(&s->read[1]);
-	close_one(&s->out);
-	close_one(&s->err);
-	close_one(&s->job);
+	close_pair(s->out);
+	close_pair(s->err);
+	if (s->job >= 0)
+		close(s->job);
 }
 
 void job_ended(pid_t pid, int status)

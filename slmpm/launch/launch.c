@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Starting a program. The child finds its host by SLMPM_PARENT=FD:INODE; the inode tells a descriptor
- * that was really inherited from another that came to have its number.
- */
+/* Starting a program. The child finds its host by SLMPM_PARENT=FD:INODE: another descriptor
+ * that came to have the number has another inode. */
 #include "slmpm/launch/launch.h"
 
+#include <argz.h>
+#include <envz.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -18,8 +18,6 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "slmpm/launch/job.h"
 
 #define BUSY_ATTEMPTS 100
 #define BUSY_PAUSE_MS 2
@@ -65,134 +63,112 @@ int launch_find(const char *prog, char out[PATH_MAX])
 	return -ENOENT;
 }
 
-static size_t launch_count(char *const *list)
+const char *launch_own_program(const char *prog, char path[PATH_MAX])
 {
-	size_t n = 0;
+	ssize_t n = strncmp(prog, "/proc/self/", 11) ? -1 : readlink(prog, path, PATH_MAX - 1);
 
-	while (list && list[n])
-		n++;
-	return n;
+	if (n <= 0)
+		return prog;
+	path[n] = 0;
+	return path;
 }
 
-/* A copy behind the others. A missing one would be the list's end: no program starts without it. */
-static bool add_word(struct launch *l, size_t *used, const char *word)
+static int add_word(struct launch_list *words, const char *word)
 {
-	l->argv[*used] = strdup(word);
-	return l->argv[(*used)++];
+	return -argz_add(&words->text, &words->length, word);
 }
 
-static bool add_words(struct launch *l, size_t *used, char *const words[])
+static int add_words(struct launch_list *words, char *const list[])
 {
-	for (size_t i = 0; i < launch_count(words); i++)
-		if (!add_word(l, used, words[i]))
-			return false;
-	return true;
+	int rc = 0;
+
+	for (; list && *list && rc == 0; list++)
+		rc = add_word(words, *list);
+	return rc;
+}
+
+static int make_vector(struct launch_list *l)
+{
+	l->vector = calloc(argz_count(l->text, l->length) + 1, sizeof(char *));
+	if (!l->vector)
+		return -ENOMEM;
+	argz_extract(l->text, l->length, l->vector);
+	return 0;
 }
 
 /* The wrapper's words with %e as the program and %a as its arguments. */
 static int wrap(struct launch *l, const char *wrapper, char *const argv[])
 {
-	size_t words = 2, used = 0;
-	char *save = NULL;
-	bool all = true;
+	char *copy = strdup(wrapper), *save = NULL;
+	int rc = copy ? 0 : -ENOMEM;
 
-	l->wrapped = strdup(wrapper);
-	for (const char *at = wrapper; *at; at++)
-		words += *at == ' ' ? 1 : *at == '%' ? launch_count(argv) : 0;
-	l->argv = calloc(words + 2, sizeof(char *));
-	if (!l->wrapped || !l->argv)
-		return -ENOMEM;
-	for (char *word = strtok_r(l->wrapped, " ", &save); word && all;
+	for (char *word = copy ? strtok_r(copy, " ", &save) : NULL; word && rc == 0;
 	     word = strtok_r(NULL, " ", &save)) {
 		if (!strcmp(word, "%a"))
-			all = add_words(l, &used, argv);
+			rc = add_words(&l->argv, argv);
 		else
-			all = add_word(l, &used, strcmp(word, "%e") ? word : l->program);
+			rc = add_word(&l->argv, strcmp(word, "%e") ? word : l->program);
 	}
-	if (!all)
-		return -ENOMEM;
-	return used ? launch_find(l->argv[0], l->program) : -EINVAL;
+	free(copy);
+	if (rc < 0)
+		return rc;
+	return l->argv.text ? launch_find(l->argv.text, l->program) : -EINVAL;
 }
 
 static int make_argv(struct launch *l, const char *prog, char *const argv[], const char *wrapper)
 {
-	size_t used = 0;
 	int rc = launch_find(prog, l->program);
 
 	if (rc < 0)
 		return rc;
-	if (wrapper && *wrapper)
-		return wrap(l, wrapper, argv);
-	l->argv = calloc(launch_count(argv) + 2, sizeof(char *));
-	if (!l->argv || !add_word(l, &used, prog) || !add_words(l, &used, argv))
-		return -ENOMEM;
-	return 0;
+	if (wrapper && *wrapper) {
+		rc = wrap(l, wrapper, argv);
+	} else {
+		rc = add_word(&l->argv, prog);
+		rc = rc < 0 ? rc : add_words(&l->argv, argv);
+	}
+	return rc < 0 ? rc : make_vector(&l->argv);
 }
 
 static void launch_free(struct launch *l)
 {
-	for (size_t i = 0; l->argv && l->argv[i]; i++)
-		free(l->argv[i]);
-	free(l->argv);
-	free(l->envp);
-	free(l->wrapped);
+	free(l->argv.text);
+	free(l->argv.vector);
+	free(l->envp.text);
+	free(l->envp.vector);
 	for (int i = 0; i < 2; i++)
 		if (l->moved[i] > STDERR_FILENO)
 			close(l->moved[i]);
 }
 
-static bool same_name(const char *a, const char *b)
-{
-	size_t n = strcspn(a, "=");
-
-	return !strncmp(a, b, n + 1);
-}
-
-static bool overridden(const char *entry, char *const *by)
-{
-	for (; by && *by; by++)
-		if (same_name(entry, *by))
-			return true;
-	return false;
-}
-
-/* What the child finds in its environment of its own, whoever says otherwise. */
-static bool is_the_childs(const char *entry)
-{
-	return same_name(entry, PARENT_VARIABLE "=") || same_name(entry, DEATH_PIPE_VARIABLE "=");
-}
-
-static void add_entries(char **to, size_t *used, char *const *from, char *const *but)
-{
-	for (; from && *from; from++)
-		if (!is_the_childs(*from) && !overridden(*from, but))
-			to[(*used)++] = *from;
-}
-
-/* Ours, then what is in force of the caller's additions and of this process's environment. */
+/* This process's and the caller's additions, then the child's own, whoever says otherwise. */
 static int make_environment(struct launch *l, const struct slmpm_spawn_options *o)
 {
 	extern char **environ;
-	char *const *given = o ? o->envp : NULL;
+	struct launch_list *env = &l->envp, all = {0};
+	char parent[64], death_pipe[16];
 	struct stat st;
-	size_t used = 0;
+	int rc = 0;
 
-	l->envp = calloc(launch_count(environ) + launch_count(given) + 3, sizeof(char *));
-	if (!l->envp || fstat(l->fd, &st) != 0)
-		return -ENOMEM;
-	snprintf(l->parent, sizeof(l->parent), PARENT_VARIABLE "=%d:%llu", l->fd,
-		 (unsigned long long)st.st_ino);
-	snprintf(l->death_pipe, sizeof(l->death_pipe), DEATH_PIPE_VARIABLE "=%d", l->death_pipe_fd);
-	l->envp[used++] = l->parent;
-	if (l->death_pipe_fd >= 0)
-		l->envp[used++] = l->death_pipe;
+	if (fstat(l->fd, &st) != 0)
+		return -errno;
+	snprintf(parent, sizeof(parent), "%d:%llu", l->fd, (unsigned long long)st.st_ino);
+	snprintf(death_pipe, sizeof(death_pipe), "%d", l->death_pipe_fd);
 	if (!o || !(o->flags & SLMPM_SPAWN_CLEAN_ENV))
-		add_entries(l->envp, &used, environ, given);
-	add_entries(l->envp, &used, given, NULL);
-	return 0;
+		rc = add_words(&all, environ);
+	rc = rc < 0 || !o ? rc : add_words(&all, o->envp);
+	if (rc == 0) /* once each, the last counts */
+		rc = -envz_merge(&env->text, &env->length, all.text, all.length, 1);
+	free(all.text);
+	envz_remove(&env->text, &env->length, DEATH_PIPE_VARIABLE);
+	if (rc == 0 && l->death_pipe_fd >= 0)
+		rc = -envz_add(&env->text, &env->length, DEATH_PIPE_VARIABLE, death_pipe);
+	if (rc == 0)
+		rc = -envz_add(&env->text, &env->length, PARENT_VARIABLE, parent);
+	return rc < 0 ? rc : make_vector(env);
 }
 
-/* Where this process has closed its standard descriptors: they are not to be the child's, who prints. */
+/* A descriptor of a closed standard stream would be the child's output. */
 static int moved_up(int fd, int *copy)
 {
 	if (fd < 0 || fd > STDERR_FILENO)
@@ -225,11 +201,10 @@ static int launch_own_start(const struct launch *l, const posix_spawn_file_actio
 
 	if (rc)
 		return rc;
-	do {
-		if (tries)
-			nanosleep(&pause, NULL);
-		rc = posix_spawn(pid, l->program, actions, attributes, l->argv, l->envp);
-	} while (rc == ETXTBSY && ++tries < BUSY_ATTEMPTS);
+	while ((rc = posix_spawn(pid, l->program, actions, attributes, l->argv.vector,
+				 l->envp.vector)) == ETXTBSY &&
+	       ++tries < BUSY_ATTEMPTS)
+		nanosleep(&pause, NULL);
 	if (l->cpus)
 		cpus_leave(l->cpus);
 	return rc;
@@ -237,24 +212,24 @@ static int launch_own_start(const struct launch *l, const posix_spawn_file_actio
 
 static int launch_start(struct launch *l, pid_t *pid)
 {
+	const int dups[][2] = {/* Onto itself: only the child's copy loses close-on-exec. */
+			       {l->fd, l->fd},
+			       {l->death_pipe_fd, l->death_pipe_fd},
+			       {l->out, STDOUT_FILENO},
+			       {l->err, STDERR_FILENO}};
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
 	sigset_t none;
-	int rc;
+	int rc = 0;
 
 	posix_spawn_file_actions_init(&actions);
 	posix_spawnattr_init(&attributes);
 	sigemptyset(&none);
 	posix_spawnattr_setsigmask(&attributes, &none);
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-	/* Onto itself: only the child's copy loses close-on-exec. */
-	rc = posix_spawn_file_actions_adddup2(&actions, l->fd, l->fd);
-	if (rc == 0 && l->death_pipe_fd >= 0)
-		rc = posix_spawn_file_actions_adddup2(&actions, l->death_pipe_fd, l->death_pipe_fd);
-	if (rc == 0 && l->out >= 0)
-		rc = posix_spawn_file_actions_adddup2(&actions, l->out, STDOUT_FILENO);
-	if (rc == 0 && l->err >= 0)
-		rc = posix_spawn_file_actions_adddup2(&actions, l->err, STDERR_FILENO);
+	for (size_t i = 0; i < sizeof(dups) / sizeof(dups[0]) && rc == 0; i++)
+		if (dups[i][0] >= 0)
+			rc = posix_spawn_file_actions_adddup2(&actions, dups[i][0], dups[i][1]);
 	if (rc == 0 && l->cwd)
 		rc = posix_spawn_file_actions_addchdir_np(&actions, l->cwd);
 	if (rc == 0)
@@ -274,8 +249,8 @@ int launch_run(struct launch *l, struct process *p, const char *prog, char *cons
 		return -errno;
 	rc = launch_prepare(l, prog, argv, o, death_pipe[0]);
 	job_prepare(&job);
-	l->out = job.out;
-	l->err = job.err;
+	l->out = job.out[1];
+	l->err = job.err[1];
 	if (rc == 0)
 		rc = launch_start(l, &p->pid);
 	job_started(&job, l->element, rc == 0 ? p->pid : 0, l->host, l->name);

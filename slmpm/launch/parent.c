@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The host as its accelerator sees it: the inherited connection, or the way back; and the parent-death pipe. */
+/* The host, seen by its accelerator: the inherited connection or way back; the parent-death pipe. */
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>

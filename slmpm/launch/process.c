@@ -15,7 +15,7 @@
 #include "slmpm/base/error.h"
 #include "slmpm/completion/late.h"
 #include "slmpm/base/cpus.h"
-#include "slmpm/launch/job.h"
+#include "slmpm/launch/launch.h"
 #include "slmpm/message/message.h"
 #include "slmpm/link/wait.h"
 #include "slmpm/part.h"
@@ -85,14 +85,6 @@ bool process_describe(struct endpoint *ep, char *text, size_t size)
 	snprintf(text, size, "it was killed by signal %d (%s)", p->end.si_status,
 		 strsignal(p->end.si_status));
 	return false;
-}
-
-static void kill_when_due(struct process *p, uint64_t now)
-{
-	if (p->kill_at && now >= p->kill_at && !p->reaped) {
-		(void)send_signal(p, SIGKILL);
-		p->kill_at = 0;
-	}
 }
 
 struct joining {
@@ -198,18 +190,18 @@ int slmpm_kill(slmpm_peer peer, int grace_ms)
 	uint64_t until = clock_now() + (uint64_t)grace_ms * 1000000;
 	int rc = 0;
 	struct endpoint *ep = process_lock(peer, &rc);
+	struct process *p = ep ? ep->rooms->process : NULL;
 
 	if (!ep)
 		return rc;
 	if (grace_ms < 0)
 		rc = error_set(SLMPM_EINVAL, "slmpm_kill: a grace of %d ms", grace_ms);
-	else if (process_inspect(ep->rooms->process, WNOHANG | WNOWAIT))
+	else if (process_inspect(p, WNOHANG | WNOWAIT))
 		rc = 0;
-	else if (send_signal(ep->rooms->process, grace_ms ? SIGTERM : SIGKILL) != 0)
+	else if (send_signal(p, grace_ms ? SIGTERM : SIGKILL) != 0)
 		rc = error_system(-errno, ep->life->name);
-	else if (grace_ms &&
-		 (!ep->rooms->process->kill_at || until < ep->rooms->process->kill_at)) {
-		ep->rooms->process->kill_at = until;
+	else if (grace_ms && (!p->kill_at || until < p->kill_at)) {
+		p->kill_at = until;
 		ep->ctx->kills = true;
 		context_changed(ep->ctx); /* who sleeps has a nearer end now */
 	}
@@ -228,43 +220,47 @@ uint64_t process_deadlines(struct context *ctx, uint64_t now)
 
 		if (!p || !p->kill_at)
 			continue;
-		if (process_inspect(p, WNOHANG | WNOWAIT))
+		if (process_inspect(p, WNOHANG | WNOWAIT)) {
 			p->kill_at = 0; /* it ended by itself */
-		else
-			kill_when_due(p, now);
-		if (p->kill_at && p->kill_at < next)
+		} else if (now >= p->kill_at) {
+			(void)send_signal(p, SIGKILL);
+			p->kill_at = 0;
+		} else if (p->kill_at < next) {
 			next = p->kill_at;
+		}
 	}
 	ctx->kills = next != UINT64_MAX;
 	return next;
 }
 
-static void uncount(struct process *p)
+static void process_release(struct process *p)
 {
 	if (p->here)
 		cpus_started(-1);
 	p->here = false;
+	if (p->death_pipe >= 0)
+		close(p->death_pipe);
 }
 
 void process_free(struct endpoint *ep)
 {
-	if (!ep->rooms->process)
+	struct process *p = ep->rooms->process;
+
+	if (!p)
 		return;
-	uncount(ep->rooms->process);
-	if (ep->rooms->process->death_pipe >= 0)
-		close(ep->rooms->process->death_pipe);
-	if (ep->rooms->process->arrive)
-		arrive_free(ep->rooms->process->arrive);
-	free(ep->rooms->process);
+	process_release(p);
+	arrive_free(p->arrive);
+	free(p);
 	ep->rooms->process = NULL;
 }
 
 void process_forked(struct endpoint *ep)
 {
-	if (ep->rooms->process)
-		uncount(ep->rooms->process);
-	if (ep->rooms->process && ep->rooms->process->death_pipe >= 0)
-		close(ep->rooms->process->death_pipe);
-	if (ep->rooms->process && ep->rooms->process->arrive)
-		arrive_forked(ep->rooms->process->arrive);
+	struct process *p = ep->rooms->process;
+
+	if (!p)
+		return;
+	process_release(p);
+	if (p->arrive)
+		arrive_forked(p->arrive);
 }

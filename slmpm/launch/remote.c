@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The relay's start, from the request to "it runs". No context is held meanwhile. */
-#include "slmpm/launch/remote.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -15,17 +15,19 @@
 #include "fabrics/registry.h"
 #include "slmpm/launch/arrive.h"
 #include "slmpm/base/error.h"
-#include "slmpm/launch/job.h"
 #include "slmpm/launch/launch.h"
 #include "slmpm/link/wait.h"
 #include "slmpm/base/wire.h"
 
-/* Between this library and its relay, which are of one installation: length, type, payload. */
-#define HEAD        5
-#define TYPE_START  2
-#define TYPE_RUNS   7
-#define TYPE_FAILED 8
-#define ANSWER_MAX  1024
+#define ANSWER_MAX 1024
+
+/* Between this library and its relay, which are of one installation: this, then the payload. */
+struct __attribute__((packed)) head {
+	uint32_t length;
+	unsigned char type;
+};
+
+enum { TYPE_START = 2, TYPE_RUNS = 7, TYPE_FAILED = 8 };
 
 struct start {
 	struct remote_request request;
@@ -110,45 +112,37 @@ static int remote_move(struct start *s, short by, void *data, size_t left)
 	return rc;
 }
 
-static uint32_t number(const unsigned char *at)
-{
-	return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 |
-	       (uint32_t)at[3] << 24;
-}
-
-/* What it says: that the program runs, or why not: *REFUSED then, the detail set. Negative errno. */
+/* The answer: that the program runs, or in *REFUSED why not, the detail set. Negative errno. */
 static int remote_take_answer(struct start *s, int *refused)
 {
-	unsigned char head[HEAD], text[ANSWER_MAX + 1];
+	unsigned char text[ANSWER_MAX + 1];
+	struct head head;
 	uint32_t length, error;
-	int rc = remote_move(s, POLLIN, head, HEAD);
+	int rc = remote_move(s, POLLIN, &head, sizeof(head));
 
 	if (rc < 0)
 		return rc;
-	length = number(head);
+	length = le32toh(head.length);
 	if (length > ANSWER_MAX || (rc = remote_move(s, POLLIN, text, length)) < 0)
 		return rc < 0 ? rc : -EPROTO;
 	text[length] = 0;
-	if (head[4] == TYPE_RUNS)
+	if (head.type == TYPE_RUNS)
 		return 0;
-	if (head[4] != TYPE_FAILED || length < 4)
+	if (head.type != TYPE_FAILED || length < sizeof(error))
 		return -EPROTO;
-	error = number(text);
+	memcpy(&error, text, sizeof(error));
+	error = le32toh(error);
 	*refused =
 		error_set(error && error <= WIRE_ERROR_LAST ? -wire_status(error) : SLMPM_ESYSTEM,
-			  "%s", text + 4);
+			  "%s", text + sizeof(error));
 	return 0;
 }
 
 static int converse(struct start *s, char *text, size_t length)
 {
-	char head[HEAD];
-	int rc, refused = 0;
+	struct head head = {htole32((uint32_t)length), TYPE_START};
+	int refused = 0, rc = remote_move(s, POLLOUT, &head, sizeof(head));
 
-	for (int i = 0; i < 4; i++)
-		head[i] = (char)(length >> 8 * i & 0xff);
-	head[4] = TYPE_START;
-	rc = remote_move(s, POLLOUT, head, HEAD);
 	rc = rc < 0 ? rc : remote_move(s, POLLOUT, text, length);
 	rc = rc < 0 ? rc : remote_take_answer(s, &refused);
 	if (rc == -ETIMEDOUT)

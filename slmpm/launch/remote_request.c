@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * What a relay is told: records KEY=VALUE, a 0 behind each (doc/wire.md, "A start elsewhere"). Later
- * ones of a variable count.
- */
-#include "slmpm/launch/remote.h"
+/* What a relay has to start: records KEY=VALUE, each with a 0 (doc/wire.md, "A start elsewhere"). */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,11 +74,10 @@ static void put_environment(FILE *to, const struct remote_request *r)
 		remote_request_put(to, "env", "SLMPM_INSECURE=y");
 }
 
-/* A program that is found here is sent, or found there to be the same; another is looked for there. */
+/* A program that is found here is sent, unless the same is there; another is searched there. */
 static int put_program(FILE *to, const struct remote_request *r)
 {
 	char path[PATH_MAX], file[PATH_MAX];
-	ssize_t n = -1;
 	int rc;
 
 	remote_request_put(to, "name", r->prog);
@@ -90,11 +85,7 @@ static int put_program(FILE *to, const struct remote_request *r)
 		remote_request_put(to, "command", r->prog);
 		return 0;
 	}
-	if (!strncmp(r->prog, "/proc/self/", 11))
-		n = readlink(r->prog, file, sizeof(file) - 1);
-	if (n > 0)
-		file[n] = 0;
-	rc = launch_find(n > 0 ? file : r->prog, path);
+	rc = launch_find(launch_own_program(r->prog, file), path);
 	if (rc == 0)
 		remote_request_put(to, "program", path);
 	else if (!strchr(r->prog, '/'))

@@ -12,7 +12,6 @@
 #include "slmpm/base/error.h"
 #include "slmpm/base/cpus.h"
 #include "slmpm/launch/launch.h"
-#include "slmpm/launch/remote.h"
 #include "slmpm/net/topology.h"
 #include "slmpm/base/log.h"
 #include "slmpm/base/sized.h"
