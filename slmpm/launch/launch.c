@@ -154,9 +154,9 @@ static int make_environment(struct launch *l, const struct slmpm_spawn_options *
 		return -errno;
 	snprintf(parent, sizeof(parent), "%d:%llu", l->fd, (unsigned long long)st.st_ino);
 	snprintf(death_pipe, sizeof(death_pipe), "%d", l->death_pipe_fd);
-	if (!o || !(o->flags & SLMPM_SPAWN_CLEAN_ENV))
+	if (!(o->flags & SLMPM_SPAWN_CLEAN_ENV))
 		rc = add_words(&all, environ);
-	rc = rc < 0 || !o ? rc : add_words(&all, o->envp);
+	rc = rc < 0 ? rc : add_words(&all, o->envp);
 	if (rc == 0) /* once each, the last counts */
 		rc = -envz_merge(&env->text, &env->length, all.text, all.length, 1);
 	free(all.text);
@@ -179,13 +179,13 @@ static int moved_up(int fd, int *copy)
 static int launch_prepare(struct launch *l, const char *prog, char *const argv[],
 			  const struct slmpm_spawn_options *o, int death_pipe)
 {
-	int rc = make_argv(l, prog, argv, o ? o->wrapper : NULL);
+	int rc = make_argv(l, prog, argv, o->wrapper);
 
 	l->fd = moved_up(l->fd, &l->moved[0]);
 	l->death_pipe_fd = moved_up(death_pipe, &l->moved[1]);
 	if (rc == 0 && (l->fd < 0 || (death_pipe >= 0 && l->death_pipe_fd < 0)))
 		rc = -EMFILE;
-	l->cwd = o ? o->cwd : NULL;
+	l->cwd = o->cwd;
 	return rc == 0 ? make_environment(l, o) : rc;
 }
 
@@ -245,7 +245,7 @@ int launch_run(struct launch *l, struct process *p, const char *prog, char *cons
 	struct job_start job;
 	int death_pipe[2] = {-1, -1}, rc;
 
-	if (l->dies_with_host && pipe2(death_pipe, O_CLOEXEC) != 0)
+	if (o->flags & SLMPM_SPAWN_DIE_WITH_HOST && pipe2(death_pipe, O_CLOEXEC) != 0)
 		return -errno;
 	rc = launch_prepare(l, prog, argv, o, death_pipe[0]);
 	job_prepare(&job);

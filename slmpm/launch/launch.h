@@ -26,9 +26,8 @@ struct launch {
 	/* What is given: */
 	int fd;                  /* the child's end of its socket */
 	const struct cpus *cpus; /* NULL: this thread's */
-	bool dies_with_host;
-	uint32_t element; /* for slmpm_run: where, ... */
-	const char *host; /* ... NULL: here */
+	uint32_t element;        /* for slmpm_run: where, ... */
+	const char *host;        /* ... NULL: here */
 	const char *name;
 	/* What becomes of it: */
 	char program[PATH_MAX];
@@ -43,8 +42,7 @@ struct launch {
 int launch_find(const char *prog, char out[PATH_MAX]);
 /* PROG, but where it lies below /proc/self: what that means here. */
 const char *launch_own_program(const char *prog, char path[PATH_MAX]);
-/* Starts PROG as P, as O says, which may be NULL. Negative errno: P has but its end of the
- * parent-death pipe. */
+/* Starts PROG as P, as O says. Negative errno: P has but its end of the parent-death pipe. */
 int launch_run(struct launch *l, struct process *p, const char *prog, char *const argv[],
 	       const struct slmpm_spawn_options *o);
 
@@ -83,8 +81,8 @@ struct remote_request {
 	const struct place *place;
 	const char *prog;
 	char *const *argv;
-	const struct slmpm_spawn_options *options; /* or NULL */
-	const char *url, *secret;                  /* the way back */
+	const struct slmpm_spawn_options *options;
+	const char *url, *secret; /* the way back */
 };
 
 /* *TEXT, to be freed, of *LENGTH bytes. Negative SLMPM_E* with the detail set. */

@@ -60,19 +60,19 @@ static const char *find_runner(char path[PATH_MAX])
 
 static int remote_launch(struct start *s, int fd)
 {
-	const struct slmpm_spawn_options *o = s->request.options;
+	const struct slmpm_spawn_options o = {.flags = s->request.options->flags &
+						       SLMPM_SPAWN_DIE_WITH_HOST};
 	static char word[] = "--relay";
 	char *const argv[] = {word, NULL};
 	char path[PATH_MAX];
 	const char *runner = find_runner(path);
 	struct launch l = {
 		.fd = fd,
-		.dies_with_host = o && o->flags & SLMPM_SPAWN_DIE_WITH_HOST,
 		.element = s->element,
 		.host = s->request.place->host,
 		.name = s->request.prog,
 	};
-	int rc = launch_run(&l, &s->process, runner, argv, NULL);
+	int rc = launch_run(&l, &s->process, runner, argv, &o);
 
 	return rc < 0 ? error_set(SLMPM_ENOENT, "%s: SLMPM_RUNNER=%.80s cannot be started: %s",
 				  s->request.place->host, runner, strerror(-rc)) :
@@ -169,24 +169,19 @@ static void remote_give_up(struct start *s)
 
 /* ---- the whole ------------------------------------------------------------------------------ */
 
-static int choose_fabric(struct start *s)
-{
-	const char *name =
-		mode_fabric(MODE_THERE, s->request.place->set[PLACE_FABRIC], config_get()->fabric);
-
-	s->fabric = fabric_find(name);
-	return s->fabric ? 0 :
-			   error_set(SLMPM_ENOTSUP, "%s: there is no fabric \"%s\"",
-				     s->request.place->host, name);
-}
-
 static int make_request(struct start *s, char **text, size_t *length)
 {
 	struct remote_request *r = &s->request;
 	const char *address = r->place->set[PLACE_LISTEN];
+	const char *name =
+		mode_fabric(MODE_THERE, r->place->set[PLACE_FABRIC], config_get()->fabric);
 	char secret[SECRET_TEXT], *url;
 	int rc;
 
+	s->fabric = fabric_find(name);
+	if (!s->fabric)
+		return error_set(SLMPM_ENOTSUP, "%s: there is no fabric \"%s\"", r->place->host,
+				 name);
 	if (!address && !config_get()->insecure)
 		return error_set(SLMPM_EACCES,
 				 "%s: the way back leads over a network, where nothing protects "
@@ -239,12 +234,11 @@ static int await_it(struct start *s, struct context *ctx, slmpm_peer *peer)
 
 	if (!ep)
 		return -SLMPM_ENOMEM;
-	ep->rooms->process = malloc(sizeof(*ep->rooms->process));
-	if (!ep->rooms->process) {
+	rc = process_new(ep, &s->process);
+	if (rc < 0) {
 		endpoint_free(ep);
-		return error_set(SLMPM_ENOMEM, "for a process");
+		return rc;
 	}
-	*ep->rooms->process = s->process;
 	ep->rooms->process->arrive = s->arrive;
 	ep->life->element = s->element;
 	ep->life->pid = s->process.pid;
@@ -278,7 +272,6 @@ int remote_spawn(slmpm_peer *peer, struct context *ctx, const char *prog, char *
 		s.arrive->listening.fd = -1;
 	else if (rc == 0)
 		rc = error_set(SLMPM_ENOMEM, "for a start elsewhere");
-	rc = rc < 0 ? rc : choose_fabric(&s);
 	rc = rc < 0 ? rc : remote_start(&s);
 	if (rc == 0) {
 		context_lock(ctx);

@@ -55,8 +55,8 @@ static bool is_exported(const char *entry)
 
 static void put_environment(FILE *to, const struct remote_request *r)
 {
-	char *const *given = r->options ? r->options->envp : NULL;
-	bool clean = r->options && r->options->flags & SLMPM_SPAWN_CLEAN_ENV;
+	char *const *given = r->options->envp;
+	bool clean = r->options->flags & SLMPM_SPAWN_CLEAN_ENV;
 
 	if (clean)
 		remote_request_put(to, "clean", "1");
@@ -81,7 +81,7 @@ static int put_program(FILE *to, const struct remote_request *r)
 	int rc;
 
 	remote_request_put(to, "name", r->prog);
-	if (r->options && r->options->flags & SLMPM_SPAWN_THERE) {
+	if (r->options->flags & SLMPM_SPAWN_THERE) {
 		remote_request_put(to, "command", r->prog);
 		return 0;
 	}
@@ -97,10 +97,10 @@ static int put_program(FILE *to, const struct remote_request *r)
 
 static int put_folder(FILE *to, const struct remote_request *r)
 {
-	const char *cwd = r->options ? r->options->cwd : NULL;
+	const char *cwd = r->options->cwd;
 	char here[PATH_MAX];
 
-	if (r->options && r->options->flags & SLMPM_SPAWN_CARRY_CWD) {
+	if (r->options->flags & SLMPM_SPAWN_CARRY_CWD) {
 		if (!cwd || cwd[0] != '/')
 			return error_set(SLMPM_EINVAL,
 					 "slmpm_spawn: a cwd to carry is an absolute path");
@@ -126,7 +126,7 @@ int remote_request_make(const struct remote_request *r, char **text, size_t *len
 	remote_request_put(to, "remote", r->place->set[PLACE_REMOTE]);
 	remote_request_put(to, "agent", r->place->set[PLACE_AGENT]);
 	remote_request_put(to, "ship", r->place->set[PLACE_SHIP]);
-	remote_request_put(to, "wrapper", r->options ? r->options->wrapper : NULL);
+	remote_request_put(to, "wrapper", r->options->wrapper);
 	for (char *const *at = r->argv; at && *at; at++)
 		remote_request_put(to, "arg", *at);
 	rc = put_program(to, r);

@@ -22,7 +22,6 @@ static int spawn_launch(struct endpoint *ep, const char *prog, char *const argv[
 	struct launch l = {
 		.fd = fd,
 		.cpus = cpus,
-		.dies_with_host = o && o->flags & SLMPM_SPAWN_DIE_WITH_HOST,
 		.element = ep->life->element,
 		.name = prog,
 	};
@@ -38,8 +37,6 @@ static int spawn_launch(struct endpoint *ep, const char *prog, char *const argv[
 
 static int spawn_check_options(const struct slmpm_spawn_options *o)
 {
-	if (!o)
-		return 0;
 	if (o->flags & ~(SLMPM_SPAWN_DIE_WITH_HOST | SLMPM_SPAWN_CLEAN_ENV | SLMPM_SPAWN_THERE |
 			 SLMPM_SPAWN_CARRY_CWD))
 		return error_set(SLMPM_EINVAL, "slmpm_spawn: unknown flags 0x%x", o->flags);
@@ -51,12 +48,11 @@ static int spawn_check_options(const struct slmpm_spawn_options *o)
 /* The system does not tell which of the names it did not like. */
 static int not_started(int rc, const char *prog, const struct slmpm_spawn_options *o)
 {
-	const char *cwd = o ? o->cwd : NULL, *wrapper = o ? o->wrapper : NULL;
 	char what[224];
 
 	snprintf(what, sizeof(what), "%.90s cannot be started%s%.50s%s%.50s", prog,
-		 cwd ? " in " : "", cwd ? cwd : "", wrapper ? " by the wrapper " : "",
-		 wrapper ? wrapper : "");
+		 o->cwd ? " in " : "", o->cwd ? o->cwd : "", o->wrapper ? " by the wrapper " : "",
+		 o->wrapper ? o->wrapper : "");
 	return error_system(rc, what);
 }
 
@@ -84,15 +80,13 @@ static int choose_cpus(struct cpus *cpus, uint32_t element, const char *prog)
 static int spawn_start(struct endpoint *ep, const char *prog, char *const argv[],
 		       const struct slmpm_spawn_options *o)
 {
+	const struct process none = {.pidfd = -1, .death_pipe = -1};
 	struct cpus cpus;
 	int fds[2], rc = choose_cpus(&cpus, ep->life->element, prog);
 
+	rc = rc < 0 ? rc : process_new(ep, &none);
 	if (rc < 0)
 		return rc;
-	ep->rooms->process = calloc(1, sizeof(*ep->rooms->process));
-	if (!ep->rooms->process)
-		return error_set(SLMPM_ENOMEM, "for a process");
-	ep->rooms->process->pidfd = ep->rooms->process->death_pipe = -1;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) != 0)
 		return error_system(-errno, "a control socket cannot be made");
 	rc = spawn_launch(ep, prog, argv, o, &cpus, fds[1]);
@@ -134,26 +128,24 @@ int slmpm_spawn(slmpm_peer *peer, const char *prog, char *const argv[],
 		const struct slmpm_spawn_options *given)
 {
 	const struct place *place = NULL;
-	struct slmpm_spawn_options full;
-	const struct slmpm_spawn_options *o = given ? &full : NULL;
-	slmpm_ctx none = {0};
+	struct slmpm_spawn_options o = {0};
 	struct context *ctx;
 	uint32_t element;
-	int rc = given ? sized_take("slmpm_spawn", &full, given, sizeof(full)) : 0;
+	int rc = given ? sized_take("slmpm_spawn", &o, given, sizeof(o)) : 0;
 
 	if (rc == 0)
-		rc = spawn_check_options(o);
+		rc = spawn_check_options(&o);
 	if (rc < 0)
 		return rc;
 	if (!peer || !prog || !*prog)
 		return error_set(SLMPM_EINVAL, "slmpm_spawn: no %s", peer ? "program" : "peer");
-	ctx = context_get(o ? o->ctx : none, &rc);
+	ctx = context_get(o.ctx, &rc);
 	if (!ctx)
 		return rc;
-	element = o ? o->element : 0;
+	element = o.element;
 	rc = element_find(&element, &place);
 	if (rc < 0)
 		return rc;
-	return rc ? remote_spawn(peer, ctx, prog, argv, o, element, place) :
-		    spawn_here(peer, ctx, prog, argv, o, element);
+	return rc ? remote_spawn(peer, ctx, prog, argv, &o, element, place) :
+		    spawn_here(peer, ctx, prog, argv, &o, element);
 }
