@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A shared object at a partner: offers are kept until an accept of their family takes them up; its release. */
 #include "slmpm/dacs/dacs_object.h"
-#include "slmpm/dacsbase/dacs_parts.h"
-#include "slmpm/dacsbase/dacs_process.h"
-#include "slmpm/dacsbase/dacs_wait.h"
 
 #include <stdlib.h>
 

@@ -8,8 +8,6 @@
  * stronger than needed, because it counts transfers on other wids as well.
  */
 #include "slmpm/dacs/dacs_dma.h"
-#include "slmpm/dacs/dacs_message.h"
-#include "slmpm/dacsbase/dacs_process.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,8 +4,6 @@
  * numbered, so that one that a member's death has ended is over for who comes to it later, too.
  */
 #include "slmpm/dacs/dacs_object.h"
-#include "slmpm/dacsbase/dacs_parts.h"
-#include "slmpm/dacsbase/dacs_wait.h"
 
 struct dacsi_group {
 	struct dacsi_object is;

@@ -5,7 +5,6 @@
  * of other processes are noticed.
  */
 #include "slmpm/dacs/dacs_object.h"
-#include "slmpm/dacsbase/dacs_wait.h"
 
 #include <stdlib.h>
 #include <sys/random.h>

@@ -5,8 +5,6 @@
  */
 #include "slmpm/dacs/dacs_message.h"
 #include "slmpm/dacs/dacs_object.h"
-#include "slmpm/dacsbase/dacs_process.h"
-#include "slmpm/dacsbase/dacs_wait.h"
 
 #include <endian.h>
 #include <string.h>

@@ -2,7 +2,6 @@
 /* Memory regions: the calls of both families. In the older one (dacs_remote_mem_*, dacs_put, dacs_get)
  * memory here is named by its address, in the newer one (dacs_mem_*) by a handle as well. */
 #include "slmpm/dacs/dacs_dma.h"
-#include "slmpm/dacsbase/dacs_process.h"
 
 #include <stdlib.h>
 

@@ -4,7 +4,6 @@
  * message here: first posted, first served, for each partner and stream.
  */
 #include "slmpm/dacs/dacs_message.h"
-#include "slmpm/dacsbase/dacs_process.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,6 @@
  * It is a process that has a mutex; a thread of it that locks waits for the others of its own, too.
  */
 #include "slmpm/dacs/dacs_object.h"
-#include "slmpm/dacsbase/dacs_wait.h"
 
 struct dacsi_mutex {
 	struct dacsi_object is;

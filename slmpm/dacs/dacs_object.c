@@ -4,9 +4,6 @@
  * what it says and no more; what follows for others is carried out by dacsi_object_settle, from a call of DaCS.
  */
 #include "slmpm/dacs/dacs_object.h"
-#include "slmpm/dacsbase/dacs_parts.h"
-#include "slmpm/dacsbase/dacs_process.h"
-#include "slmpm/dacsbase/dacs_wait.h"
 
 #include <stdlib.h>
 

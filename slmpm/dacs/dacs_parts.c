@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The one place that knows all families of calls. */
-#include "slmpm/dacsbase/dacs_parts.h"
 #include "slmpm/dacs/dacs_dma.h"
-#include "slmpm/dacs/dacs_message.h"
-#include "slmpm/dacs/dacs_region.h"
 
 /* What was under way with it is noticed to have ended first. */
 static void process_gone(struct dacsi_process *process)

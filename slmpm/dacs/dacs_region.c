@@ -4,7 +4,6 @@
  * on SLMPM counts who has accepted.
  */
 #include "slmpm/dacs/dacs_dma.h"
-#include "slmpm/dacsbase/dacs_process.h"
 
 /* What SLMPM calls an access (DACS_MEM_*). */
 static uint32_t rights(uint32_t access)

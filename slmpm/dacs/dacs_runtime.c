@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The runtime: init and exit, settings. */
 #include "slmpm/dacs/dacs_dma.h"
-#include "slmpm/dacs/dacs_message.h"
-#include "slmpm/dacs/dacs_object.h"
-#include "slmpm/dacsbase/dacs_process.h"
 #include "slmpm/dacsbase/dacs_start.h"
-#include "slmpm/dacsbase/dacs_wait.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,9 +4,6 @@
  * deadline stands, and the next share of that object there waits for its answer.
  */
 #include "slmpm/dacs/dacs_object.h"
-#include "slmpm/dacsbase/dacs_parts.h"
-#include "slmpm/dacsbase/dacs_process.h"
-#include "slmpm/dacsbase/dacs_wait.h"
 
 /* ---- share ---------------------------------------------------------------------------------- */
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Wait identifiers: each counts the transfers started on it and keeps their first error. */
 #include "slmpm/dacs/dacs_dma.h"
-#include "slmpm/dacs/dacs_message.h"
-#include "slmpm/dacsbase/dacs_wait.h"
 
 /* A number is a place and how often it was given out, so that a released one is noticed. Places
  * stay below 1024, so no number looks like DACS_INVALID_WID; from 1, so none is 0. */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Words about shared objects, between their owner and its partners: active messages. */
 #include "slmpm/dacs/dacs_object.h"
-#include "slmpm/dacsbase/dacs_parts.h"
-#include "slmpm/dacsbase/dacs_process.h"
 
 #include <endian.h>
 #include <string.h>

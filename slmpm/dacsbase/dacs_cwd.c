@@ -89,8 +89,9 @@ static void remove_entry(int dir, const char *name, int depth)
 
 	if (unlinkat(dir, name, 0) == 0)
 		return;
-	fd = depth >= DEPTH_MAX ? -1 :
-				 openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	fd = depth >= DEPTH_MAX ?
+		     -1 :
+		     openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	list = fd >= 0 ? fdopendir(fd) : NULL;
 	while (list && (entry = readdir(list)))
 		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Elements: what this process has reserved. SLMPM keeps the reservations apart node-wide. */
-#include "slmpm/dacsbase/dacs_process.h"
+#include "slmpm/dacsbase/dacs_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Codes as text, and error handlers: the children that ended badly. */
-#include "slmpm/dacsbase/dacs_process.h"
+#include "slmpm/dacsbase/dacs_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>

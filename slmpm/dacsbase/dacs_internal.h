@@ -17,8 +17,11 @@
 #include <dacs.h>
 #include <slmpm.h>
 
+struct dacsi_invite;
+struct dacsi_kind;
 struct dacsi_object;
 struct dacsi_process;
+struct dacsi_transfer;
 struct dacsi_wid;
 
 #define DACSI_HANDLERS 32
@@ -126,5 +129,95 @@ void dacsi_error_handle(void);
 /* Until handlers that another thread runs are through; not inside a handler. */
 void dacsi_error_await(void);
 void dacsi_error_reset(void);
+
+#define DACSI_MAILBOX_SLOTS 4
+
+/* A partner: a child, or the parent (de DACS_DE_PARENT). */
+struct dacsi_process {
+	struct dacsi_process *next;
+	de_id_t de;
+	dacs_process_id_t pid;
+	slmpm_peer peer;
+	int os_pid;
+	bool ended, killed, suspicious; /* suspicious: perhaps ended */
+	bool awaited;                   /* its end has been waited for once */
+	DACS_ERR_T outcome;             /* once ended: DACS_STS_PROC_* ... */
+	int32_t code;                   /* ... and exit code or signal */
+	struct dacsi_transfer *posted;  /* receives in the order posted */
+	uint32_t credits;               /* mailbox words that may be written */
+	uint32_t unreturned;            /* words read whose credit has not been returned */
+	slmpm_req word_req[DACSI_MAILBOX_SLOTS], credit_req;
+	struct dacsi_invite *invites; /* objects that it offers, in its order */
+	uint32_t invite_count;
+	uint32_t member_count;       /* of objects of this process that it has a part in */
+	uint32_t dma_pass, dma_mark; /* what a pass over a wid's transfers has met */
+	uint32_t words[DACSI_MAILBOX_SLOTS], word_head, word_count;
+	char *cwd; /* its private directory, or NULL */
+	int cwd_lock;
+};
+
+/* ---- dacs_process.c ---- */
+
+/* The partner of (DE, PID) for messages, or an error. */
+DACS_ERR_T dacsi_partner(de_id_t de, dacs_process_id_t pid, struct dacsi_process **process);
+struct dacsi_process *dacsi_process_on(de_id_t de);
+/* Notes the end of children that have ended. CLOSELY: a system call is worth it. True when there was something. */
+bool dacsi_process_watch(bool closely);
+/* A call is to report the end of a partner: which of the children it was, and how it ended, is found out first. */
+void dacsi_process_term(void);
+/* Notes whether the process on DE has ended. */
+void dacsi_process_check(de_id_t de);
+void dacsi_process_reap(struct dacsi_process *process);
+void dacsi_process_exit_all(void);
+/* How the channel is: the partner's end shows where nothing can be written any more. */
+DACS_ERR_T dacsi_process_channel(const struct dacsi_process *process);
+void dacsi_process_init(struct dacsi_process *process, slmpm_peer peer);
+
+/* ---- dacs_element.c ---- */
+
+/* An error unless DE is one that this process holds. */
+DACS_ERR_T dacsi_element_check(de_id_t de);
+void dacsi_element_release_all(void);
+
+/* ---- dacs_wait.c: in blocked calls, and in the thread that serves partners meanwhile ---- */
+
+struct dacsi_pause {      /* a blocked call */
+	int64_t deadline; /* nanoseconds */
+	uint32_t rounds;
+	bool slept;
+};
+
+int64_t dacsi_now(void);
+/* Wakes the thread that sleeps. */
+void dacsi_kick(void);
+/* Moves on what can be moved on; true when something did. Never blocks. */
+bool dacsi_progress(void);
+void dacsi_pause_begin(struct dacsi_pause *p);
+/* Between two checks of a condition: waits until it may have changed. DACS_SUCCESS: check again. */
+DACS_ERR_T dacsi_pause(struct dacsi_pause *p);
+/* What was waited for has come, if `dacsi.idle`. */
+void dacsi_pause_over(void);
+/* A thread that serves partners while the application computes. */
+DACS_ERR_T dacsi_serve_begin(void);
+/* The runtime is leaving, nobody is inside any more; gives the lock back meanwhile. */
+void dacsi_serve_end(void);
+
+/* ---- the families of calls: dacs_parts.c, so that what they stand on needs none of them ---- */
+
+struct dacsi_parts {
+	const struct dacsi_kind *kinds[4]; /* by family of objects */
+	/* Moves transfers on; settles objects that are due: did anything happen? */
+	bool (*attend)(void);
+	bool (*settle)(void);
+	/* Of a partner: credits to be returned, messages for receives that are posted. */
+	void (*settle_mail)(struct dacsi_process *process);
+	bool (*match)(struct dacsi_process *process);
+
+	/* A process ends: receives from it do with ERROR. It is gone. */
+	void (*fail)(struct dacsi_process *process, DACS_ERR_T error);
+	void (*gone)(struct dacsi_process *process);
+};
+
+extern const struct dacsi_parts dacsi_parts;
 
 #endif

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Children that run: finding them, how they ended, ending them. */
-#include "slmpm/dacsbase/dacs_process.h"
-#include "slmpm/dacsbase/dacs_parts.h"
 #include "slmpm/dacsbase/dacs_start.h"
-#include "slmpm/dacsbase/dacs_wait.h"
 
 #include <errno.h>
 #include <poll.h>

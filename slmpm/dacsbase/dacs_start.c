@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* dacs_de_start: a directory, the program in it, an environment, then the process. */
 #include "slmpm/dacsbase/dacs_start.h"
-#include "slmpm/dacsbase/dacs_process.h"
-#include "slmpm/dacsbase/dacs_wait.h"
 
 #include <stdlib.h>
 #include <string.h>

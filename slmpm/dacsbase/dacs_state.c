@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The way into and out of every call, SLMPM's codes. */
-#include "slmpm/dacsbase/dacs_parts.h"
-#include "slmpm/dacsbase/dacs_process.h"
-#include "slmpm/dacsbase/dacs_wait.h"
+#include "slmpm/dacsbase/dacs_internal.h"
 
 struct dacsi_runtime dacsi = DACSI_AT_START;
 

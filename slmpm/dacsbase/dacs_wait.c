@@ -3,9 +3,7 @@
  * How a DaCS call waits: spin and yield for a while, then one thread sleeps on SLMPM's descriptor
  * for all that wait; the others wait for it.
  */
-#include "slmpm/dacsbase/dacs_wait.h"
-#include "slmpm/dacsbase/dacs_parts.h"
-#include "slmpm/dacsbase/dacs_process.h"
+#include "slmpm/dacsbase/dacs_internal.h"
 
 #include <errno.h>
 #include <poll.h>
