@@ -33,18 +33,13 @@ void dacsi_swap(void *data, size_t len, DACS_BYTE_SWAP_T swap)
 	}
 }
 
-static bool big_endian_here(void)
-{
-	return __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
-}
-
 /* Something has come from there, so the peer is connected and its byte order known. */
 bool dacsi_foreign(const struct dacsi_process *process)
 {
 	struct slmpm_peer_info info = {.size = sizeof(info)};
 
 	return slmpm_peer_query(process->peer, &info) == 0 &&
-	       (info.big_endian != 0) != big_endian_here();
+	       (info.big_endian != 0) != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
 }
 
 /* ---- messages under way ---------------------------------------------------------------------- */
@@ -153,31 +148,23 @@ bool dacsi_message_match(struct dacsi_process *process)
 
 	while (t) {
 		struct slmpm_done done = {0};
-		int rc;
+		int rc = t->behind ? 0 : slmpm_probe(process->peer, t->stream, &done, 0);
 
-		if (t->behind) {
-			t = t->next;
-			continue;
-		}
-		rc = slmpm_probe(process->peer, t->stream, &done, 0);
-		if (rc < 0 &&
-		    rc != -SLMPM_EAGAIN) { /* messages of other streams may still be there */
-			fail_receive(process, t, dacsi_code(rc));
-			news = true;
-			t = process->posted;
-			continue;
-		}
-		if (rc <= 0) {
+		if (rc == 0 || rc == -SLMPM_EAGAIN) {
 			/* What comes from here on must not pass a receive that takes anything. */
-			if (t->stream == DACS_STREAM_ALL)
+			if (!t->behind && t->stream == DACS_STREAM_ALL)
 				break;
 			t = t->next;
 			continue;
 		}
-		/* It may have come after an earlier receive was checked: hence not just T. */
-		t = taker(process, done.stream);
-		unpost_receive(process, t);
-		receive_into(process, t, &done);
+		if (rc < 0) { /* messages of other streams may still be there */
+			fail_receive(process, t, dacsi_code(rc));
+		} else {
+			/* It may have come after an earlier receive was checked: hence not just T. */
+			t = taker(process, done.stream);
+			unpost_receive(process, t);
+			receive_into(process, t, &done);
+		}
 		news = true;
 		t = process->posted;
 	}

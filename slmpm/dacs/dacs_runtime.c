@@ -69,14 +69,11 @@ static DACS_ERR_T read_settings(struct dacsi_settings *set)
 static DACS_ERR_T find_parent(void)
 {
 	const char *cwd = secure_getenv("AE_CWD");
-	slmpm_peer peer = {0};
 	int rc;
 
-	dacsi.parent = calloc(1, sizeof(*dacsi.parent));
+	dacsi.parent = dacsi_process_new(DACS_DE_PARENT);
 	if (!dacsi.parent)
 		return DACS_ERR_NO_RESOURCE;
-	dacsi_process_init(dacsi.parent, peer);
-	dacsi.parent->de = DACS_DE_PARENT;
 	dacsi.parent->pid = DACS_PID_PARENT;
 	rc = slmpm_parent_in(dacsi.ctx, &dacsi.parent->peer);
 	if (rc < 0) {
@@ -98,12 +95,11 @@ static DACS_ERR_T find_parent(void)
 /* What dacs_exit ends with, and a failed dacs_init. */
 static void tear_down_runtime(int timeout_ms)
 {
-	if (dacsi.parent)
+	if (dacsi.parent) {
 		dacsi_message_fail(dacsi.parent, DACS_ERR_NOT_INITIALIZED);
-	if (dacsi.parent)
 		(void)slmpm_close(dacsi.parent->peer, timeout_ms);
-	if (dacsi.parent)
 		dacsi_object_forget(dacsi.parent);
+	}
 	free(dacsi.parent);
 	dacsi.parent = NULL;
 	dacsi_element_release_all();

@@ -7,14 +7,6 @@
 
 /* ---- share ---------------------------------------------------------------------------------- */
 
-/* A child that has not called dacs_init yet cannot be offered anything. */
-static bool is_connecting(const struct dacsi_process *process)
-{
-	struct slmpm_peer_info info = {.size = sizeof(info)};
-
-	return slmpm_peer_query(process->peer, &info) == 0 && info.state == SLMPM_PEER_CONNECTING;
-}
-
 static DACS_ERR_T make_offer(struct dacsi_object *object, const struct dacsi_kind *kind,
 			     struct dacsi_process *process, struct dacsi_member **member)
 {
@@ -52,7 +44,8 @@ static DACS_ERR_T begin_share(struct dacsi_object *object, const struct dacsi_ki
 	struct dacsi_member *member = standing_offer(object, kind, process);
 	DACS_ERR_T rc = dacsi_process_channel(process);
 
-	if (rc == DACS_SUCCESS && is_connecting(process))
+	/* A child that has not called dacs_init yet cannot be offered anything. */
+	if (rc == DACS_SUCCESS && dacsi_process_state(process) == SLMPM_PEER_CONNECTING)
 		rc = DACS_WID_BUSY;
 	if (member && kind->reshare == DACS_SUCCESS)
 		rc = DACS_SUCCESS; /* its answer may have come before the end */
@@ -73,12 +66,10 @@ static DACS_ERR_T offer_outcome(struct dacsi_object *object, const struct dacsi_
 {
 	DACS_ERR_T rc = member->outcome;
 
-	if (rc == DACS_WID_BUSY && dacsi_process_channel(member->process) != DACS_SUCCESS)
+	if (rc == DACS_WID_BUSY && dacsi_process_channel(member->process) == DACS_SUCCESS)
+		return rc;
+	if (rc == DACS_WID_BUSY)
 		rc = DACS_ERR_DE_TERM; /* whatever became of the channel */
-	else if (rc == DACS_WID_BUSY)
-		rc = DACS_SUCCESS;
-	if (rc == DACS_SUCCESS && member->outcome == DACS_WID_BUSY)
-		return DACS_WID_BUSY;
 	if (!member->left && (rc != DACS_SUCCESS || kind->reshare == DACS_SUCCESS))
 		dacsi_member_leave(object, member, rc);
 	return rc;
@@ -131,20 +122,23 @@ DACS_ERR_T dacsi_share(enum dacsi_family family, de_id_t de, dacs_process_id_t p
 			       DACS_ERR_NOT_INITIALIZED;
 }
 
+/* Not that of a partner that has accepted, where it is a member then. */
+static bool is_withdrawable(const struct dacsi_kind *kind, const struct dacsi_member *member)
+{
+	return member->process && (!member->theirs || kind->reshare == DACS_SUCCESS);
+}
+
 void dacsi_share_withdraw(struct dacsi_object *object)
 {
 	const struct dacsi_kind *kind = dacsi_parts.kinds[object->family];
 
 	for (struct dacsi_member *member = object->members; member; member = member->next) {
-		if (!member->process || (member->theirs && kind->reshare != DACS_SUCCESS))
-			continue;
-		if (!member->theirs)
+		if (is_withdrawable(kind, member) && !member->theirs)
 			(void)dacsi_word_send(member->process, DACSI_WITHDRAW, 0, 0,
 					      object->number);
 		/* Its ACCEPT may have come while that was sent. */
-		if (!member->process || (member->theirs && kind->reshare != DACS_SUCCESS))
-			continue;
-		dacsi_member_leave(object, member, kind->withdrawn);
+		if (is_withdrawable(kind, member))
+			dacsi_member_leave(object, member, kind->withdrawn);
 	}
 }
 

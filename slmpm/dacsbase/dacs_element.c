@@ -57,20 +57,10 @@ DACS_ERR_T dacs_get_num_avail_children(DACS_DE_TYPE_T type, uint32_t *num_childr
 	return dacsi_leave(DACS_SUCCESS);
 }
 
-/* Room for MORE elements in the list. */
-static bool widen(uint32_t more)
-{
-	size_t size = ((size_t)dacsi.element_count + more) * sizeof(de_id_t);
-	de_id_t *wider = realloc(dacsi.elements, size);
-
-	if (wider)
-		dacsi.elements = wider;
-	return wider != NULL;
-}
-
 DACS_ERR_T dacs_reserve_children(DACS_DE_TYPE_T type, uint32_t *num_children, de_id_t *de_list)
 {
 	DACS_ERR_T rc = dacsi_enter_with(num_children && de_list);
+	de_id_t *wider;
 	uint32_t want;
 	int n = 0;
 
@@ -82,8 +72,10 @@ DACS_ERR_T dacs_reserve_children(DACS_DE_TYPE_T type, uint32_t *num_children, de
 		return dacsi_leave(DACS_ERR_INVALID_SIZE);
 	want = *num_children < 65536 ? *num_children : 65536;
 	if (element_type(type) >= 0) {
-		if (!widen(want))
+		wider = realloc(dacsi.elements, (dacsi.element_count + want) * sizeof(*wider));
+		if (!wider)
 			return dacsi_leave(DACS_ERR_NO_RESOURCE);
+		dacsi.elements = wider;
 		n = slmpm_element_reserve(dacsi.ctx, element_type(type), (int)want,
 					  dacsi.elements + dacsi.element_count);
 	}

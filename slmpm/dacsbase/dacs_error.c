@@ -19,9 +19,8 @@ const char *dacs_strerror(DACS_ERR_T errcode)
 	}
 }
 
-/* Errors that handlers have now. They are few: one for each thread inside a handler. */
-static pthread_mutex_t handling_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t error_handled = PTHREAD_COND_INITIALIZER;
+/* Errors that handlers have now. They are few: one for each thread inside a handler. They outlast
+ * dacs_exit, which a handler may call. */
 static struct dacsi_error *in_handlers;
 
 void dacsi_error_add(const struct dacsi_process *process)
@@ -47,25 +46,16 @@ void dacsi_error_add(const struct dacsi_process *process)
 	*link = e;
 }
 
-static void begin_handling(struct dacsi_error *e)
-{
-	pthread_mutex_lock(&handling_lock);
-	e->handling_thread = pthread_self();
-	e->next = in_handlers;
-	in_handlers = e;
-	pthread_mutex_unlock(&handling_lock);
-}
-
 static void end_handling(const struct dacsi_error *e)
 {
 	struct dacsi_error **link = &in_handlers;
 
-	pthread_mutex_lock(&handling_lock);
+	pthread_mutex_lock(&dacsi.lock);
 	while (*link != e)
 		link = &(*link)->next;
 	*link = e->next;
-	pthread_cond_broadcast(&error_handled);
-	pthread_mutex_unlock(&handling_lock);
+	pthread_cond_broadcast(&dacsi.changed);
+	pthread_mutex_unlock(&dacsi.lock);
 }
 
 static bool is_in_handler(void)
@@ -78,10 +68,10 @@ static bool is_in_handler(void)
 
 void dacsi_error_await(void)
 {
-	pthread_mutex_lock(&handling_lock);
+	pthread_mutex_lock(&dacsi.lock);
 	while (in_handlers && !is_in_handler())
-		pthread_cond_wait(&error_handled, &handling_lock);
-	pthread_mutex_unlock(&handling_lock);
+		pthread_cond_wait(&dacsi.changed, &dacsi.lock);
+	pthread_mutex_unlock(&dacsi.lock);
 }
 
 /* The first error that handlers have not had, and the handlers as they are now. */
@@ -95,7 +85,9 @@ static struct dacsi_error *next_error(dacs_error_handler_t handlers[DACSI_HANDLE
 	e = dacsi.errors;
 	if (e) {
 		dacsi.errors = e->next;
-		begin_handling(e);
+		e->handling_thread = pthread_self();
+		e->next = in_handlers;
+		in_handlers = e;
 	}
 	*count = dacsi.handler_count;
 	memcpy(handlers, dacsi.handlers, *count * sizeof(*handlers));
@@ -153,11 +145,9 @@ static DACS_ERR_T find_handled(dacs_error_t error, struct dacsi_error **found)
 {
 	if (!dacsi_enter())
 		return DACS_ERR_NOT_INITIALIZED;
-	dacsi_unlock();
-	pthread_mutex_lock(&handling_lock);
 	for (*found = in_handlers; *found && *found != error; *found = (*found)->next)
 		;
-	pthread_mutex_unlock(&handling_lock);
+	dacsi_unlock();
 	return *found ? DACS_SUCCESS : DACS_ERR_INVALID_HANDLE;
 }
 

@@ -161,17 +161,19 @@ struct dacsi_process {
 /* The partner of (DE, PID) for messages, or an error. */
 DACS_ERR_T dacsi_partner(de_id_t de, dacs_process_id_t pid, struct dacsi_process **process);
 struct dacsi_process *dacsi_process_on(de_id_t de);
-/* Notes the end of children that have ended. CLOSELY: a system call is worth it. True when there was something. */
+/* Notes the end of children that have ended: true if any. CLOSELY: a system call is worth it. */
 bool dacsi_process_watch(bool closely);
-/* A call is to report the end of a partner: which of the children it was, and how it ended, is found out first. */
+/* Before a call reports the end of a partner: finds out which child it was, and how it ended. */
 void dacsi_process_term(void);
 /* Notes whether the process on DE has ended. */
 void dacsi_process_check(de_id_t de);
 void dacsi_process_reap(struct dacsi_process *process);
 void dacsi_process_exit_all(void);
+/* SLMPM_PEER_* of the channel; negative where it is gone. */
+int dacsi_process_state(const struct dacsi_process *process);
 /* How the channel is: the partner's end shows where nothing can be written any more. */
 DACS_ERR_T dacsi_process_channel(const struct dacsi_process *process);
-void dacsi_process_init(struct dacsi_process *process, slmpm_peer peer);
+struct dacsi_process *dacsi_process_new(de_id_t de);
 
 /* ---- dacs_element.c ---- */
 

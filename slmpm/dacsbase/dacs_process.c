@@ -43,25 +43,34 @@ DACS_ERR_T dacsi_partner(de_id_t de, dacs_process_id_t pid, struct dacsi_process
 	return find_child(de, pid, process);
 }
 
-void dacsi_process_init(struct dacsi_process *process, slmpm_peer peer)
+struct dacsi_process *dacsi_process_new(de_id_t de)
 {
-	*process = (struct dacsi_process){
-		.peer = peer,
-		.credits = DACSI_MAILBOX_SLOTS,
-		.cwd_lock = -1,
-	};
+	struct dacsi_process *p = calloc(1, sizeof(*p));
+
+	if (p)
+		*p = (struct dacsi_process){
+			.de = de, .credits = DACSI_MAILBOX_SLOTS, .cwd_lock = -1};
+	return p;
 }
 
-DACS_ERR_T dacsi_process_channel(const struct dacsi_process *process)
+int dacsi_process_state(const struct dacsi_process *process)
 {
 	struct slmpm_peer_info info = {.size = sizeof(info)};
 	int rc = slmpm_peer_query(process->peer, &info);
 
-	if (rc < 0)
-		return dacsi_code(rc);
-	if (info.state == SLMPM_PEER_CONNECTING || info.state == SLMPM_PEER_UP)
-		return DACS_SUCCESS;
-	return info.state == SLMPM_PEER_POISONED ? DACS_ERR_INTERNAL : DACS_ERR_DE_TERM;
+	return rc < 0 ? rc : (int)info.state;
+}
+
+DACS_ERR_T dacsi_process_channel(const struct dacsi_process *process)
+{
+	int state = dacsi_process_state(process);
+
+	switch (state) {
+	case SLMPM_PEER_CONNECTING:
+	case SLMPM_PEER_UP: return DACS_SUCCESS;
+	case SLMPM_PEER_POISONED: return DACS_ERR_INTERNAL;
+	default: return state < 0 ? dacsi_code(state) : DACS_ERR_DE_TERM;
+	}
 }
 
 /* ---- how it ended --------------------------------------------------------------------------- */
@@ -153,12 +162,10 @@ static bool ends_until(struct dacsi_process *p, int64_t deadline)
 /* Its channel has ended: the system may take a moment to report how. Once, in case it only left. */
 static void await_child_end(struct dacsi_process *p)
 {
-	struct slmpm_peer_info info = {.size = sizeof(info)};
+	int state = dacsi_process_state(p);
 
-	if (slmpm_peer_query(p->peer, &info) < 0 || info.state == SLMPM_PEER_CONNECTING ||
-	    info.state == SLMPM_PEER_UP || child_ended(p))
-		return;
-	if (info.state != SLMPM_PEER_DEAD || p->awaited)
+	if (state < 0 || state == SLMPM_PEER_CONNECTING || state == SLMPM_PEER_UP ||
+	    child_ended(p) || state != SLMPM_PEER_DEAD || p->awaited)
 		return;
 	p->awaited = true;
 	(void)ends_until(p, dacsi_now() + ENDING_NS);

@@ -6,24 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static DACS_ERR_T make_dacs_environment(char const **envv, const char *cwd, bool libraries,
-					char ***env)
-{
-	extern char **environ;
-	struct dacsi_env_source source = {
-		.base = envv ? (char *const *)(uintptr_t)envv : environ,
-		.host = environ,
-		.list = secure_getenv("DACS_START_ENV_LIST"),
-		.cwd = cwd,
-		.libraries = libraries,
-		.lenient = !envv,
-	};
-	DACS_ERR_T rc = DACS_SUCCESS;
-
-	*env = dacsi_env_build(&source, &rc);
-	return rc;
-}
-
 static DACS_ERR_T spawn(struct dacsi_process *p, const char *path, char const **argv, char **env,
 			bool there)
 {
@@ -67,12 +49,21 @@ static DACS_ERR_T stage_and_spawn(struct dacsi_process *p, void *prog, char cons
 	/* /proc/self/exe is this process's wherever the element lies. */
 	bool there = flags == DACS_PROC_REMOTE_FILE && is_elsewhere(p->de) &&
 		     strncmp(prog, "/proc/self/", 11) != 0;
+	extern char **environ;
+	struct dacsi_env_source source = {
+		.base = envv ? (char *const *)(uintptr_t)envv : environ,
+		.host = environ,
+		.list = secure_getenv("DACS_START_ENV_LIST"),
+		.cwd = p->cwd,
+		.libraries = flags == DACS_PROC_LOCAL_FILE_LIST,
+		.lenient = !envv,
+	};
 	char *path = there ? strdup(prog) : NULL, **env = NULL;
 	DACS_ERR_T rc = there ? (path ? DACS_SUCCESS : DACS_ERR_NO_RESOURCE) :
 				dacsi_program_stage(prog, flags, p->cwd, &path);
 
 	if (rc == DACS_SUCCESS)
-		rc = make_dacs_environment(envv, p->cwd, flags == DACS_PROC_LOCAL_FILE_LIST, &env);
+		env = dacsi_env_build(&source, &rc);
 	if (rc == DACS_SUCCESS)
 		rc = spawn(p, path, argv, env, there);
 	free(env);
@@ -83,14 +74,11 @@ static DACS_ERR_T stage_and_spawn(struct dacsi_process *p, void *prog, char cons
 static DACS_ERR_T start_program(de_id_t de, void *prog, char const **argv, char const **envv,
 				DACS_PROC_CREATION_FLAG_T flags, dacs_process_id_t *pid)
 {
-	struct dacsi_process *p = calloc(1, sizeof(*p));
-	slmpm_peer none = {0};
+	struct dacsi_process *p = dacsi_process_new(de);
 	DACS_ERR_T rc;
 
 	if (!p)
 		return DACS_ERR_NO_RESOURCE;
-	dacsi_process_init(p, none);
-	p->de = de;
 	if (!dacsi.swept)
 		(void)dacsi_cwd_sweep(dacsi.set.cwd_prefix);
 	dacsi.swept = true;
