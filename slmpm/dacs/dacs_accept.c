@@ -143,15 +143,15 @@ static DACS_ERR_T accept_once(struct dacsi_process *process, enum dacsi_family f
 	return rc == DACS_SUCCESS ? DACS_WID_BUSY : rc;
 }
 
-static DACS_ERR_T accept_object(enum dacsi_family family, de_id_t de, dacs_process_id_t pid,
-				uint64_t *handle)
+DACS_ERR_T dacsi_accept(enum dacsi_family family, de_id_t de, dacs_process_id_t pid,
+			uint64_t *handle)
 {
+	DACS_ERR_T rc = dacsi_enter_with(handle);
 	struct dacsi_process *process;
 	struct dacsi_pause pause;
-	DACS_ERR_T rc;
 
-	if (!handle)
-		return DACS_ERR_INVALID_ADDR;
+	if (rc != DACS_SUCCESS)
+		return rc;
 	dacsi_pause_begin(&pause);
 	do {
 		rc = dacsi_partner(de, pid, &process);
@@ -161,14 +161,7 @@ static DACS_ERR_T accept_object(enum dacsi_family family, de_id_t de, dacs_proce
 		if (rc == DACS_SUCCESS)
 			rc = accept_once(process, family, handle);
 	} while (rc == DACS_WID_BUSY && (rc = dacsi_pause(&pause)) == DACS_SUCCESS);
-	return rc;
-}
-
-DACS_ERR_T dacsi_accept(enum dacsi_family family, de_id_t de, dacs_process_id_t pid,
-			uint64_t *handle)
-{
-	return dacsi_enter() ? dacsi_leave(accept_object(family, de, pid, handle)) :
-			       DACS_ERR_NOT_INITIALIZED;
+	return dacsi_leave(rc);
 }
 
 /* ---- release -------------------------------------------------------------------------------- */

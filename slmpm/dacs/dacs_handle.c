@@ -49,7 +49,9 @@ void *dacsi_handle_find(uint64_t handle, enum dacsi_family family)
 	if (place >= dacsi.handle_places)
 		return NULL;
 	object = dacsi.handles[place];
-	return object && object->number == handle && object->family == family ? object : NULL;
+	if (!object || object->number != handle)
+		return NULL;
+	return family == DACSI_ANY || object->family == family ? object : NULL;
 }
 
 void *dacsi_handle_find_as(uint64_t handle, enum dacsi_family family, bool own, DACS_ERR_T *rc)

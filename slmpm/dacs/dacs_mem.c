@@ -5,20 +5,11 @@
 
 #include <stdlib.h>
 
-static bool is_access(DACS_MEM_ACCESS_MODE_T access)
-{
-	return access == DACS_MEM_NONE || access == DACS_MEM_READ_ONLY ||
-	       access == DACS_MEM_WRITE_ONLY || access == DACS_MEM_READ_WRITE;
-}
-
 DACS_ERR_T dacs_mem_create(void *addr, uint64_t size, DACS_MEM_ACCESS_MODE_T remote_access,
 			   DACS_MEM_ACCESS_MODE_T local_access, dacs_mem_t *mem)
 {
 	if (!dacsi_enter())
 		return DACS_ERR_NOT_INITIALIZED;
-	if (!is_access(remote_access) || !is_access(local_access) ||
-	    (remote_access == DACS_MEM_NONE && local_access == DACS_MEM_NONE))
-		return dacsi_leave(DACS_ERR_INVALID_ATTR);
 	return dacsi_leave(dacsi_region_create(DACSI_MEM, addr, size, (uint32_t)remote_access,
 					       (uint32_t)local_access, mem));
 }
@@ -26,14 +17,11 @@ DACS_ERR_T dacs_mem_create(void *addr, uint64_t size, DACS_MEM_ACCESS_MODE_T rem
 DACS_ERR_T dacs_remote_mem_create(void *addr, uint64_t size, DACS_MEMORY_ACCESS_MODE_T access_mode,
 				  dacs_remote_mem_t *mem)
 {
-	uint32_t access = (uint32_t)access_mode; /* the newer family's numbers are the same */
-
 	if (!dacsi_enter())
 		return DACS_ERR_NOT_INITIALIZED;
-	if (access != DACS_READ_ONLY && access != DACS_WRITE_ONLY && access != DACS_READ_WRITE)
-		return dacsi_leave(DACS_ERR_INVALID_ATTR);
-	return dacsi_leave(
-		dacsi_region_create(DACSI_REMOTE, addr, size, access, DACS_MEM_READ_WRITE, mem));
+	/* The newer family's numbers are the same. */
+	return dacsi_leave(dacsi_region_create(DACSI_REMOTE, addr, size, (uint32_t)access_mode,
+					       DACS_MEM_READ_WRITE, mem));
 }
 
 DACSI_SHARED_CALLS(mem, DACSI_MEM)

@@ -10,8 +10,8 @@
 
 #define DACSI_HANDLES 65535
 
-/* Of handles: dacs_remote_mem_*, dacs_mem_*, dacs_mutex_*, dacs_group_*. */
-enum dacsi_family { DACSI_REMOTE = 0, DACSI_MEM = 1, DACSI_MUTEX = 2, DACSI_GROUP = 3 };
+/* Of handles: dacs_remote_mem_*, dacs_mem_*, dacs_mutex_*, dacs_group_*; DACSI_ANY to find them. */
+enum dacsi_family { DACSI_REMOTE = 0, DACSI_MEM, DACSI_MUTEX, DACSI_GROUP, DACSI_ANY };
 
 struct dacsi_object { /* a region, mutex or group: what a handle names begins with it */
 	uint64_t number;

@@ -15,9 +15,13 @@ static uint32_t rights(uint32_t access)
 DACS_ERR_T dacsi_region_create(enum dacsi_family family, void *addr, uint64_t size,
 			       uint32_t remote_access, uint32_t local_access, uint64_t *handle)
 {
+	/* A region of the older family that no partner may reach is of no use. */
+	uint32_t all = family == DACSI_MEM ? remote_access | local_access : remote_access;
 	struct dacsi_region *region;
 	int rc = 0;
 
+	if (!all || all & ~(uint32_t)DACS_MEM_READ_WRITE)
+		return DACS_ERR_INVALID_ATTR;
 	if (!addr || !handle)
 		return DACS_ERR_INVALID_ADDR;
 	if (!size || size > INT64_MAX || (uintptr_t)addr + size < (uintptr_t)addr)

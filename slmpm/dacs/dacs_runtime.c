@@ -16,34 +16,33 @@ static void forget_after_fork(void)
 	dacsi = (struct dacsi_runtime)DACSI_AT_START;
 }
 
-static const char *text_setting(const char *name, struct slmpm_setting *s)
+static struct slmpm_setting setting; /* asked for last; under the lock */
+
+static const char *text_setting(const char *name)
 {
-	*s = (struct slmpm_setting){.size = sizeof(*s)};
-	for (int i = 0; slmpm_setting_at(i, s) == 0; i++)
-		if (strcmp(s->name, name) == 0)
-			return s->value;
+	setting = (struct slmpm_setting){.size = sizeof(setting)};
+	for (int i = 0; slmpm_setting_at(i, &setting) == 0; i++)
+		if (strcmp(setting.name, name) == 0)
+			return setting.value;
 	return "";
 }
 
 static int number_setting(const char *name, int otherwise)
 {
-	struct slmpm_setting s;
-	const char *text = text_setting(name, &s);
+	const char *text = text_setting(name);
 
 	return *text ? (int)strtol(text, NULL, 0) : otherwise;
 }
 
 static bool yes_setting(const char *name)
 {
-	struct slmpm_setting s;
-	const char *text = text_setting(name, &s);
+	char first = *text_setting(name);
 
-	return *text == 'y' || *text == 'Y';
+	return first == 'y' || first == 'Y';
 }
 
 static DACS_ERR_T read_settings(struct dacsi_settings *set)
 {
-	struct slmpm_setting s;
 	const char *prefix;
 
 	set->timeout_ms = number_setting("TIMEOUT", -1);
@@ -51,9 +50,9 @@ static DACS_ERR_T read_settings(struct dacsi_settings *set)
 	set->abort = yes_setting("DACS_ABORT");
 	set->keep_cwd = yes_setting("DACS_KEEP_CWD");
 	set->strict = yes_setting("DACS_STRICT");
-	set->serve = strcasecmp(text_setting("ENGINE", &s), "thread") == 0;
-	prefix = text_setting("DACS_CWD_PREFIX", &s);
-	if (strlen(prefix) >= sizeof(s.value) - 1) /* perhaps cut off */
+	set->serve = strcasecmp(text_setting("ENGINE"), "thread") == 0;
+	prefix = text_setting("DACS_CWD_PREFIX");
+	if (strlen(prefix) >= sizeof(setting.value) - 1) /* perhaps cut off */
 		return DACS_ERR_TOO_LONG;
 	if (!*prefix)
 		prefix = secure_getenv("TMPDIR");

@@ -87,8 +87,7 @@ static DACS_ERR_T share_once(struct dacsi_object *object, struct dacsi_process *
 	return rc == DACS_SUCCESS ? offer_outcome(object, kind, *mine) : rc;
 }
 
-static DACS_ERR_T share_object(enum dacsi_family family, de_id_t de, dacs_process_id_t pid,
-			       uint64_t handle)
+DACS_ERR_T dacsi_share(enum dacsi_family family, de_id_t de, dacs_process_id_t pid, uint64_t handle)
 {
 	struct dacsi_process *process;
 	struct dacsi_member *mine = NULL;
@@ -96,12 +95,14 @@ static DACS_ERR_T share_object(enum dacsi_family family, de_id_t de, dacs_proces
 	struct dacsi_pause pause;
 	DACS_ERR_T rc;
 
+	if (!dacsi_enter())
+		return DACS_ERR_NOT_INITIALIZED;
 	dacsi_pause_begin(&pause);
 	do {
 		rc = dacsi_partner(de, pid, &process);
 		if (rc == DACS_SUCCESS && dacsi_parts.kinds[family]->downward &&
 		    process == dacsi.parent)
-			return DACS_ERR_INVALID_TARGET;
+			rc = DACS_ERR_INVALID_TARGET;
 		object =
 			rc == DACS_SUCCESS ? dacsi_handle_find_as(handle, family, true, &rc) : NULL;
 		if (object)
@@ -113,13 +114,7 @@ static DACS_ERR_T share_object(enum dacsi_family family, de_id_t de, dacs_proces
 		mine->watchers--;
 		dacsi_object_due(object);
 	}
-	return rc;
-}
-
-DACS_ERR_T dacsi_share(enum dacsi_family family, de_id_t de, dacs_process_id_t pid, uint64_t handle)
-{
-	return dacsi_enter() ? dacsi_leave(share_object(family, de, pid, handle)) :
-			       DACS_ERR_NOT_INITIALIZED;
+	return dacsi_leave(rc);
 }
 
 /* Not that of a partner that has accepted, where it is a member then. */

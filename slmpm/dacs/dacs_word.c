@@ -56,15 +56,6 @@ DACS_ERR_T dacsi_offer_send(struct dacsi_process *process, const struct dacsi_of
 
 /* ---- receiving ------------------------------------------------------------------------------ */
 
-static struct dacsi_object *find_object(uint64_t handle)
-{
-	void *object = NULL;
-
-	for (int family = DACSI_REMOTE; !object && family <= DACSI_GROUP; family++)
-		object = dacsi_handle_find(handle, (enum dacsi_family)family);
-	return object;
-}
-
 /* An answer to an offer; of one object to one partner any stands for the other. */
 static uint32_t offer_answered(struct dacsi_object *object, const struct dacsi_process *process,
 			       const struct dacsi_word *word)
@@ -151,12 +142,14 @@ static void receive_word(const struct slmpm_am *am, void *arg)
 	struct dacsi_process *process = dacsi_word_sender(am);
 	struct dacsi_offer offer = {0};
 	struct dacsi_word word;
+	struct dacsi_object *object;
 	uint32_t answer = 0, value = 0;
 
 	(void)arg;
 	if (!process || !unpack(am, &offer))
 		return;
 	word = offer.word;
+	object = dacsi_handle_find(word.to, DACSI_ANY);
 	switch (word.type) {
 	case DACSI_OFFER: answer = dacsi_accept_offered(process, &offer) ? 0 : DACSI_REFUSE; break;
 	case DACSI_WITHDRAW: dacsi_accept_withdrawn(process, word.from); break;
@@ -167,8 +160,8 @@ static void receive_word(const struct slmpm_am *am, void *arg)
 	case DACSI_GIVE_UP:
 	case DACSI_TRY:
 	case DACSI_UNLOCK:
-	case DACSI_ARRIVE: answer = to_owner(find_object(word.to), process, &word, &value); break;
-	default: answer = to_partner(find_object(word.to), process, &word, &value); break;
+	case DACSI_ARRIVE: answer = to_owner(object, process, &word, &value); break;
+	default: answer = to_partner(object, process, &word, &value); break;
 	}
 	if (!answer)
 		return;

@@ -92,14 +92,12 @@ DACS_ERR_T dacs_reserve_children(DACS_DE_TYPE_T type, uint32_t *num_children, de
 static DACS_ERR_T releasable(uint32_t n, const de_id_t *list)
 {
 	for (uint32_t i = 0; i < n; i++) {
-		const struct dacsi_process *process = dacsi_process_on(list[i]);
-
 		if (!is_reserved(list[i]))
 			return DACS_ERR_INVALID_DE;
 		for (uint32_t k = 0; k < i; k++)
 			if (list[k] == list[i])
 				return DACS_ERR_INVALID_DE;
-		if (process && !process->ended)
+		if (dacsi_process_runs(list[i]))
 			return DACS_ERR_RESOURCE_BUSY;
 	}
 	return DACS_SUCCESS;
@@ -128,8 +126,6 @@ DACS_ERR_T dacs_release_de_list(uint32_t num_des, de_id_t *de_list)
 		return dacsi_leave(DACS_ERR_INVALID_SIZE);
 	if (!de_list)
 		return dacsi_leave(DACS_ERR_INVALID_ADDR);
-	for (uint32_t i = 0; i < dacsi.element_count; i++)
-		dacsi_process_check(dacsi.elements[i]);
 	rc = releasable(num_des, de_list);
 	if (rc != DACS_SUCCESS)
 		return dacsi_leave(rc);

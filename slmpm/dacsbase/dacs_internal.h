@@ -165,8 +165,8 @@ struct dacsi_process *dacsi_process_on(de_id_t de);
 bool dacsi_process_watch(bool closely);
 /* Before a call reports the end of a partner: finds out which child it was, and how it ended. */
 void dacsi_process_term(void);
-/* Notes whether the process on DE has ended. */
-void dacsi_process_check(de_id_t de);
+/* Whether a process runs on DE. */
+bool dacsi_process_runs(de_id_t de);
 void dacsi_process_reap(struct dacsi_process *process);
 void dacsi_process_exit_all(void);
 /* SLMPM_PEER_* of the channel; negative where it is gone. */

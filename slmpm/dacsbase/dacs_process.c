@@ -108,12 +108,11 @@ static bool child_ended(struct dacsi_process *p)
 	return true;
 }
 
-void dacsi_process_check(de_id_t de)
+bool dacsi_process_runs(de_id_t de)
 {
 	struct dacsi_process *p = dacsi_process_on(de);
 
-	if (p)
-		(void)child_ended(p);
+	return p && !child_ended(p);
 }
 
 /* Has the next watch check P. */
@@ -200,14 +199,12 @@ void dacsi_process_reap(struct dacsi_process *process)
 static DACS_ERR_T count_processes(de_id_t de, uint32_t *num, bool running)
 {
 	DACS_ERR_T rc = dacsi_enter_with(num);
-	struct dacsi_process *p;
 
 	if (rc != DACS_SUCCESS)
 		return rc;
 	rc = dacsi_element_check(de);
-	p = dacsi_process_on(de);
 	if (rc == DACS_SUCCESS)
-		*num = running ? p && !child_ended(p) : MAX_PROCESSES_PER_DE;
+		*num = running ? dacsi_process_runs(de) : MAX_PROCESSES_PER_DE;
 	return dacsi_leave(rc);
 }
 

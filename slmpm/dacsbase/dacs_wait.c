@@ -148,26 +148,6 @@ void dacsi_pause_over(void)
 	(void)slmpm_spin(dacsi.ctx, 1);
 }
 
-static void sleep_for_all(struct dacsi_pause *p)
-{
-	p->rounds = 0;
-	p->slept = true;
-	if (!dacsi.sleeping) {
-		sleep_on_descriptors(p);
-		return;
-	}
-	dacsi_kick();
-	wait_for_sleeper(p);
-}
-
-/* Handlers may do anything, dacs_exit too. */
-static void run_error_handlers(void)
-{
-	dacsi_unlock();
-	dacsi_error_handle();
-	dacsi_lock();
-}
-
 DACS_ERR_T dacsi_pause(struct dacsi_pause *p)
 {
 	uint32_t life = dacsi.life;
@@ -183,10 +163,20 @@ DACS_ERR_T dacsi_pause(struct dacsi_pause *p)
 	} else if (!spin_once(p)) {
 		if (p->deadline >= 0 && dacsi_now() >= p->deadline)
 			return DACS_ERR_DACSD_FAILURE;
-		sleep_for_all(p);
+		p->rounds = 0;
+		p->slept = true;
+		if (dacsi.sleeping) {
+			dacsi_kick();
+			wait_for_sleeper(p);
+		} else {
+			sleep_on_descriptors(p);
+		}
 	}
-	if (dacsi.errors)
-		run_error_handlers();
+	if (dacsi.errors) { /* handlers may do anything, dacs_exit too */
+		dacsi_unlock();
+		dacsi_error_handle();
+		dacsi_lock();
+	}
 	if (dacsi.leaving) /* dacs_exit waits for the last to come out */
 		pthread_cond_broadcast(&dacsi.changed);
 	return dacsi.up && !dacsi.leaving && dacsi.life == life ? DACS_SUCCESS :

@@ -20,15 +20,6 @@
 #include "slmpm/link/wait.h"
 #include "slmpm/part.h"
 
-int process_new(struct endpoint *ep, const struct process *first)
-{
-	ep->rooms->process = malloc(sizeof(*first));
-	if (!ep->rooms->process)
-		return error_set(SLMPM_ENOMEM, "for a process");
-	*ep->rooms->process = *first;
-	return 0;
-}
-
 /* By the descriptor, not the number: that may be another process's by now. */
 static int send_signal(const struct process *p, int signal)
 {

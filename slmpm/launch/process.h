@@ -21,8 +21,6 @@ struct process {
 	struct arrive *arrive; /* of one that runs elsewhere: its way back */
 };
 
-/* EP's from now on, as FIRST says. -SLMPM_ENOMEM. */
-int process_new(struct endpoint *ep, const struct process *first);
 /* How it ended, in words ("killed by signal 9"), without reaping it; true: normally, with 0. */
 bool process_describe(struct endpoint *ep, char *text, size_t size);
 /* Sends the SIGKILLs whose grace is over; when the next is due, or UINT64_MAX. */

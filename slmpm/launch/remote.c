@@ -234,11 +234,12 @@ static int await_it(struct start *s, struct context *ctx, slmpm_peer *peer)
 
 	if (!ep)
 		return -SLMPM_ENOMEM;
-	rc = process_new(ep, &s->process);
-	if (rc < 0) {
+	ep->rooms->process = malloc(sizeof(*ep->rooms->process));
+	if (!ep->rooms->process) {
 		endpoint_free(ep);
-		return rc;
+		return error_set(SLMPM_ENOMEM, "for a process");
 	}
+	*ep->rooms->process = s->process;
 	ep->rooms->process->arrive = s->arrive;
 	ep->life->element = s->element;
 	ep->life->pid = s->process.pid;

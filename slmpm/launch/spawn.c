@@ -16,34 +16,9 @@
 #include "slmpm/base/log.h"
 #include "slmpm/base/sized.h"
 
-static int spawn_launch(struct endpoint *ep, const char *prog, char *const argv[],
-			const struct slmpm_spawn_options *o, const struct cpus *cpus, int fd)
-{
-	struct launch l = {
-		.fd = fd,
-		.cpus = cpus,
-		.element = ep->life->element,
-		.name = prog,
-	};
-	int rc = launch_run(&l, ep->rooms->process, prog, argv, o);
-
-	if (rc < 0)
-		return rc;
-	ep->life->pid = ep->rooms->process->pid;
-	ep->rooms->process->here = true;
-	cpus_started(1);
-	return 0;
-}
-
-static int spawn_check_options(const struct slmpm_spawn_options *o)
-{
-	if (o->flags & ~(SLMPM_SPAWN_DIE_WITH_HOST | SLMPM_SPAWN_CLEAN_ENV | SLMPM_SPAWN_THERE |
-			 SLMPM_SPAWN_CARRY_CWD))
-		return error_set(SLMPM_EINVAL, "slmpm_spawn: unknown flags 0x%x", o->flags);
-	if (o->reserved)
-		return error_set(SLMPM_EINVAL, "slmpm_spawn: .reserved is %u, not 0", o->reserved);
-	return 0;
-}
+#define ALL_FLAGS                                                                                  \
+	(SLMPM_SPAWN_DIE_WITH_HOST | SLMPM_SPAWN_CLEAN_ENV | SLMPM_SPAWN_THERE |                   \
+	 SLMPM_SPAWN_CARRY_CWD)
 
 /* The system does not tell which of the names it did not like. */
 static int not_started(int rc, const char *prog, const struct slmpm_spawn_options *o)
@@ -80,26 +55,34 @@ static int choose_cpus(struct cpus *cpus, uint32_t element, const char *prog)
 static int spawn_start(struct endpoint *ep, const char *prog, char *const argv[],
 		       const struct slmpm_spawn_options *o)
 {
-	const struct process none = {.pidfd = -1, .death_pipe = -1};
 	struct cpus cpus;
+	struct launch l = {.cpus = &cpus, .element = ep->life->element, .name = prog};
+	struct process *p;
 	int fds[2], rc = choose_cpus(&cpus, ep->life->element, prog);
 
-	rc = rc < 0 ? rc : process_new(ep, &none);
 	if (rc < 0)
 		return rc;
+	p = ep->rooms->process = calloc(1, sizeof(*p));
+	if (!p)
+		return error_set(SLMPM_ENOMEM, "for a process");
+	p->pidfd = p->death_pipe = -1;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) != 0)
 		return error_system(-errno, "a control socket cannot be made");
-	rc = spawn_launch(ep, prog, argv, o, &cpus, fds[1]);
+	l.fd = fds[1];
+	rc = launch_run(&l, p, prog, argv, o);
 	close(fds[1]);
 	if (rc < 0) {
 		close(fds[0]);
 		return not_started(rc, prog, o);
 	}
+	p->here = true;
+	cpus_started(1);
+	ep->life->pid = p->pid;
 	ep->life->related = true;
-	rc = bootstrap_start(ep, fds[0], ep->rooms->process->pidfd);
+	rc = bootstrap_start(ep, fds[0], p->pidfd);
 	if (rc < 0) {
-		(void)kill(ep->rooms->process->pid, SIGKILL);
-		(void)waitpid(ep->rooms->process->pid, NULL, 0);
+		(void)kill(p->pid, SIGKILL);
+		(void)waitpid(p->pid, NULL, 0);
 		return error_system(rc, "the control connection cannot be set up");
 	}
 	return 0;
@@ -133,10 +116,12 @@ int slmpm_spawn(slmpm_peer *peer, const char *prog, char *const argv[],
 	uint32_t element;
 	int rc = given ? sized_take("slmpm_spawn", &o, given, sizeof(o)) : 0;
 
-	if (rc == 0)
-		rc = spawn_check_options(&o);
 	if (rc < 0)
 		return rc;
+	if (o.flags & ~ALL_FLAGS)
+		return error_set(SLMPM_EINVAL, "slmpm_spawn: unknown flags 0x%x", o.flags);
+	if (o.reserved)
+		return error_set(SLMPM_EINVAL, "slmpm_spawn: .reserved is %u, not 0", o.reserved);
 	if (!peer || !prog || !*prog)
 		return error_set(SLMPM_EINVAL, "slmpm_spawn: no %s", peer ? "program" : "peer");
 	ctx = context_get(o.ctx, &rc);
