@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A shared object at a partner: offers are kept until an accept of their family takes them up; its release. */
+/* A shared object at a partner: its offer is kept until an accept takes it up; its release. */
 #include "slmpm/dacs/dacs_object.h"
 
 #include <stdlib.h>
@@ -95,7 +95,7 @@ static DACS_ERR_T open_offered(struct dacsi_process *process, const struct dacsi
 	return rc;
 }
 
-/* DACS_WID_BUSY: the offer is void. Without memory it stands; a key is used up by then, so what it opened is kept. */
+/* DACS_WID_BUSY: the offer is void. Without memory it stands, and what its key opened is kept. */
 static DACS_ERR_T take_up(struct dacsi_process *process, struct dacsi_invite *invite,
 			  uint64_t *handle)
 {

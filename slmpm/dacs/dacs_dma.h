@@ -57,8 +57,7 @@ struct dacsi_dma_call { /* a put or get as it was called */
 
 /* ---- dacs_dma_check.c ---- */
 
-/* Whether CALL may be done: its ends (*LOCAL is NULL where memory here is not named by a handle) and
- * the *TOTAL bytes it moves. */
+/* Whether CALL may be done: its ends (*LOCAL may be NULL) and the *TOTAL bytes it moves. */
 DACS_ERR_T dacsi_dma_check(const struct dacsi_dma_call *call, struct dacsi_region **remote,
 			   struct dacsi_region **local, uint64_t *total);
 /* Its lists in SLMPM's terms. */

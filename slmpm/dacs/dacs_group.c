@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Groups and their barrier: the owner counts those that have come, and notifies them when all have. Barriers are
- * numbered, so that one that a member's death has ended is over for who comes to it later, too.
- */
+/* Groups and their barrier: the owner counts those that have come, and notifies them when all have.
+ * Barriers are numbered: one that a member's death has ended is over for later comers, too. */
 #include "slmpm/dacs/dacs_object.h"
 
 struct dacsi_group {

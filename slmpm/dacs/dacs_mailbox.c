@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Mailboxes: a word is an active message, which its handler keeps until it is read. A writer has four credits; the reader
- * returns one for each word that it takes.
- */
+/* Mailboxes: a word is an active message, which its handler keeps until it is read. A writer has
+ * four credits; the reader returns one for each word that it takes. */
 #include "slmpm/dacs/dacs_message.h"
 #include "slmpm/dacs/dacs_object.h"
 
@@ -97,7 +95,7 @@ static DACS_ERR_T read_word(struct dacsi_process *process, uint32_t *word)
 	return DACS_SUCCESS;
 }
 
-/* For a word that can be written, or NULL. Credits run out before requests do, but for a partner that lies. */
+/* For a word that can be written, or NULL. Only with a lying partner requests run out first. */
 static slmpm_req *request_for_word(struct dacsi_process *process)
 {
 	if (!process->credits)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory regions: the calls of both families. In the older one (dacs_remote_mem_*, dacs_put, dacs_get)
- * memory here is named by its address, in the newer one (dacs_mem_*) by a handle as well. */
+/* Memory regions: the calls of both families. The older one (dacs_remote_mem_*, dacs_put, dacs_get)
+ * names memory here by its address, the newer one (dacs_mem_*) by a handle as well. */
 #include "slmpm/dacs/dacs_dma.h"
 
 #include <stdlib.h>
@@ -29,10 +29,7 @@ DACSI_SHARED_CALLS(remote_mem, DACSI_REMOTE)
 
 /* ---- registration --------------------------------------------------------------------------- */
 
-/*
- * On shared memory there is nothing to be pinned for a transfer: what a registration says is
- * checked, and counted so that each is given back once.
- */
+/* Nothing has to be pinned for a transfer: registrations are checked and counted, no more. */
 static struct dacsi_registration **find_registration(struct dacsi_region *region,
 						     const struct dacsi_process *process)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Wids, messages and mailboxes: what a program waits for, and what a process keeps of those that have not gone or come. */
+/* Wids, messages and mailboxes. */
 #ifndef SLMPM_DACS_MESSAGE_H
 #define SLMPM_DACS_MESSAGE_H
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Mutexes: the owner keeps who has it and who asked when; partners ask by words, and the owner itself the same way without.
- * It is a process that has a mutex; a thread of it that locks waits for the others of its own, too.
- */
+/* Mutexes: the owner keeps who has it and who asked when; partners ask by words. A process has a
+ * mutex; a thread of it that locks waits for the others of its own, too. */
 #include "slmpm/dacs/dacs_object.h"
 
 struct dacsi_mutex {
@@ -181,7 +179,7 @@ static DACS_ERR_T take_if_granted(struct dacsi_mutex *m)
 	return DACS_SUCCESS;
 }
 
-/* Waits for a grant, of a TRY only for its answer: DACS_WID_BUSY then. *M: the mutex, or NULL by now. */
+/* Waits for a grant, a TRY for its answer alone: DACS_WID_BUSY then. *M: it, or NULL by now. */
 static DACS_ERR_T await_grant(dacs_mutex_t mutex, bool try, struct dacsi_mutex **m)
 {
 	struct dacsi_pause pause;
@@ -221,8 +219,7 @@ static DACS_ERR_T lock_mutex(dacs_mutex_t mutex)
 	return rc;
 }
 
-/* The answer is the owner's; the mutex itself is not waited for, also where another thread has taken
- * what was granted. */
+/* Waits for the owner's answer, not the mutex, also where another thread has taken the grant. */
 static DACS_ERR_T try_lock_mutex(dacs_mutex_t mutex)
 {
 	struct dacsi_mutex *m;

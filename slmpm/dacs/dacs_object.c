@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * The life of a shared object: its members, what is carried out when words have changed it, its end. A word's handler notes
- * what it says and no more; what follows for others is carried out by dacsi_object_settle, from a call of DaCS.
- */
+/* The life of a shared object: its members, its end. A word's handler notes what it says, no more;
+ * what follows for others is carried out by dacsi_object_settle, from a call of DaCS. */
 #include "slmpm/dacs/dacs_object.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Shared objects: regions, mutexes and groups. A process creates one and shares it with partners, who accept it, use it and
- * release it; then the owner may destroy it. Both sides agree by words, which are active messages.
+ * Shared objects: regions, mutexes and groups. A process creates one and shares it with partners,
+ * who accept, use and release it; then the owner may destroy it. They agree by active messages.
  */
 #ifndef SLMPM_DACS_OBJECT_H
 #define SLMPM_DACS_OBJECT_H
@@ -75,15 +75,15 @@ _Static_assert(sizeof(struct dacsi_word) == 24 && sizeof(struct dacsi_offer) == 
 /* What a family does in its own way; NULL: nothing. */
 struct dacsi_kind {
 	size_t size;
-	/* To share it with a partner that has accepted. DACS_SUCCESS: it may be offered again, and SLMPM counts acceptors. */
+	/* To share it with who has accepted. DACS_SUCCESS: it may be, and SLMPM counts acceptors. */
 	DACS_ERR_T reshare;
 	DACS_ERR_T withdrawn; /* a share that waits for an answer ends with it */
 	bool downward;        /* shared with children alone */
-	/* At the owner: whether it can be shared at all, and destroyed; fills in an OFFER, DACS_WID_BUSY: not now. */
+	/* At the owner: can it be shared, and destroyed? Fills in an OFFER, DACS_WID_BUSY: not now. */
 	DACS_ERR_T (*shareable)(const struct dacsi_object *object);
 	DACS_ERR_T (*destroyable)(const struct dacsi_object *object);
 	DACS_ERR_T (*key)(const struct dacsi_object *own, slmpm_peer to, struct dacsi_offer *offer);
-	/* At the partner: takes up an OFFER, DACS_WID_BUSY: it is void; ends it again, DACS_WID_BUSY: not now. */
+	/* At the partner: takes up an OFFER, DACS_WID_BUSY: it is void; ends it, the same: not now. */
 	DACS_ERR_T (*accept)(struct dacsi_object *object, const struct dacsi_offer *offer);
 	DACS_ERR_T (*leave)(struct dacsi_object *object);
 	/* A word about it; MEMBER is NULL at the partner. Returns what is to be answered, or 0. */
@@ -120,7 +120,7 @@ void dacsi_object_free(struct dacsi_object *object);
 struct dacsi_member *dacsi_member_find(const struct dacsi_object *object,
 				       const struct dacsi_process *process);
 struct dacsi_member *dacsi_member_join(struct dacsi_object *object, struct dacsi_process *process);
-/* MEMBER leaves; OUTCOME is that of an offer that stood. DACS_ERR_DE_TERM: its process has ended. */
+/* MEMBER leaves; OUTCOME of an offer that stood. DACS_ERR_DE_TERM: its process has ended. */
 void dacsi_member_leave(struct dacsi_object *object, struct dacsi_member *member,
 			DACS_ERR_T outcome);
 /* Partners that have ended do not leave by themselves: those of OBJECT do so now. */
@@ -129,7 +129,7 @@ void dacsi_member_check(struct dacsi_object *object);
 void dacsi_object_due(struct dacsi_object *object);
 /* Settles those that are due; true when there were some. */
 bool dacsi_object_settle(void);
-/* Whether it can still be used: an own one, or an accepted one of whose owner nothing is known to the contrary. */
+/* Whether it can still be used: an own one, or an accepted one as far as is known. */
 DACS_ERR_T dacsi_object_check(const struct dacsi_object *object);
 /* PROCESS has ended, or is no more. */
 void dacsi_object_forget(struct dacsi_process *process);
@@ -174,7 +174,7 @@ DACS_ERR_T dacsi_accept(enum dacsi_family family, de_id_t de, dacs_process_id_t 
 DACS_ERR_T dacsi_release(enum dacsi_family family, uint64_t *handle);
 /* Sends the owner word: `leave` of families that need no more. */
 DACS_ERR_T dacsi_object_leave(struct dacsi_object *object);
-/* The calls of a family that differ in its name only: dacs_NAME_share, _accept, _release and _destroy. */
+/* The calls of a family that differ in its name only. */
 #define DACSI_SHARED_CALLS(name, family)                                                           \
 	DACS_ERR_T dacs_##name##_share(de_id_t de, dacs_process_id_t pid, dacs_##name##_t handle)  \
 	{                                                                                          \

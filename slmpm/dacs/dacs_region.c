@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Regions behind the handles of both remote-memory families: an offer has a key, which the partner's accept opens. From then
- * on SLMPM counts who has accepted.
- */
+/* Regions of both families: an offer has a key, which the partner's accept opens. From then on
+ * SLMPM counts who has accepted. */
 #include "slmpm/dacs/dacs_dma.h"
 
 /* What SLMPM calls an access (DACS_MEM_*). */

@@ -64,7 +64,7 @@ static DACS_ERR_T read_settings(struct dacsi_settings *set)
 	return DACS_SUCCESS;
 }
 
-/* Finds out whether this process is an accelerator, and connects it then: what the parent says may come before this is over. */
+/* Connects an accelerator. What the parent sends may come before this is over. */
 static DACS_ERR_T find_parent(void)
 {
 	const char *cwd = secure_getenv("AE_CWD");

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * A shared object at its owner: offered to partners, and destroyed when all have left. An offer whose share ran into its
- * deadline stands, and the next share of that object there waits for its answer.
- */
+/* A shared object at its owner: offered to partners, destroyed when all have left. An offer whose
+ * share ran into its deadline stands, and the next share there waits for its answer. */
 #include "slmpm/dacs/dacs_object.h"
 
 /* ---- share ---------------------------------------------------------------------------------- */

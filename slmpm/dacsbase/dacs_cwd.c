@@ -39,7 +39,7 @@ DACS_ERR_T dacsi_start_code(int error, DACS_ERR_T otherwise)
 	}
 }
 
-/* A lock on the directory by its file NAME, or -errno; -EAGAIN when a sweeper was faster than we. */
+/* A lock on the directory by its file NAME, or -errno; -EAGAIN when a sweeper was faster. */
 static int hold(const char *path, const char *name, int flags)
 {
 	int dir = open(path, O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), fd;

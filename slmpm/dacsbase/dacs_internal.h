@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What all of the dacs_*.c files share: the runtime that a call enters and leaves. DaCS is a client of
- * slmpm.h like any other: nothing here reaches behind it.
+ * What all of the dacs_*.c files share: the runtime that a call enters and leaves. DaCS is a client
+ * of slmpm.h like any other: nothing here reaches behind it.
  *
  * One lock guards everything, one SLMPM context carries everything. Receives are not posted below
  * but kept here, because a message may move into the user's buffer only once its swap code has

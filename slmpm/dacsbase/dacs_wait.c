@@ -34,7 +34,7 @@ bool dacsi_progress(void)
 {
 	bool news = false;
 
-	/* Partners may be waiting for this process to do their puts and gets, or for a word of it: once it has had an object. */
+	/* Once it has had an object, partners may wait for it to serve transfers, or for a word. */
 	if (dacsi.handle_places)
 		news = slmpm_progress(dacsi.ctx) > 0;
 	if (dacsi.attended)
@@ -62,8 +62,8 @@ void dacsi_kick(void)
 	(void)!write(dacsi.kick, &one, sizeof(one));
 }
 
-/* The earliest instant at which a condition has to be checked again, or -1. That a suspect has ended SLMPM's descriptor
- * tells, but not of one that is traced, nor on a kernel without such descriptors. */
+/* The earliest instant at which a condition has to be checked again, or -1. SLMPM's descriptor
+ * shows the end of a suspect, but not of one that is traced, nor on a kernel without pidfds. */
 static int64_t wake_at(const struct dacsi_pause *p)
 {
 	int64_t soon = dacsi_now() + SUSPECT_NS;
@@ -77,8 +77,8 @@ static void notify_others(void)
 		pthread_cond_broadcast(&dacsi.changed);
 }
 
-/* Sleeps for everybody. Nobody else may sleep on the descriptors meanwhile, and whoever makes an
- * SLMPM call disarms them and so has to kick. */
+/* Sleeps for all threads: no other may do so meanwhile, and an SLMPM call, which disarms the
+ * descriptors, has to kick. */
 static void sleep_on_descriptors(const struct dacsi_pause *p)
 {
 	struct pollfd fds[2] = {{.fd = slmpm_fd(dacsi.ctx), .events = POLLIN},
@@ -90,7 +90,7 @@ static void sleep_on_descriptors(const struct dacsi_pause *p)
 	if (at >= 0 && left <= 0)
 		return;
 	/* 1 also when something came since the last time: probing for one message may bring in
-	 * another, for which a thread has probed before. That a child has ended its descriptor says but once. */
+	 * another, for which a thread has probed before. A child's end shows but once. */
 	if (slmpm_arm(dacsi.ctx) != 0 || dacsi_process_watch(false)) {
 		notify_others();
 		return;
@@ -185,7 +185,7 @@ DACS_ERR_T dacsi_pause(struct dacsi_pause *p)
 
 /* ---- the thread of SLMPM_ENGINE=thread ------------------------------------------------------ */
 
-/* A turn: once no call has been made for a millisecond, and nobody else does, it sleeps on the descriptors. *SEEN: calls so far. */
+/* Sleeps on the descriptors unless a call was made within a millisecond. *SEEN: calls so far. */
 static void serve_turn(uint32_t *seen)
 {
 	struct dacsi_pause turn = {.deadline = -1};
@@ -207,10 +207,8 @@ static void serve_turn(uint32_t *seen)
 		pthread_cond_broadcast(&dacsi.changed);
 }
 
-/*
- * What partners ask of this process, puts and gets by requests above all, is done while the application
- * makes no DaCS call. No error handlers run here.
- */
+/* Serves partners, their puts and gets by requests above all, while the application makes no call.
+ * No error handlers run here. */
 static void *serve_partners(void *arg)
 {
 	uint32_t seen = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The way back of an accelerator that was started elsewhere: a listening socket for it alone. Callers
- * send 24 bytes first, of which 16 were given to nobody else; then the handshake begins.
+ * The way back of an accelerator that was started elsewhere: a listening socket of its own. Callers
+ * send 24 bytes first, of which 16 were given to it alone; then the handshake begins.
  * Unauthenticated connections never come near the endpoint.
  */
 #ifndef SLMPM_ARRIVE_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The host, seen by its accelerator: the inherited connection or way back; the parent-death pipe. */
+/* The host, seen by its accelerator: the inherited connection or way back; the death pipe. */
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a relay has to start: records KEY=VALUE, each with a 0 (doc/wire.md, "A start elsewhere"). */
+/* What a relay has to start: records KEY=VALUE, each with a 0 (doc/wire.md, A start elsewhere). */
 
 #include <stdio.h>
 #include <stdlib.h>
