@@ -30,15 +30,6 @@ DACSI_SHARED_CALLS(remote_mem, DACSI_REMOTE)
 /* ---- registration --------------------------------------------------------------------------- */
 
 /* Nothing has to be pinned for a transfer: registrations are checked and counted, no more. */
-static struct dacsi_registration **find_registration(struct dacsi_region *region,
-						     const struct dacsi_process *process)
-{
-	struct dacsi_registration **link = &region->registrations;
-
-	while (*link && (*link)->process != process)
-		link = &(*link)->next;
-	return link;
-}
 
 void dacsi_mem_unregister(struct dacsi_region *region, const struct dacsi_process *process)
 {
@@ -67,7 +58,9 @@ static DACS_ERR_T change_registration(de_id_t de, dacs_process_id_t pid, dacs_me
 	region = dacsi_handle_find_as(mem, DACSI_MEM, true, &rc);
 	if (!region)
 		return rc;
-	link = find_registration(region, process);
+	link = &region->registrations;
+	while (*link && (*link)->process != process)
+		link = &(*link)->next;
 	if (!*link && !more)
 		return DACS_ERR_INVALID_TARGET;
 	if (!*link) {

@@ -64,14 +64,6 @@ static struct dacsi_member *first_asker(const struct dacsi_mutex *m)
 	return first;
 }
 
-/* It is not settled while no member waits, so whether the holder lives is checked here. */
-static bool is_mutex_free(struct dacsi_mutex *m)
-{
-	if (m->holder)
-		dacsi_member_check(&m->is);
-	return !m->holder && !first_asker(m);
-}
-
 /* To who has asked first: true when that is done, false when the next is to be chosen. */
 static bool grant(struct dacsi_mutex *m, struct dacsi_member *member)
 {
@@ -119,7 +111,10 @@ static uint32_t mutex_asked(struct dacsi_mutex *m, struct dacsi_member *member, 
 	case DACSI_GIVE_UP: ask_less(member); return 0;
 	case DACSI_UNLOCK: mutex_give_back(m, member); return 0;
 	case DACSI_TRY:
-		if (!is_mutex_free(m))
+		/* Not settled while no member waits: whether the holder lives is checked here. */
+		if (m->holder)
+			dacsi_member_check(&m->is);
+		if (m->holder || first_asker(m))
 			return DACSI_BUSY;
 		m->holder = member;
 		*value = 1;

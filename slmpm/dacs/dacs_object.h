@@ -99,20 +99,12 @@ struct dacsi_kind {
 	void (*forget)(struct dacsi_object *object, const struct dacsi_process *process);
 };
 
-/* ---- dacs_handle.c ---- */
+/* ---- dacs_object.c ---- */
 
 /* What HANDLE names, or NULL. Pointers last until the lock is given back. */
 void *dacsi_handle_find(uint64_t handle, enum dacsi_family family);
 /* The same where it has to be an OWN one, or else an accepted one; NULL: *RC says why. */
 void *dacsi_handle_find_as(uint64_t handle, enum dacsi_family family, bool own, DACS_ERR_T *rc);
-/* Gives OBJECT its number; false: no memory, or too many. */
-bool dacsi_handle_give(struct dacsi_object *object, enum dacsi_family family);
-/* Its number names nothing from now on. */
-void dacsi_handle_take(const struct dacsi_object *object);
-void dacsi_handle_end(void);
-
-/* ---- dacs_object.c ---- */
-
 /* A new one with its handle, which OWNER offers (NULL: this process's own), or NULL. */
 struct dacsi_object *dacsi_object_new(enum dacsi_family family, struct dacsi_process *owner);
 void dacsi_object_free(struct dacsi_object *object);

@@ -114,7 +114,6 @@ static void tear_down_runtime(int timeout_ms)
 	dacsi.wids = NULL;
 	dacsi.wid_places = dacsi.attended = 0;
 	dacsi_object_end();
-	dacsi_handle_end();
 	dacsi_error_reset();
 	if (dacsi.own_cwd_lock >= 0)
 		close(dacsi.own_cwd_lock);

@@ -16,14 +16,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LOCK_NAME ".lock"
-#define KEEP_NAME ".keep"
-#define DEPTH_MAX 64 /* of a tree that is removed */
-
-static void name_start(char name[32])
-{
-	snprintf(name, 32, "dacs-%u-", (unsigned)geteuid());
-}
+#define NAME_START "dacs-%u-"
+#define LOCK_NAME  ".lock"
+#define KEEP_NAME  ".keep"
+#define DEPTH_MAX  64 /* of a tree that is removed */
 
 DACS_ERR_T dacsi_start_code(int error, DACS_ERR_T otherwise)
 {
@@ -60,11 +56,8 @@ static int hold(const char *path, const char *name, int flags)
 
 DACS_ERR_T dacsi_cwd_make(const char *prefix, bool keep, char **path, int *lock)
 {
-	char start[32];
-
-	name_start(start);
 	for (int tries = 0; tries < 100; tries++) {
-		if (asprintf(path, "%s/%sXXXXXX", prefix, start) < 0) {
+		if (asprintf(path, "%s/" NAME_START "XXXXXX", prefix, (unsigned)geteuid()) < 0) {
 			*path = NULL;
 			return DACS_ERR_NO_RESOURCE;
 		}
@@ -146,7 +139,7 @@ int dacsi_cwd_sweep(const char *prefix)
 
 	if (!list)
 		return 0;
-	name_start(start);
+	snprintf(start, sizeof(start), NAME_START, (unsigned)geteuid());
 	while ((entry = readdir(list)))
 		if (strncmp(entry->d_name, start, strlen(start)) == 0)
 			n += sweep_one(dirfd(list), entry->d_name);

@@ -5,12 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* SLMPM's type, or -1: of the others a node of this kind has none. */
-static int element_type(DACS_DE_TYPE_T type)
-{
-	return type == DACS_DE_CBE ? SLMPM_ELEMENT_ACCELERATOR : -1;
-}
-
 static bool type_exists(DACS_DE_TYPE_T type)
 {
 	return (int)type > DACS_DE_INVALID && (int)type < DACS_DE_MAX_TYPE;
@@ -49,8 +43,8 @@ DACS_ERR_T dacs_get_num_avail_children(DACS_DE_TYPE_T type, uint32_t *num_childr
 		return rc;
 	if (!type_exists(type))
 		return dacsi_leave(DACS_ERR_INVALID_ATTR);
-	if (element_type(type) >= 0)
-		n = slmpm_element_count(dacsi.ctx, element_type(type));
+	if (type == DACS_DE_CBE) /* a node of this kind has no others */
+		n = slmpm_element_count(dacsi.ctx, SLMPM_ELEMENT_ACCELERATOR);
 	if (n < 0)
 		return dacsi_leave(dacsi_code(n));
 	*num_children = (uint32_t)n;
@@ -71,12 +65,12 @@ DACS_ERR_T dacs_reserve_children(DACS_DE_TYPE_T type, uint32_t *num_children, de
 	if (!*num_children)
 		return dacsi_leave(DACS_ERR_INVALID_SIZE);
 	want = *num_children < 65536 ? *num_children : 65536;
-	if (element_type(type) >= 0) {
+	if (type == DACS_DE_CBE) {
 		wider = realloc(dacsi.elements, (dacsi.element_count + want) * sizeof(*wider));
 		if (!wider)
 			return dacsi_leave(DACS_ERR_NO_RESOURCE);
 		dacsi.elements = wider;
-		n = slmpm_element_reserve(dacsi.ctx, element_type(type), (int)want,
+		n = slmpm_element_reserve(dacsi.ctx, SLMPM_ELEMENT_ACCELERATOR, (int)want,
 					  dacsi.elements + dacsi.element_count);
 	}
 	if (n < 0)

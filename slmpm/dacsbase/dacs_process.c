@@ -115,15 +115,7 @@ bool dacsi_process_runs(de_id_t de)
 	return p && !child_ended(p);
 }
 
-/* Has the next watch check P. */
-static void suspect(struct dacsi_process *p)
-{
-	if (p->ended || p->suspicious)
-		return;
-	dacsi.suspects++;
-	p->suspicious = true;
-}
-
+/* Has the next watch check those that events concern. */
 static void take_events(void)
 {
 	struct slmpm_event event = {.size = sizeof(event)};
@@ -133,8 +125,10 @@ static void take_events(void)
 		    event.type != SLMPM_EVENT_POISONED)
 			continue;
 		for (struct dacsi_process *p = dacsi.children; p; p = p->next)
-			if (p->peer.id == event.peer.id)
-				suspect(p);
+			if (p->peer.id == event.peer.id && !p->ended && !p->suspicious) {
+				dacsi.suspects++;
+				p->suspicious = true;
+			}
 	}
 }
 

@@ -35,20 +35,14 @@ static DACS_ERR_T spawn(struct dacsi_process *p, const char *path, char const **
 	return DACS_SUCCESS;
 }
 
-static bool is_elsewhere(de_id_t de)
-{
-	struct slmpm_element_info info = {.size = sizeof(info)};
-
-	return slmpm_element_query(de, &info) == 0 && info.elsewhere;
-}
-
 /* What is to be run is put in place, then run. */
 static DACS_ERR_T stage_and_spawn(struct dacsi_process *p, void *prog, char const **argv,
 				  char const **envv, DACS_PROC_CREATION_FLAG_T flags)
 {
+	struct slmpm_element_info info = {.size = sizeof(info)};
 	/* /proc/self/exe is this process's wherever the element lies. */
-	bool there = flags == DACS_PROC_REMOTE_FILE && is_elsewhere(p->de) &&
-		     strncmp(prog, "/proc/self/", 11) != 0;
+	bool there = flags == DACS_PROC_REMOTE_FILE && slmpm_element_query(p->de, &info) == 0 &&
+		     info.elsewhere && strncmp(prog, "/proc/self/", 11) != 0;
 	extern char **environ;
 	struct dacsi_env_source source = {
 		.base = envv ? (char *const *)(uintptr_t)envv : environ,

@@ -47,11 +47,6 @@ DACS_ERR_T dacsi_enter_with(bool there)
 	return there ? DACS_SUCCESS : dacsi_leave(DACS_ERR_INVALID_ADDR);
 }
 
-static bool reports_end(DACS_ERR_T rc)
-{
-	return rc == DACS_ERR_DE_TERM || rc == DACS_STS_PROC_ABORTED || rc == DACS_STS_PROC_FAILED;
-}
-
 /* A call that reports a child's end returns when the handlers have run. */
 static DACS_ERR_T leave_runtime(DACS_ERR_T rc)
 {
@@ -73,7 +68,7 @@ static DACS_ERR_T leave_runtime(DACS_ERR_T rc)
 	}
 	if (has_errors)
 		dacsi_error_handle();
-	if (reports_end(rc))
+	if (rc == DACS_ERR_DE_TERM || rc == DACS_STS_PROC_ABORTED || rc == DACS_STS_PROC_FAILED)
 		dacsi_error_await();
 	return rc;
 }

@@ -79,24 +79,13 @@ static int remote_launch(struct start *s, int fd)
 			0;
 }
 
-static int remote_await(struct start *s, short events)
-{
-	struct pollfd p = {.fd = s->fd, .events = events};
-	int n;
-
-	do
-		n = poll(&p, 1, clock_ms(clock_now(), s->deadline, -1));
-	while (n < 0 && errno == EINTR);
-	return n > 0 ? 0 : n < 0 ? -errno : -ETIMEDOUT;
-}
-
-/* By POLLOUT says what DATA holds, by POLLIN hears it. */
+/* By POLLOUT sends what DATA holds, by POLLIN receives it. */
 static int remote_move(struct start *s, short by, void *data, size_t left)
 {
+	struct pollfd p = {.fd = s->fd, .events = by};
 	unsigned char *at = data;
-	int rc = 0;
 
-	while (rc == 0 && left) {
+	while (left) {
 		ssize_t n = by == POLLOUT ? send(s->fd, at, left, MSG_NOSIGNAL | MSG_DONTWAIT) :
 					    recv(s->fd, at, left, MSG_DONTWAIT);
 
@@ -107,9 +96,13 @@ static int remote_move(struct start *s, short by, void *data, size_t left)
 		at += n > 0 ? n : 0;
 		left -= n > 0 ? (size_t)n : 0;
 		if (n < 0)
-			rc = remote_await(s, by);
+			n = poll(&p, 1, clock_ms(clock_now(), s->deadline, -1));
+		if (n == 0)
+			return -ETIMEDOUT;
+		if (n < 0 && errno != EINTR)
+			return -errno;
 	}
-	return rc;
+	return 0;
 }
 
 /* The answer: that the program runs, or in *REFUSED why not, the detail set. Negative errno. */
