@@ -15,7 +15,7 @@
 #include "slmpm/connect/listener.h"
 #include "slmpm/engine/engine.h"
 #include "slmpm/fifo/fifo.h"
-#include "slmpm/launch/process.h"
+#include "slmpm/launch/launch.h"
 #include "slmpm/link/addressee.h"
 #include "slmpm/link/bundle.h"
 #include "slmpm/link/watermark.h"

@@ -11,8 +11,8 @@
 
 /* ---- handles -------------------------------------------------------------------------------- */
 
-/* A handle is a place, the family, a count of handles given out, and a number of this process: stale
- * ones, those of other families and those of other processes are noticed. */
+/* A handle is a place, the family, a count of handles given out, and a number of this process:
+ * stale, of another family or of another process it is noticed. */
 #define PLACE_BITS  16
 #define FAMILY_BITS 2
 #define GIVEN_SHIFT (PLACE_BITS + FAMILY_BITS)

@@ -123,7 +123,7 @@ static void tear_down_runtime(int timeout_ms)
 	dacsi.idle = false;
 }
 
-static DACS_ERR_T set_up_runtime(void)
+static DACS_ERR_T set_up_runtime(bool threads)
 {
 	struct slmpm_options options = {.size = sizeof(options)};
 	DACS_ERR_T rc = read_settings(&dacsi.set);
@@ -141,6 +141,8 @@ static DACS_ERR_T set_up_runtime(void)
 		rc = DACS_ERR_NO_RESOURCE;
 	else
 		rc = find_parent();
+	if (rc == DACS_SUCCESS && dacsi.set.serve && threads)
+		rc = dacsi_serve_begin();
 	if (rc != DACS_SUCCESS)
 		tear_down_runtime(0);
 	return rc;
@@ -165,24 +167,18 @@ static void prepare_once(void)
 
 DACS_ERR_T dacs_init(int config_flags)
 {
-	DACS_ERR_T rc = DACS_SUCCESS;
+	const bool threads = !(config_flags & DACS_INIT_SINGLE_THREADED);
+	DACS_ERR_T rc = DACS_ERR_INITIALIZED;
 
 	if (config_flags & ~DACS_INIT_SINGLE_THREADED)
 		return DACS_ERR_INVALID_ATTR;
 	pthread_mutex_lock(&dacsi.lock);
-	if (dacsi.up || dacsi.child) {
-		rc = DACS_ERR_INITIALIZED;
-	} else {
+	if (!dacsi.up && !dacsi.child) {
 		prepare_once();
-		rc = set_up_runtime();
-	}
-	if (rc == DACS_SUCCESS && dacsi.set.serve && !(config_flags & DACS_INIT_SINGLE_THREADED)) {
-		rc = dacsi_serve_begin();
-		if (rc != DACS_SUCCESS)
-			tear_down_runtime(0);
+		rc = set_up_runtime(threads);
 	}
 	if (rc == DACS_SUCCESS) {
-		if (config_flags & DACS_INIT_SINGLE_THREADED)
+		if (!threads)
 			dacsi.threads = false; /* no other thread reads it */
 		dacsi.life++;
 		dacsi.up = true;

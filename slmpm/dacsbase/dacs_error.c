@@ -35,12 +35,13 @@ void dacsi_error_add(const struct dacsi_process *process)
 		.de = process->de,
 		.pid = process->pid,
 	};
-	snprintf(e->text, sizeof(e->text), "process %d on element %u %s %d%s%s%s", process->os_pid,
-		 process->de,
-		 e->num == DACS_STS_PROC_ABORTED ? "was ended by signal" : "exited with status",
-		 process->code, e->num == DACS_STS_PROC_ABORTED ? " (" : "",
-		 e->num == DACS_STS_PROC_ABORTED ? strsignal(process->code) : "",
-		 e->num == DACS_STS_PROC_ABORTED ? ")" : "");
+	if (e->num == DACS_STS_PROC_ABORTED)
+		snprintf(e->text, sizeof(e->text),
+			 "process %d on element %u was ended by signal %d (%s)", process->os_pid,
+			 process->de, process->code, strsignal(process->code));
+	else
+		snprintf(e->text, sizeof(e->text), "process %d on element %u exited with status %d",
+			 process->os_pid, process->de, process->code);
 	while (*link)
 		link = &(*link)->next;
 	*link = e;

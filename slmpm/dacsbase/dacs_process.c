@@ -167,8 +167,7 @@ static void await_child_end(struct dacsi_process *p)
 void dacsi_process_term(void)
 {
 	for (struct dacsi_process *p = dacsi.children; p; p = p->next)
-		if (!p->ended)
-			await_child_end(p);
+		await_child_end(p);
 }
 
 void dacsi_process_reap(struct dacsi_process *process)

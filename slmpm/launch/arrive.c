@@ -15,7 +15,7 @@
 #include "slmpm/connect/bootstrap.h"
 #include "slmpm/base/error.h"
 #include "slmpm/base/log.h"
-#include "slmpm/launch/process.h"
+#include "slmpm/launch/launch.h"
 #include "slmpm/net/net.h"
 #include "slmpm/net/url.h"
 #include "slmpm/region/memory.h"

@@ -176,19 +176,6 @@ static int moved_up(int fd, int *copy)
 	return *copy = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 }
 
-static int launch_prepare(struct launch *l, const char *prog, char *const argv[],
-			  const struct slmpm_spawn_options *o, int death_pipe)
-{
-	int rc = make_argv(l, prog, argv, o->wrapper);
-
-	l->fd = moved_up(l->fd, &l->moved[0]);
-	l->death_pipe_fd = moved_up(death_pipe, &l->moved[1]);
-	if (rc == 0 && (l->fd < 0 || (death_pipe >= 0 && l->death_pipe_fd < 0)))
-		rc = -EMFILE;
-	l->cwd = o->cwd;
-	return rc == 0 ? make_environment(l, o) : rc;
-}
-
 /*
  * A program that has just been written may be busy for a moment: another thread's child holds its
  * copy of the descriptor until it executes something.
@@ -247,7 +234,14 @@ int launch_run(struct launch *l, struct process *p, const char *prog, char *cons
 
 	if (o->flags & SLMPM_SPAWN_DIE_WITH_HOST && pipe2(death_pipe, O_CLOEXEC) != 0)
 		return -errno;
-	rc = launch_prepare(l, prog, argv, o, death_pipe[0]);
+	rc = make_argv(l, prog, argv, o->wrapper);
+	l->cwd = o->cwd;
+	l->fd = moved_up(l->fd, &l->moved[0]);
+	l->death_pipe_fd = moved_up(death_pipe[0], &l->moved[1]);
+	if (rc == 0 && (l->fd < 0 || (death_pipe[0] >= 0 && l->death_pipe_fd < 0)))
+		rc = -EMFILE;
+	if (rc == 0)
+		rc = make_environment(l, o);
 	job_prepare(&job);
 	l->out = job.out[1];
 	l->err = job.err[1];

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Accelerator processes: signals to them, and how they ended. */
-#include "slmpm/launch/process.h"
 
 #include <errno.h>
 #include <signal.h>
