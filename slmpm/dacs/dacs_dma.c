@@ -162,21 +162,13 @@ static void finish_dma(struct dacsi_wid *wid, struct dacsi_dma *d, int rc)
 
 /* ---- the transfers of a wid ----------------------------------------------------------------- */
 
-enum {
-	PENDING = 1,
-	BLOCKED = 2
-}; /* of earlier transfers to a partner: one, a barrier that waits */
-
-/* Whether D, not started, may; MARK is what stands before it. */
-static bool may_start(const struct dacsi_dma *d, uint32_t mark)
-{
-	return d->order == DACS_ORDER_ATTR_NONE ? !(mark & BLOCKED) : !mark;
-}
+/* Of earlier transfers to a partner: one, a barrier that waits. */
+enum { PENDING = 1, BLOCKED = 2 };
 
 bool dacsi_dma_poll(struct dacsi_wid *wid)
 {
 	struct dacsi_dma **link = &wid->dma, *d;
-	uint32_t pass = ++dacsi.dma_pass, attended = 0, barriers = 0;
+	uint32_t pass = ++dacsi.dma_pass, attended = 0, barriers = 0, before;
 	bool news = false;
 
 	while ((d = *link)) {
@@ -188,7 +180,9 @@ bool dacsi_dma_poll(struct dacsi_wid *wid)
 		if (process->dma_pass != pass)
 			process->dma_mark = 0;
 		process->dma_pass = pass;
-		if (d->started || may_start(d, process->dma_mark))
+		before = d->order == DACS_ORDER_ATTR_NONE ? process->dma_mark & BLOCKED :
+							    process->dma_mark;
+		if (d->started || !before)
 			rc = run_dma(d);
 		if (rc) {
 			*link = d->next;

@@ -7,7 +7,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define ENDING_NS INT64_C(200000000) /* from the end of a process's channel to its own */
 

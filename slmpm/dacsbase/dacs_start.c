@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static DACS_ERR_T spawn(struct dacsi_process *p, const char *path, char const **argv, char **env,
 			bool there)

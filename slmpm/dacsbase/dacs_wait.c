@@ -5,7 +5,6 @@
  */
 #include "slmpm/dacsbase/dacs_internal.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>

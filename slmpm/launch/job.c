@@ -3,7 +3,6 @@
 #include "slmpm/launch/launch.h"
 
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -7,10 +7,7 @@
 #include <envz.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <signal.h>
 #include <spawn.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -199,11 +196,9 @@ static int launch_own_start(const struct launch *l, const posix_spawn_file_actio
 
 static int launch_start(struct launch *l, pid_t *pid)
 {
-	const int dups[][2] = {/* Onto itself: only the child's copy loses close-on-exec. */
-			       {l->fd, l->fd},
-			       {l->death_pipe_fd, l->death_pipe_fd},
-			       {l->out, STDOUT_FILENO},
-			       {l->err, STDERR_FILENO}};
+	/* Onto itself: only the child's copy loses close-on-exec. */
+	const int from[] = {l->fd, l->death_pipe_fd, l->out, l->err};
+	const int to[] = {l->fd, l->death_pipe_fd, STDOUT_FILENO, STDERR_FILENO};
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
 	sigset_t none;
@@ -214,9 +209,9 @@ static int launch_start(struct launch *l, pid_t *pid)
 	sigemptyset(&none);
 	posix_spawnattr_setsigmask(&attributes, &none);
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-	for (size_t i = 0; i < sizeof(dups) / sizeof(dups[0]) && rc == 0; i++)
-		if (dups[i][0] >= 0)
-			rc = posix_spawn_file_actions_adddup2(&actions, dups[i][0], dups[i][1]);
+	for (size_t i = 0; i < sizeof(from) / sizeof(from[0]) && rc == 0; i++)
+		if (from[i] >= 0)
+			rc = posix_spawn_file_actions_adddup2(&actions, from[i], to[i]);
 	if (rc == 0 && l->cwd)
 		rc = posix_spawn_file_actions_addchdir_np(&actions, l->cwd);
 	if (rc == 0)

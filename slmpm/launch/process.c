@@ -2,7 +2,6 @@
 /* Accelerator processes: signals to them, and how they ended. */
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,9 +12,7 @@
 #include "slmpm/launch/arrive.h"
 #include "slmpm/base/error.h"
 #include "slmpm/completion/late.h"
-#include "slmpm/base/cpus.h"
 #include "slmpm/launch/launch.h"
-#include "slmpm/message/message.h"
 #include "slmpm/link/wait.h"
 #include "slmpm/part.h"
 

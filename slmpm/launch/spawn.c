@@ -10,15 +10,9 @@
 
 #include "slmpm/connect/bootstrap.h"
 #include "slmpm/base/error.h"
-#include "slmpm/base/cpus.h"
 #include "slmpm/launch/launch.h"
-#include "slmpm/net/topology.h"
 #include "slmpm/base/log.h"
 #include "slmpm/base/sized.h"
-
-#define ALL_FLAGS                                                                                  \
-	(SLMPM_SPAWN_DIE_WITH_HOST | SLMPM_SPAWN_CLEAN_ENV | SLMPM_SPAWN_THERE |                   \
-	 SLMPM_SPAWN_CARRY_CWD)
 
 /* The system does not tell which of the names it did not like. */
 static int not_started(int rc, const char *prog, const struct slmpm_spawn_options *o)
@@ -118,7 +112,8 @@ int slmpm_spawn(slmpm_peer *peer, const char *prog, char *const argv[],
 
 	if (rc < 0)
 		return rc;
-	if (o.flags & ~ALL_FLAGS)
+	if (o.flags & ~(SLMPM_SPAWN_DIE_WITH_HOST | SLMPM_SPAWN_CLEAN_ENV | SLMPM_SPAWN_THERE |
+			SLMPM_SPAWN_CARRY_CWD))
 		return error_set(SLMPM_EINVAL, "slmpm_spawn: unknown flags 0x%x", o.flags);
 	if (o.reserved)
 		return error_set(SLMPM_EINVAL, "slmpm_spawn: .reserved is %u, not 0", o.reserved);
