@@ -4,15 +4,15 @@
  *
  *  1. A fabric gives bytes no meaning and calls nobody. It finds out and returns.
  *  2. The core allocates: domain_size and link_size zeroed bytes, the public part first.
- *  3. post takes a work request or refuses without a trace (-EAGAIN). 1: done; 0: a packet is taken, and
- *     a part of it is in this process still, until link->lags says otherwise.
+ *  3. post takes a work request or refuses without a trace (-EAGAIN). 1: done; 0: a packet is
+ *     taken, and a part of it is in this process still, until link->lags says otherwise.
  *     -EPROTO: the peer's words are impossible; the link is poisoned and only disconnect follows.
  *     -EPIPE: the link is lost, link->lost says how; likewise, once poll has handed out all that
  *     came before.
  *     On memory also -EFAULT (none there, or none here that the kernel may write), -ESRCH (its
  *     process is gone), and -EPERM (it may not be reached any more: memory.ops is 0 from now on);
- *     some of the bytes may have been moved. 0: begun, and a later poll sets link->ops, where memory.later
- *     says so.
+ *     some of the bytes may have been moved. 0: begun, and a later poll sets link->ops, where
+ *     memory.later says so.
  *  4. What poll hands out stays valid until release; arrivals of a link come in order and may be
  *     released in any order. Their data is the peer's to change: copy what decides anything.
  *  5. reserve, post, poll and release never allocate, block or log. One thread at a time in a
@@ -42,8 +42,8 @@ enum fabric_op {
 	/* Publish the totals now, whatever the thresholds say; refresh the counts. -EAGAIN where packets
 	 * that were taken have not all left this process yet. */
 	FABRIC_FLUSH,
-	/* Bytes into the peer's memory: wr.memory, wr.offset, wr.size. One that completes later has its place in
-	 * link->ops: wr.length. */
+	/* Bytes into the peer's memory: wr.memory, wr.offset, wr.size. One that completes later has
+	 * its place in link->ops: wr.length. */
 	FABRIC_WRITE,
 	FABRIC_READ,   /* and out of it */
 	FABRIC_ATOMIC, /* wr.data is a struct fabric_atomic */
@@ -70,8 +70,9 @@ enum fabric_op {
 	FABRIC_STATUS,
 };
 
-/* How memory may be reached now, by a peer that may reach it directly: an access word, which the memory's
- * owner sets in the peer's memory (link->peer_access), and the peer reads before each operation. */
+/* How memory may be reached now, by a peer that may reach it directly: an access word, which the
+ * memory's owner sets in the peer's memory (link->peer_access), and the peer reads before each
+ * operation. */
 enum fabric_access {
 	FABRIC_ACCESS_DIRECT,
 	FABRIC_ACCESS_REQUEST, /* not now: its owner is to be asked */
@@ -102,13 +103,14 @@ enum fabric_flag {
 	FABRIC_ONLY = 256,
 	FABRIC_LOAD = 1 << 12, /* STATUS: of what is under way */
 	FABRIC_SIGN = 1 << 13, /* STATUS: of the other machine's last sign of life */
-	/* FLUSH, alone: operations on memory that are under way, of both sides, touch no memory of this process
-	 * any more; link->ops is not set behind this. -ENOTSUP where none complete later. */
+	/* FLUSH, alone: operations on memory that are under way, of both sides, touch no memory of
+	 * this process any more; link->ops is not set behind this. -ENOTSUP where none complete
+	 * later. */
 	FABRIC_CANCEL = 1 << 14,
 };
 
-/* SEND: by link N of those that are joined, if it stands, else by any. One that stands alone looks at
- * neither of these flags. */
+/* SEND: by link N of those that are joined, if it stands, else by any. One that stands alone looks
+ * at neither of these flags. */
 #define FABRIC_BY_SHIFT 9
 #define FABRIC_BY_MASK  (7u << FABRIC_BY_SHIFT)
 #define FABRIC_BY(n)    (((unsigned)(n) + 1) << FABRIC_BY_SHIFT)
@@ -188,18 +190,20 @@ struct fabric_domain { /* first member of the fabric's own structure */
 	bool forked;
 
 	/* ---- set by the fabric */
-	/* From open on, the descriptor that the core sleeps on: readable, once armed, when poll or connect
-	 * may find something new on one of the domain's links. -1: a peer rings the link's bell instead. */
+	/* From open on, the descriptor that the core sleeps on: readable, once armed, when poll or
+	 * connect may find something new on one of the domain's links. -1: a peer rings the link's
+	 * bell instead. */
 	int fd;
 	/* Bells rung by all links so far: another figure where a peer was asleep when sent to. */
 	uint64_t bells;
 
 	/* ---- set by one, cleared by the other */
-	/* The sleeper is to be woken: a post or a poll after arm has taken what fd would have shown, or waits for
-	 * something else than arm was told. The fabric sets it; the core wakes the thread that sleeps on fd. */
+	/* The sleeper is to be woken: a post or a poll after arm has taken what fd would have
+	 * shown, or waits for something else than arm was told. The fabric sets it; the core wakes
+	 * the thread that sleeps on fd. */
 	bool roused;
-	/* `quiet` of all links is out of date. The core sets it before a pass over them; the next poll of one finds
-	 * out which have something, and clears it. */
+	/* `quiet` of all links is out of date. The core sets it before a pass over them; the next
+	 * poll of one finds out which have something, and clears it. */
 	bool rescan;
 };
 
@@ -207,8 +211,8 @@ struct fabric_domain { /* first member of the fabric's own structure */
 #define FABRIC_PENDING 2
 
 struct fabric_done { /* of an operation that completes later */
-	/* FABRIC_PENDING, then what a post that does it at once would have returned. Set last; with release, where
-	 * another thread or the hardware does. */
+	/* FABRIC_PENDING, then what a post that does it at once would have returned. Set last; with
+	 * release, where another thread or the hardware does. */
 	atomic_int status;
 	uint64_t old; /* ATOMIC: what was there */
 };
@@ -219,17 +223,18 @@ struct fabric_link { /* first member of the fabric's own structure */
 	/* ---- set by the core */
 	struct fabric_domain *domain;
 	void *owner; /* the core's endpoint, which no fabric reads */
-	/* Addresses while connecting: of this end on a network, and where the other end listens. NULL: those of
-	 * the bell's ends, else this machine. */
+	/* Addresses while connecting: of this end on a network, and where the other end listens.
+	 * NULL: those of the bell's ends, else this machine. */
 	const struct sockaddr *local, *remote;
-	/* Connected socket on which a byte wakes the peer; -1: closed. Atomic, as `process`: a second thread that
-	 * reaches the peer's memory asks both whether that is still the peer's. */
+	/* Connected socket on which a byte wakes the peer; -1: closed. Atomic, as `process`: a
+	 * second thread that reaches the peer's memory asks both whether that is still the
+	 * peer's. */
 	atomic_int bell;
 	int32_t pid;        /* the peer's process, by the kernel's word; 0: unknown */
 	atomic_int process; /* pidfd of that process; -1: none; FABRIC_ENDED */
 	bool active;        /* this side began the connection */
-	/* Memory may be reached by address: either process trusts the other with its time, for a copy between
-	 * addresses that the other one names may never return. */
+	/* Memory may be reached by address: either process trusts the other with its time, for a
+	 * copy between addresses that the other one names may never return. */
 	bool attach;
 	bool over; /* arrivals are not waited for any more */
 
@@ -243,26 +248,30 @@ struct fabric_link { /* first member of the fabric's own structure */
 	/* FABRIC_ACCESS_WORDS words in this side's memory, which the peer sets; NULL: the fabric maps no
 	 * memory. */
 	const _Atomic unsigned char *access;
-	/* FABRIC_ACCESS_WORDS words in the peer's memory, for ATOMIC of 8 bits; NULL: the fabric maps no memory. */
+	/* FABRIC_ACCESS_WORDS words in the peer's memory, for ATOMIC of 8 bits; NULL: the fabric
+	 * maps no memory. */
 	struct fabric_memory *peer_access;
 	/* Connections refused for a wrong token; the core counts them, and sets 0. */
 	uint32_t unauthenticated;
 
 	/* ---- set by post and poll */
-	/* Nothing leaves this process any more: `lags` bytes are lost with the link, as poll says in its turn. */
+	/* Nothing leaves this process any more: `lags` bytes are lost with the link, as poll says
+	 * in its turn. */
 	bool fails;
-	/* Another poll would find nothing. Set by poll; cleared by what may change that: a post, a flush, or a
-	 * poll of a link of the domain after a rescan. A fabric that cannot tell leaves it false. */
+	/* Another poll would find nothing. Set by poll; cleared by what may change that: a post, a
+	 * flush, or a poll of a link of the domain after a rescan. A fabric that cannot tell leaves
+	 * it false. */
 	bool quiet;
-	/* Bytes taken by post: still in this process, for poll to send; and gone from it, on a link that ever
-	 * lags. Of a bond `lags` is 1 where one of its links lags. */
+	/* Bytes taken by post: still in this process, for poll to send; and gone from it, on a link
+	 * that ever lags. Of a bond `lags` is 1 where one of its links lags. */
 	uint64_t lags, left;
-	/* Changes with each word of room from the peer, where the domain's descriptor does not show one that a
-	 * poll or a post has taken: a refused post is tried again. */
+	/* Changes with each word of room from the peer, where the domain's descriptor does not show
+	 * one that a poll or a post has taken: a refused post is tried again. */
 	uint64_t room;
 	const char *violation; /* with -EPROTO: the rule that the peer broke */
 	const char *lost;      /* with -EPIPE: how the link was lost, for a person */
-	/* Time of the other machine's last sign of life, as of the last STATUS with SIGN: ns, monotonic. */
+	/* Time of the other machine's last sign of life, as of the last STATUS with SIGN: ns,
+	 * monotonic. */
 	uint64_t last_sign;
 	struct fabric_counts counts; /* as of the last STATUS, FLUSH or arm */
 };
@@ -271,8 +280,8 @@ struct fabric_link { /* first member of the fabric's own structure */
 struct fabric_blob {
 	uint32_t length;
 	unsigned char bytes[124];
-	/* -1: none. Sent: stays the sender's; received: the fabric takes it, or leaves it, and the core closes
-	 * what is not set to -1. */
+	/* -1: none. Sent: stays the sender's; received: the fabric takes it, or leaves it, and the
+	 * core closes what is not set to -1. */
 	int fd;
 	uint32_t word; /* reg of own memory: the access word of the peer's that speaks of it */
 };
@@ -336,7 +345,8 @@ struct fabric_arrival {
 struct fabric {
 	const char *name;
 	size_t domain_size, link_size;
-	/* Where no setting says otherwise, rings and the credit are so many times the usual ones; 0: once. */
+	/* Where no setting says otherwise, rings and the credit are so many times the usual ones;
+	 * 0: once. */
 	uint32_t room_factor;
 
 	/* Can it run here? 0, or a negative errno and caps->why_not; *CAPS is filled in either way. With a
@@ -384,8 +394,8 @@ struct fabric {
 	int (*poll)(struct fabric_link *link, struct fabric_arrival *arrivals, int n);
 	/* Gives it back; or a run of consecutive ones: the first's token, the sum of their spans. */
 	void (*release)(struct fabric_link *link, const struct fabric_arrival *arrival);
-	/* ON: publish what has not been published yet and ask to be woken; poll once more afterwards before
-	 * sleeping. Off: awake again. */
+	/* ON: publish what has not been published yet and ask to be woken; poll once more
+	 * afterwards before sleeping. Off: awake again. */
 	void (*arm)(struct fabric_domain *domain, bool on);
 };
 

@@ -261,8 +261,8 @@ static void shm_release(struct fabric_link *link, const struct fabric_arrival *a
 		doorbell_check(&l->bell);
 }
 
-/* What a sleeper has not published yet: a peer may wait for room. Without news since the last time it is left asleep, or two that fall
- * asleep would wake each other again and again. */
+/* What a sleeper has not published yet: a peer may wait for room. Without news since the last time
+ * it is left asleep, or two that fall asleep would wake each other again and again. */
 static void pay(struct shm_link *l)
 {
 	uint64_t published = l->reader.published;
@@ -280,7 +280,8 @@ static void announce_all(struct shm_domain *d)
 {
 	bool barrier = false;
 
-	/* First all of it: a peer in this very domain would wake us for what its own end has not published. */
+	/* First all of it: a peer in this very domain would wake us for what its own end has not
+	 * published. */
 	for (struct shm_link *l = d->links; l; l = l->next)
 		pay(l);
 	for (struct shm_link *l = d->links; l; l = l->next) {

@@ -9,7 +9,8 @@
 #include "shm/mapping.h"
 #include "shm/ring.h"
 
-/* Behind the ring's words, in the same page of the object: of its owner's operations on memory of the peer's. */
+/* Behind the ring's words, in the same page of the object: of its owner's operations on memory of
+ * the peer's. */
 #define SHM_ACCESS_OFFSET 512
 _Static_assert(SHM_ACCESS_OFFSET >= sizeof(struct ring_words) &&
 		       SHM_ACCESS_OFFSET + FABRIC_ACCESS_WORDS <= RING_SEGMENTS_OFFSET,
@@ -60,8 +61,8 @@ struct shm_link {
 	/* enum shm_attach: found out by the first transfer, in whatever thread that runs. Relaxed: it
 	 * stands for nothing else, and two that try at once find the same. */
 	_Atomic uint32_t attach;
-	/* /proc/PID/mem, read-only, where attach works, plus 1; 0: none. It stays that process's memory when
-	 * another process has the number. */
+	/* /proc/PID/mem, read-only, where attach works, plus 1; 0: none. It stays that process's
+	 * memory when another process has the number. */
 	_Atomic int memory_fd;
 	_Atomic bool ended; /* an operation has found that process gone */
 	struct fabric_memory peer_access;

@@ -83,7 +83,8 @@ int shm_address(struct fabric_link *link, int round, struct fabric_blob *out)
 	}
 }
 
-/* Where the peer's total begins, before it stores any: its rings are set up once this side has answered. */
+/* Where the peer's total begins, before it stores any: its rings are set up once this side has
+ * answered. */
 static int begin_produced(const struct shm_link *l)
 {
 	uint64_t start = LITTLE_64(l->base.start_in);

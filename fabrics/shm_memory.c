@@ -6,12 +6,12 @@
  *     the application's  where the kernel lets one process reach another's memory (cross-memory
  *                        attach): its address
  *
- * A copy by attaching ends when the owner's memory answers, and what lies there is the owner's choice:
- * behind FUSE or userfaultfd it never ends, and a thread that waits so cannot be killed. So it is done
- * between processes only that trust each other with that (link->attach), and nothing is touched when
- * a grant arrives. Whether it works the first transfer of a link finds out, by a real try: the owner
- * has told where a random word lies, the peer reads it and writes it back beside it. Both must be the
- * same user's.
+ * A copy by attaching ends when the owner's memory answers, and what lies there is the owner's
+ * choice: behind FUSE or userfaultfd it never ends, and a thread that waits so cannot be killed. So
+ * it is done between processes only that trust each other with that (link->attach), and nothing is
+ * touched when a grant arrives. Whether it works the first transfer of a link finds out, by a real
+ * try: the owner has told where a random word lies, the peer reads it and writes it back beside it.
+ * Both must be the same user's.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -207,8 +207,8 @@ static bool try_attach(const struct shm_link *l)
 }
 
 /*
- * A short read by this descriptor is quicker, and needs no is_there: the probe shows once that it is the peer's memory.
- * Read-only, for a write would ignore the protection of pages.
+ * A short read by this descriptor is quicker, and needs no is_there: the probe shows once that it
+ * is the peer's memory. Read-only, for a write would ignore the protection of pages.
  */
 static void open_memory(struct shm_link *l)
 {
@@ -363,9 +363,9 @@ static int apply(void *at, struct fabric_atomic *a)
 }
 
 /*
- * A process is reached by its number, which another has some time after its end; so soon that it would be
- * between this look and the copy, it cannot be. A process that executes another program has other memory at the
- * same addresses, and its end of the connection is closed.
+ * A process is reached by its number, which another has some time after its end; so soon that it
+ * would be between this look and the copy, it cannot be. A process that executes another program
+ * has other memory at the same addresses, and its end of the connection is closed.
  */
 static bool is_there(const struct shm_link *l)
 {

@@ -1,61 +1,135 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The TCP fabric: a stream of bytes each way, whose receive engine fills a ring in local memory. Plain
- * calls that never block, or io_uring, and one epoll set a domain to sleep on. Commit discipline: the
- * stream.
+ * The TCP fabric: a stream of bytes each way, whose receive engine fills a ring in local memory.
+ * Plain calls that never block, or io_uring, and one epoll set a domain to sleep on. Commit
+ * discipline: the stream.
  */
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
+#include <unistd.h>
 
-#include "fabrics/publication.h"
 #include "fabrics/tcp.h"
 
-#define PARTS  3 /* reads of one poll that make no packet whole */
-#define EVENTS 32
-#define VAIN   64 /* reads in vain of a link that is read without asking */
+#define PARTS         3 /* reads of one poll that make no packet whole */
+#define EVENTS        32
+#define VAIN          64 /* reads in vain of a link that is read without asking */
+/* Of the network's own segments in a packet: so many are best sent by one call. */
+#define SEGMENTS_BEST 4
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+/* What a connection over loopback takes as one piece, once its window has grown. */
+static int loopback_segment(void)
+{
+	uint16_t port;
+	uint8_t family;
+	int size = 0, call, listener = tcp_listen(NULL, &port, &family);
+	struct tcp_info info = {0};
+	socklen_t length = sizeof(info);
+
+	if (listener < 0)
+		return listener;
+	call = tcp_call(NULL, port, family);
+	if (call >= 0) {
+		size = getsockopt(call, IPPROTO_TCP, TCP_INFO, &info, &length) != 0 ?
+			       -errno :
+			       (int)info.tcpi_advmss;
+		close(call);
+	}
+	close(listener);
+	return call < 0 ? call : size;
+}
+
+/* With a config. */
+static void probe_shape(const struct fabric_config *config, struct fabric_caps *caps)
+{
+	struct ring_shape shape = {config->segments, config->segment_size};
+	int rc = config->engine >= FABRIC_ENGINE_URING ? tcp_uring_try() : -ECANCELED;
+
+	caps->uring = rc < 0 ? rc : 1;
+	caps->link_memory = tcp_inlet_memory(&shape) + tcp_outlet_memory(&shape);
+}
+
+static int tcp_probe(const struct fabric_config *config, struct fabric_caps *caps)
+{
+	int segment = loopback_segment();
+	uint32_t best =
+		SEGMENTS_BEST * (segment > 4096 && segment < 65536 ? (uint32_t)segment : 65536);
+	struct double_mapping m;
+	int rc;
+
+	*caps = (struct fabric_caps){
+		.ops = 1u << FABRIC_SEND | 1u << FABRIC_FLUSH,
+		.memory = FABRIC_MEMORY_HOST,
+		.message_max = RING_LENGTH_MAX - TCP_LEAST,
+		.packet_best = best / 64 * 64 - TCP_LEAST,
+		.land_min = TCP_LAND_MIN,
+		.commit = FABRIC_COMMIT_STREAM,
+	};
+	if (config)
+		probe_shape(config, caps);
+	if (segment < 0) {
+		strcpy(caps->why_not, "no connection over loopback can be made here");
+		return segment;
+	}
+	rc = double_mapping_create(&m, "slmpm-probe", 4096);
+	if (rc < 0) {
+		strcpy(caps->why_not, "no memory can be mapped twice here");
+		return rc;
+	}
+	double_mapping_destroy(&m);
+	return 0;
+}
+
+static int tcp_open_domain(struct fabric_domain *domain)
+{
+	struct tcp_domain *d = (struct tcp_domain *)domain;
+	uint8_t engine = domain->config.engine;
+
+	domain->fd = epoll_create1(EPOLL_CLOEXEC);
+	if (domain->fd < 0)
+		return -errno;
+	d->uring_sends = engine == FABRIC_ENGINE_URING || engine == FABRIC_ENGINE_URING_SEND;
+	d->no_uring = !d->uring_sends && engine != FABRIC_ENGINE_URING_RECV;
+	(void)tcp_uring_open(d);
+	return 0;
+}
+
+static void tcp_close_domain(struct fabric_domain *domain)
+{
+	struct tcp_domain *d = (struct tcp_domain *)domain;
+
+	if (domain->forked)
+		while (d->lingerers)
+			close(d->lingering[--d->lingerers].socket);
+	tcp_linger_inspect(d, true);
+	tcp_uring_close(d);
+	close(domain->fd);
+	domain->fd = -1;
+}
 
 /* ---- what is not a packet ------------------------------------------------------------------- */
 
 static COLD void tcp_refresh_counts(struct tcp_link *l)
 {
-	struct fabric_counts *c = &l->base.counts;
-	const struct ring_reader *r = &l->in.reader;
-	const struct tcp_outlet *o = &l->out;
-	uint64_t start = l->base.domain->config.start, start_in = l->base.start_in;
-
-	c->produced = o->produced - start;
-	c->consumed_seen = o->consumed + o->held_back - start;
-	c->out_segments = o->segments;
-	c->read = r->read - start_in;
-	c->consumed = r->consumed - start_in;
-	c->in_segments = r->mask + 1;
-	c->in_produced_seen = l->in.total - start_in;
-	c->remote_writes = o->frames;
-	c->produced_publications = 0;
-	for (int i = 0; i < RING_CAUSES; i++)
-		c->publications[i] = r->publications[i];
+	publication_count(&l->base, &l->out.writer, &l->in.reader);
+	l->base.counts.in_produced_seen = l->in.total - l->base.start_in;
+	l->base.counts.remote_writes = l->out.writer.writes;
 }
 
-/* Its payload is the core's again. */
-static void forget_train(struct tcp_outlet *o)
+/* Why it is: lost, or poisoned. */
+static int over(struct tcp_link *l)
 {
-	o->train.count = 0;
-	o->train.bytes = 0;
-}
-
-static int lost(struct tcp_link *l)
-{
-	forget_train(&l->out);
+	l->out.train.count = 0; /* its payload is the core's again */
+	l->out.train.bytes = 0;
+	l->base.violation = l->broken;
+	if (l->broken)
+		return -EPROTO;
 	l->base.lost = l->ended ? l->ended : l->out.failed;
 	return -EPIPE;
-}
-
-static int tcp_poisoned(struct tcp_link *l)
-{
-	forget_train(&l->out);
-	l->base.violation = l->broken;
-	return -EPROTO;
 }
 
 /* Whatever the thresholds say. */
@@ -76,14 +150,13 @@ static COLD int tcp_own_flush(struct tcp_link *l, bool last)
 	publish(l, RING_FLUSH);
 	sent = tcp_flush(l);
 	(void)tcp_receive(l);
+	/* says at once that what has come is here: else that takes 40 ms where nothing is sent */
 	if (last)
-		tcp_acknowledge(l->socket);
+		(void)tcp_set(l->socket, IPPROTO_TCP, TCP_QUICKACK, 1);
 	tcp_refresh_counts(l);
-	if (l->broken)
-		return tcp_poisoned(l);
-	if (l->ended || l->out.failed)
-		return lost(l);
-	return sent && (!last || tcp_has_arrived(l->socket)) ? 1 : -EAGAIN;
+	if (tcp_is_over(l))
+		return over(l);
+	return sent && (!last || tcp_unconfirmed(l->socket) <= 0) ? 1 : -EAGAIN;
 }
 
 static int tcp_load(struct tcp_link *l)
@@ -95,22 +168,21 @@ static int tcp_load(struct tcp_link *l)
 		return -ENOTSUP;
 	c->in_flight = (uint64_t)unconfirmed + (l->out.tail - l->out.head);
 	c->carried =
-		((l->out.produced - l->base.domain->config.start) << l->out.shift) - c->in_flight;
+		((l->out.writer.produced - l->base.domain->config.start) << l->out.writer.shift) -
+		c->in_flight;
 	return 1;
 }
 
 static COLD int tcp_own_keepalive(struct tcp_link *l, uint32_t flags)
 {
-	if (l->broken)
-		return tcp_poisoned(l);
-	if (!l->far)
+	if (!l->far && !l->broken)
 		return -ENOTSUP;
-	if (!l->ended && flags & FABRIC_SILENT) {
+	if (!l->ended && !l->broken && flags & FABRIC_SILENT) {
 		tcp_outlet_fail(l, tcp_reason(ETIMEDOUT));
 		tcp_end(l, l->out.failed);
 	}
-	if (l->ended)
-		return lost(l);
+	if (l->ended || l->broken)
+		return over(l);
 	tcp_keepalive(l, flags);
 	return 1;
 }
@@ -124,30 +196,16 @@ static COLD int tcp_hang_up(struct tcp_link *l)
 	return 1;
 }
 
-static COLD int tcp_hold_back(struct tcp_outlet *o, uint32_t segments)
-{
-	if (segments > FABRIC_HOLD_MAX(o->segments))
-		return -EINVAL;
-	o->consumed += o->held_back;
-	o->consumed -= segments;
-	o->held_back = segments;
-	return 1;
-}
-
-/* What the peer has published may wait in the socket. */
-static COLD int tcp_count(struct tcp_link *l, bool ask)
-{
-	if (ask)
-		(void)tcp_receive(l);
-	tcp_refresh_counts(l);
-	return 1;
-}
-
 static int tcp_status(struct tcp_link *l, unsigned flags)
 {
 	if (flags & FABRIC_LOAD)
 		return tcp_load(l);
-	return flags & FABRIC_SIGN ? tcp_own_keepalive(l, flags) : tcp_count(l, flags & FABRIC_ASK);
+	if (flags & FABRIC_SIGN)
+		return tcp_own_keepalive(l, flags);
+	if (flags & FABRIC_ASK) /* what the peer has published may wait in the socket */
+		(void)tcp_receive(l);
+	tcp_refresh_counts(l);
+	return 1;
 }
 
 static COLD int tcp_post_other(struct tcp_link *l, const struct fabric_wr *wr)
@@ -158,7 +216,7 @@ static COLD int tcp_post_other(struct tcp_link *l, const struct fabric_wr *wr)
 			return -ENOTSUP;
 		return wr->flags & FABRIC_END ? tcp_hang_up(l) :
 						tcp_own_flush(l, wr->flags & FABRIC_LAST);
-	case FABRIC_HOLD_BACK: return tcp_hold_back(&l->out, wr->length);
+	case FABRIC_HOLD_BACK: return publication_hold_back(&l->out.writer, wr->length);
 	case FABRIC_STATUS: return tcp_status(l, wr->flags);
 	case FABRIC_LAND: return tcp_land(l, wr->into);
 	default: return -ENOTSUP;
@@ -167,25 +225,14 @@ static COLD int tcp_post_other(struct tcp_link *l, const struct fabric_wr *wr)
 
 /* ---- moving bytes --------------------------------------------------------------------------- */
 
-static void *tcp_reserve_packet(struct fabric_link *link, uint32_t length)
-{
-	struct tcp_link *l = (struct tcp_link *)link;
-
-	if (UNLIKELY(l->out.train.count))
-		(void)tcp_flush(l);
-	return l->ended || l->broken || l->out.failed ? NULL : tcp_reserve(l, length);
-}
-
 static int tcp_post(struct fabric_link *link, const struct fabric_wr *wr)
 {
 	struct tcp_link *l = (struct tcp_link *)link;
 
 	if (UNLIKELY(wr->op != FABRIC_SEND))
 		return tcp_post_other(l, wr);
-	if (UNLIKELY(l->broken))
-		return tcp_poisoned(l);
-	if (UNLIKELY(l->ended || l->out.failed))
-		return lost(l);
+	if (UNLIKELY(tcp_is_over(l)))
+		return over(l);
 	return tcp_send(l, wr);
 }
 
@@ -216,8 +263,8 @@ static void read_in_vain(struct tcp_domain *d, struct tcp_link *l)
 		l->streak = 0;
 }
 
-/* One call for a pass over many links that have nothing, and for each that has; none for those that are
- * received by io_uring. */
+/* One call for a pass over many links that have nothing, and for each that has; none where io_uring
+ * receives. */
 static bool may_have(struct tcp_domain *d, struct tcp_link *l)
 {
 	if (l->ready)
@@ -228,8 +275,8 @@ static bool may_have(struct tcp_domain *d, struct tcp_link *l)
 	}
 	if (d->count == 1 || !l->interest)
 		return true;
-	if (d->base.rescan ||
-	    !d->inspections) { /* before the first, so that one pass finds all there is */
+	/* Before the first, so that one pass finds all there is. */
+	if (d->base.rescan || !d->inspections) {
 		tcp_inspect(d);
 		d->base.rescan = false;
 		d->inspections = 0;
@@ -251,21 +298,21 @@ static int tcp_poll(struct fabric_link *link, struct fabric_arrival *arrivals, i
 	if (got || !n)
 		return got;
 	if (LIKELY(!l->ended && !l->broken)) {
-		if (!may_have((struct tcp_domain *)link->domain, l))
+		if (!may_have(tcp_domain(l), l))
 			return 0;
 		/* Of a short packet behind a long one the header comes first, and alone. */
 		for (int parts = 0; parts < PARTS && !got && !l->broken && !tcp_pauses(l);
 		     parts++) {
 			if (!tcp_receive(l)) {
-				read_in_vain((struct tcp_domain *)link->domain, l);
-				return l->ended && l->in.reader.read == l->in.total ? lost(l) : 0;
+				read_in_vain(tcp_domain(l), l);
+				return l->ended && l->in.reader.read == l->in.total ? over(l) : 0;
 			}
 			got = tcp_hand_out(l, arrivals, n);
 		}
 		if (got || !l->broken)
 			return got;
 	}
-	return l->broken ? tcp_poisoned(l) : lost(l);
+	return over(l);
 }
 
 static void tcp_release(struct fabric_link *link, const struct fabric_arrival *a)
@@ -281,19 +328,20 @@ static void tcp_release(struct fabric_link *link, const struct fabric_arrival *a
 
 /* ---- sleeping ------------------------------------------------------------------------------- */
 
-/* A writer may wait for room that we have made and not told of; what it does not wait for, it need not
- * be woken for. */
+/* A writer may wait for room that we have made and not published; for what it does not wait for, it
+ * need not be woken. */
 static bool tcp_may_wait(const struct tcp_link *l)
 {
 	const struct fabric_config *c = &l->base.domain->config;
 	struct ring_shape shape = {c->segments, c->segment_size};
 
-	return tcp_untold(l) >= publication_share(&shape, tcp_packet_max(&shape));
+	return l->in.total - l->in.reader.published >=
+	       publication_share(&shape, tcp_packet_max(&shape));
 }
 
 static void sleep_on(struct tcp_link *l)
 {
-	/* What nobody reads any more would keep the domain awake for ever; so would a socket that
+	/* What is not read any more would keep the domain awake for ever; so would a socket that
 	 * takes nothing. */
 	uint32_t events = l->base.over ? 0 : EPOLLIN;
 
@@ -313,7 +361,7 @@ static void tcp_arm(struct fabric_domain *domain, bool on)
 {
 	struct tcp_domain *d = (struct tcp_domain *)domain;
 
-	for (struct tcp_link *l = on ? d->links : NULL; l; l = l->next) {
+	for (struct tcp_link *l = on ? LIST_FIRST(&d->links) : NULL; l; l = LIST_NEXT(l, entry)) {
 		if (tcp_may_wait(l))
 			publish(l, RING_SLEEP);
 		if (tcp_stages(l))
@@ -339,7 +387,7 @@ const struct fabric fabric_tcp = {
 	.address = tcp_address,
 	.connect = tcp_connect,
 	.disconnect = tcp_disconnect,
-	.reserve = tcp_reserve_packet,
+	.reserve = tcp_reserve,
 	.post = tcp_post,
 	.poll = tcp_poll,
 	.release = tcp_release,

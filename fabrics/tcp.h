@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The TCP fabric's own structures. tcp.c is the table, tcp_domain.c opens it,
- * tcp_socket.c has the calls on sockets, tcp_offer.c and tcp_connect.c bring two ends together,
- * tcp_inlet.c receives and hands out, tcp_outlet.c sends, tcp_uring.c does both by io_uring.
+ * The TCP fabric's own structures. tcp.c is the table, tcp_socket.c has the calls on sockets,
+ * tcp_connect.c brings two ends together, tcp_inlet.c receives, tcp_outlet.c sends, tcp_uring.c
+ * does both by io_uring.
  *
  * A frame is a header and its payload, padded to whole segments; the stream is so the image of the
- * peer's ring. A long payload begins 64 bytes from the frame's first: the kernel copies it quicker where
- * both places agree in their last six bits. The header's first word, little-endian like all of it:
+ * peer's ring. A long payload begins 64 bytes behind the frame's first: the kernel copies it
+ * quicker where both places agree in their last six bits. The header's first word, little-endian
+ * like the rest:
  *
  *     bit 63..55   54..47  46..25   24..0
  *         check    kind    length   consumed total of the other direction, its low bits
  *
- * Kind 0: a credit, 64 bytes with nothing but a header; it takes no segment. The check is of the whole header: a
- * stream that was tampered with or is out of step must not be waited for.
+ * Kind 0: a credit, 64 bytes with nothing but a header; it takes no segment. The check is of the
+ * whole header: a stream that was tampered with or is out of step must not be waited for.
  */
 #ifndef FABRICS_TCP_H
 #define FABRICS_TCP_H
 
 #include <stdatomic.h>
+#include <sys/queue.h>
 #include <sys/socket.h>
 
-#include "fabrics/fabric.h"
+#include "fabrics/publication.h"
 #include "shm/mapping.h"
-#include "shm/ring.h"
 
 #define TCP_HEADER   (RING_WORD + FABRIC_HEAD_SIZE)
 #define TCP_LEAST    64    /* bytes of any frame */
@@ -65,14 +66,14 @@ struct tcp_link;
 struct tcp_uring;
 
 struct tcp_domain {
-	struct fabric_domain base; /* its descriptor is an epoll set */
-	struct tcp_link *links;    /* connected */
-	uint32_t count;            /* of them */
-	uint32_t inspections;      /* polls of quiet links since the epoll set was asked */
+	struct fabric_domain base;            /* its descriptor is an epoll set */
+	LIST_HEAD(tcp_links, tcp_link) links; /* connected */
+	uint32_t count;                       /* of them */
+	uint32_t inspections; /* polls of quiet links since the epoll set was asked */
 	struct {
 		int socket;
-		uint64_t since; /* ms */
-	} lingering[TCP_LINGER];
+		uint64_t since;  /* ns */
+	} lingering[TCP_LINGER]; /* the oldest first */
 	uint32_t lingerers;
 	struct tcp_uring *uring;
 	bool no_uring; /* not wanted, not to be had, or not any more */
@@ -111,13 +112,10 @@ struct tcp_inlet {
 	bool flows;        /* the one that has begun is such a one */
 	uint64_t whole_at; /* ns, when the last was whole */
 	uint64_t pause;    /* and until when nothing is looked for; 0 */
-	/* A packet that was handed out without data, until it is with. */
-	struct {
-		bool waits, said; /* it is there; the core has said where to put it */
-		uint64_t total;
-		uint32_t length;
-		unsigned char *place; /* NULL: the ring, */
-		size_t at;            /* where it lies there */
+	/* Of the next packet, while it has been handed out without data. */
+	struct tcp_landing {
+		bool waits, said;     /* it is there; the core has said where to put it */
+		unsigned char *place; /* NULL: the ring, at read_at */
 	} landing;
 };
 
@@ -134,17 +132,14 @@ struct tcp_train {
 
 /* What leaves. */
 struct tcp_outlet {
-	uint64_t produced;
-	uint64_t consumed; /* the peer's total, less what is held back */
-	uint32_t segments, shift, max, held_back;
-	unsigned char *staging; /* taken by post and not by the socket: from head to tail */
+	struct ring_writer writer; /* its totals alone: the peer's ring is a stream's image */
+	unsigned char *staging;    /* taken by post and not by the socket: from head to tail */
 	size_t head, tail, size, credits;
 	unsigned char *build;   /* where reserve has a payload built */
 	size_t built;           /* bytes that its packet will take; 0: none open */
 	struct tcp_train train; /* empty but between two posts of a message */
 	bool deferred;          /* a credit that found no room in the staging buffer */
 	const char *failed;     /* the socket takes nothing more, and why */
-	uint64_t frames, receipts;
 };
 
 #define TCP_CONSUMED_BITS 25 /* a ring has up to 2^24 segments, all or none of them read */
@@ -165,7 +160,7 @@ static inline uint64_t tcp_checked(uint64_t word, uint64_t rest)
 	return x | (fold ^ 0x155) << TCP_CHECK_SHIFT;
 }
 
-enum tcp_step { TCP_NEW, TCP_LISTENS, TCP_CALLS, TCP_AWAITS, TCP_CONNECTED };
+enum tcp_step { TCP_NEW, TCP_LISTENS, TCP_CALLS, TCP_AWAITS };
 
 #define TCP_UNAUTHENTICATED 8
 
@@ -176,8 +171,7 @@ struct tcp_hello {
 /* Connecting, until it is done. */
 struct tcp_meeting {
 	enum tcp_step step;
-	int listener;
-	bool listens;
+	int listener; /* where it LISTENS */
 	unsigned char token[TCP_TOKEN], peer_token[TCP_TOKEN];
 	struct ring_shape peer_shape;
 	struct tcp_unauthenticated {
@@ -203,26 +197,42 @@ struct tcp_link {
 	const char *ended; /* nothing more will come, and why */
 	bool far;          /* the other end is on another machine, */
 	bool prompt;  /* and the kernel never waits for long before it tries again to send to it */
-	bool by_bell; /* whether that was asked by the bell the last time (tcp_silence.c) */
+	bool by_bell; /* whether that was asked by the bell the last time */
 	const char *broken; /* a rule of the stream that the peer broke */
 	struct tcp_meeting *meeting;
-	struct tcp_link *next, **at;
+	LIST_ENTRY(tcp_link) entry; /* le_prev: NULL where it is not connected */
 };
 
-/* ---- tcp_domain.c ---- */
+static inline struct tcp_domain *tcp_domain(const struct tcp_link *l)
+{
+	return (struct tcp_domain *)l->base.domain;
+}
 
-int tcp_probe(const struct fabric_config *config, struct fabric_caps *caps);
-int tcp_open_domain(struct fabric_domain *domain);
-void tcp_close_domain(struct fabric_domain *domain);
+/* Whoever sleeps was told what is not so any more. */
+static inline void tcp_rouse(const struct tcp_link *l)
+{
+	if (UNLIKELY(tcp_domain(l)->asleep))
+		l->base.domain->roused = true;
+}
+
+static inline bool tcp_is_over(const struct tcp_link *l)
+{
+	return l->broken || l->ended || l->out.failed;
+}
+
+static inline bool tcp_stages(const struct tcp_link *l)
+{
+	return l->out.head != l->out.tail || l->out.train.count;
+}
 
 /* ---- tcp_socket.c: each a negative errno where it fails ---- */
 
 uint64_t tcp_ns(void);
-/* Where a peer finds this side: at LINK's own address, or its bell's; without either on loopback. */
+/* Where a peer finds this side: at LINK's own address, or its bell's; without either on
+ * loopback. */
 int tcp_listen(const struct fabric_link *link, uint16_t *port, uint8_t *family);
 /* A socket that is connecting to it. */
 int tcp_call(const struct fabric_link *link, uint16_t port, uint8_t family);
-int tcp_accept(int listener);
 /* No gathering delay; another machine that has gone is noticed. */
 int tcp_tune(struct tcp_link *l);
 /* Bytes read, 0 none yet, -EPIPE the end. */
@@ -234,47 +244,22 @@ int tcp_watch(struct tcp_domain *d, int socket, struct tcp_link *l, uint32_t bef
 int tcp_watch_link(struct tcp_link *l, uint32_t events);
 /* All has been said: closes it once the peer has, too. */
 void tcp_linger(struct tcp_domain *d, int socket);
-/* Says at once that what has come is here; else that takes 40 ms where nothing is sent. */
-void tcp_acknowledge(int socket);
-/* Bytes that the socket has taken and the peer's machine has not confirmed; negative: not known. */
+/* Bytes that the socket has taken and the peer's machine has not confirmed, and that an end of this
+ * process may take back; negative: not known. */
 int tcp_unconfirmed(int socket);
-/* The peer's machine has all that was sent: nothing that happens here takes it back. */
-bool tcp_has_arrived(int socket);
 /* Those that have; or, LAST, all of them. */
 void tcp_linger_inspect(struct tcp_domain *d, bool last);
 const char *tcp_reason(int error);
 /* One option of a socket: 0 or a negative errno. */
 int tcp_set(int socket, int level, int name, int value);
-
-/* ---- tcp_silence.c ---- */
-
-/* The kernel asks by an idle connection to another machine, and sends again so often that a network that comes
- * back is found in time. */
-int tcp_ask_when_idle(struct tcp_link *l, uint32_t dead_ms);
 /* FABRIC_STATUS with FABRIC_SIGN and these flags. */
 void tcp_keepalive(struct tcp_link *l, uint32_t flags);
 
-/* ---- tcp_offer.c ---- */
-
-int tcp_address(struct fabric_link *link, int round, struct fabric_blob *out);
-/* The peer's: who is passive takes in callers from now on, who is active calls. */
-int tcp_take_offer(struct tcp_link *l, const struct fabric_blob *in);
-
 /* ---- tcp_connect.c ---- */
 
+int tcp_address(struct fabric_link *link, int round, struct fabric_blob *out);
 int tcp_connect(struct fabric_link *link, int round, struct fabric_blob *in);
 void tcp_disconnect(struct fabric_link *link);
-
-/* ---- tcp.c ---- */
-
-/* What whoever sleeps has been told is not so any more. */
-static inline void tcp_rouse(const struct tcp_link *l)
-{
-	struct tcp_domain *d = (struct tcp_domain *)l->base.domain;
-
-	if (UNLIKELY(d->asleep))
-		d->base.roused = true;
-}
 
 /* ---- tcp_inlet.c ---- */
 
@@ -302,13 +287,13 @@ size_t tcp_outlet_memory(const struct ring_shape *peer);
 /* It takes nothing more. */
 void tcp_outlet_fail(struct tcp_link *l, const char *why);
 int tcp_send(struct tcp_link *l, const struct fabric_wr *wr);
-void *tcp_reserve(struct tcp_link *l, uint32_t length);
+void *tcp_reserve(struct fabric_link *link, uint32_t length);
 /* Our read total, to the peer. */
 void tcp_credit(struct tcp_link *l);
 /* What is staged, as far as the socket takes it: whether all of it has gone. */
 bool tcp_flush(struct tcp_link *l);
 /* The peer's read total, in the header's first WORD: is it possible? */
-bool tcp_credited(struct tcp_outlet *o, uint64_t word);
+bool tcp_credited(struct ring_writer *w, uint64_t word);
 
 /* ---- tcp_uring.c ---- */
 
@@ -331,16 +316,5 @@ void tcp_uring_drop(struct tcp_link *l);
 /* As recvmsg and sendmsg. */
 ssize_t tcp_uring_take(struct tcp_link *l, struct msghdr *msg);
 ssize_t tcp_uring_send(struct tcp_link *l, const struct msghdr *msg);
-
-static inline bool tcp_stages(const struct tcp_link *l)
-{
-	return l->out.head != l->out.tail || l->out.train.count;
-}
-
-/* The peer has so many segments of us that it does not know to be read. */
-static inline uint64_t tcp_untold(const struct tcp_link *l)
-{
-	return l->in.total - l->in.reader.published;
-}
 
 #endif

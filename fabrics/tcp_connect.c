@@ -1,28 +1,38 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How two ends that have heard each other's offers (tcp_offer.c) meet over TCP, and how they part: the active
- * one calls and says both tokens, the passive one answers with the active one's, and the streams begin.
- * Whoever else calls is closed: at once where it says something else, otherwise with the listener.
+ * How two ends meet over TCP, and how they part. In one round each offers its ring's geometry and a
+ * token that nobody else knows; the passive one, besides, the port of a socket that listens for
+ * this link alone. Then the active one calls and says both tokens, the passive one answers with the
+ * active one's, and the streams begin. Other callers are closed: at once where they say something
+ * else, else with the listener.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "fabrics/tcp.h"
 
-#define CALLERS 32 /* looked at in one go */
+#define CALLERS 32 /* accepted in one go */
+#define VERSION 2
+
+struct offer { /* little-endian */
+	uint32_t version;
+	uint32_t segments, segment_size;
+	uint16_t port;
+	uint8_t family; /* 4 or 6; both 0 from the active side */
+	uint8_t active;
+	uint64_t start;
+	unsigned char token[TCP_TOKEN];
+};
+_Static_assert(sizeof(struct offer) == 40, "wire layout");
 
 _Static_assert(sizeof(struct tcp_hello) == 40, "wire layout");
 
 static const unsigned char magic[8] = {'S', 'L', 'M', 'P', 'M', 't', 'c', 'p'};
-
-static struct tcp_domain *domain_of(struct tcp_link *l)
-{
-	return (struct tcp_domain *)l->base.domain;
-}
 
 /* In a time that does not tell where they differ. */
 static bool same(const void *a, const void *b, size_t n)
@@ -35,13 +45,105 @@ static bool same(const void *a, const void *b, size_t n)
 	return !differ;
 }
 
+/* ---- what each offers ----------------------------------------------------------------------- */
+
+static int tcp_offer_begin(struct tcp_link *l)
+{
+	const struct fabric_config *c = &l->base.domain->config;
+	struct ring_shape shape = {c->segments, c->segment_size};
+
+	if (l->meeting || l->open || ring_shape_check(&shape) < 0)
+		return -EINVAL;
+	l->meeting = calloc(1, sizeof(*l->meeting));
+	if (!l->meeting)
+		return -ENOMEM;
+	if (getrandom(l->meeting->token, TCP_TOKEN, 0) != TCP_TOKEN)
+		return -EIO;
+	return 0;
+}
+
+static int listen_for(struct tcp_link *l, struct offer *offer)
+{
+	struct tcp_meeting *m = l->meeting;
+	uint16_t port;
+
+	m->listener = tcp_listen(&l->base, &port, &offer->family);
+	if (m->listener < 0)
+		return m->listener;
+	m->step = TCP_LISTENS;
+	offer->port = LITTLE_16(port);
+	return 0;
+}
+
+int tcp_address(struct fabric_link *link, int round, struct fabric_blob *out)
+{
+	struct tcp_link *l = (struct tcp_link *)link;
+	const struct fabric_config *c = &link->domain->config;
+	struct offer offer = {
+		.version = LITTLE_32(VERSION),
+		.segments = LITTLE_32(c->segments),
+		.segment_size = LITTLE_32(c->segment_size),
+		.active = link->active,
+		.start = LITTLE_64(c->start),
+	};
+	int rc = round ? -EINVAL : tcp_offer_begin(l);
+
+	if (rc == 0 && !link->active)
+		rc = listen_for(l, &offer);
+	if (rc < 0)
+		return rc;
+	memcpy(offer.token, l->meeting->token, TCP_TOKEN);
+	memcpy(out->bytes, &offer, sizeof(offer));
+	out->length = sizeof(offer);
+	return 0;
+}
+
+static int check_offer(const struct tcp_link *l, const struct offer *o)
+{
+	struct ring_shape shape = {LITTLE_32(o->segments), LITTLE_32(o->segment_size)};
+
+	if (LITTLE_32(o->version) != VERSION || ring_shape_check(&shape) < 0 ||
+	    o->active != !l->base.active)
+		return -EPROTO;
+	if (o->active)
+		return o->port || o->family ? -EPROTO : 0;
+	return o->port && (o->family == 4 || o->family == 6) ? 0 : -EPROTO;
+}
+
+/* The peer's: a passive link takes in callers from now on, an active one calls. */
+static int tcp_take_offer(struct tcp_link *l, const struct fabric_blob *in)
+{
+	struct tcp_meeting *m = l->meeting;
+	struct offer offer;
+	int rc;
+
+	if (in->length != sizeof(offer) || in->fd >= 0)
+		return -EPROTO;
+	memcpy(&offer, in->bytes, sizeof(offer));
+	rc = check_offer(l, &offer);
+	if (rc < 0)
+		return rc;
+	l->base.start_in = LITTLE_64(offer.start);
+	m->peer_shape.segments = LITTLE_32(offer.segments);
+	m->peer_shape.segment_size = LITTLE_32(offer.segment_size);
+	memcpy(m->peer_token, offer.token, TCP_TOKEN);
+	if (!l->base.active) /* only now are callers taken in */
+		return tcp_watch(tcp_domain(l), m->listener, NULL, 0, EPOLLIN);
+	l->socket = tcp_call(&l->base, LITTLE_16(offer.port), offer.family);
+	if (l->socket < 0)
+		return l->socket;
+	l->open = true;
+	m->step = TCP_CALLS;
+	return 0;
+}
+
 /* ---- both have met -------------------------------------------------------------------------- */
 
 /* A child that was forked meanwhile may have it still: closing alone would leave it in the set. */
 static void tcp_connect_forget(struct tcp_link *l, int socket)
 {
 	if (!l->base.domain->forked)
-		(void)tcp_watch(domain_of(l), socket, NULL, EPOLLIN, 0);
+		(void)tcp_watch(tcp_domain(l), socket, NULL, EPOLLIN, 0);
 	close(socket);
 }
 
@@ -69,7 +171,7 @@ static void end_meeting(struct tcp_link *l)
 		return;
 	while (m->count)
 		dismiss(l, m->count - 1);
-	if (m->listens)
+	if (m->step == TCP_LISTENS)
 		tcp_connect_forget(l, m->listener);
 	free(m);
 	l->meeting = NULL;
@@ -77,24 +179,18 @@ static void end_meeting(struct tcp_link *l)
 
 static int start_streams(struct tcp_link *l)
 {
-	struct tcp_domain *d = domain_of(l);
+	struct tcp_domain *d = tcp_domain(l);
 	int rc = tcp_inlet_open(l);
 
 	if (rc == 0)
 		rc = tcp_outlet_open(l, &l->meeting->peer_shape);
 	if (rc == 0)
-		rc = tcp_watch(d, l->socket, l, l->interest, EPOLLIN);
+		rc = tcp_watch_link(l, EPOLLIN);
 	if (rc < 0)
 		return rc;
-	l->interest = EPOLLIN;
 	l->ready = true;
-	l->meeting->step = TCP_CONNECTED;
 	end_meeting(l);
-	l->next = d->links;
-	if (l->next)
-		l->next->at = &l->next;
-	l->at = &d->links;
-	d->links = l;
+	LIST_INSERT_HEAD(&d->links, l, entry);
 	d->count++;
 	return 0;
 }
@@ -103,9 +199,8 @@ static int start_streams(struct tcp_link *l)
 
 static int watch_call(struct tcp_link *l, uint32_t events)
 {
-	int rc = tcp_watch(domain_of(l), l->socket, l, l->interest, events);
+	int rc = tcp_watch_link(l, events);
 
-	l->interest = rc < 0 ? l->interest : events;
 	return rc < 0 ? rc : 2;
 }
 
@@ -152,7 +247,7 @@ static int tcp_connect_adopt(struct tcp_link *l, uint32_t i)
 
 	l->socket = take_out(m, i);
 	l->open = true;
-	rc = tcp_watch(domain_of(l), l->socket, NULL, EPOLLIN, 0);
+	rc = tcp_watch(tcp_domain(l), l->socket, NULL, EPOLLIN, 0);
 	if (rc == 0)
 		rc = tcp_tune(l);
 	if (rc < 0)
@@ -162,8 +257,8 @@ static int tcp_connect_adopt(struct tcp_link *l, uint32_t i)
 	return start_streams(l);
 }
 
-/* What it has said so far: 1 it is the peer, 0 not all yet, -EPIPE it has ended, -EACCES it does not know
- * the token, -EPROTO the peer's other link. */
+/* What it has said so far: 1 it is the peer, 0 not all yet, -EPIPE it has ended, -EACCES it does
+ * not know the token, -EPROTO the peer's other link. */
 static int listen_to(struct tcp_meeting *m, struct tcp_unauthenticated *s)
 {
 	unsigned char *to = (unsigned char *)&s->hello;
@@ -202,14 +297,15 @@ static int receive_callers(struct tcp_link *l)
 	for (uint32_t i = m->count; rc == 2 && i-- > 0;)
 		rc = tcp_connect_hear(l, i);
 	for (int calls = 0; rc == 2 && calls < CALLERS; calls++) {
-		int s = tcp_accept(m->listener);
+		int s = accept4(m->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 		if (s < 0)
-			return s == -EAGAIN || s == -EINTR || s == -ECONNABORTED ? 2 : s;
+			return errno == EAGAIN || errno == EINTR || errno == ECONNABORTED ? 2 :
+											    -errno;
 		if (m->count == TCP_UNAUTHENTICATED)
 			dismiss(l, 0);
 		m->unauthenticated[m->count++] = (struct tcp_unauthenticated){.socket = s};
-		rc = tcp_watch(domain_of(l), s, NULL, 0, EPOLLIN);
+		rc = tcp_watch(tcp_domain(l), s, NULL, 0, EPOLLIN);
 		rc = rc < 0 ? rc : tcp_connect_hear(l, m->count - 1);
 	}
 	return rc;
@@ -247,19 +343,10 @@ int tcp_connect(struct fabric_link *link, int round, struct fabric_blob *in)
 	return rc;
 }
 
-static void tcp_connect_leave_domain(struct tcp_link *l)
-{
-	*l->at = l->next;
-	if (l->next)
-		l->next->at = l->at;
-	l->at = NULL;
-	domain_of(l)->count--;
-}
-
 void tcp_disconnect(struct fabric_link *link)
 {
 	struct tcp_link *l = (struct tcp_link *)link;
-	bool met = l->at != NULL, forked = link->domain->forked;
+	bool met = l->entry.le_prev, forked = link->domain->forked;
 
 	end_meeting(l);
 	if (!forked && l->intake.used)
@@ -267,13 +354,15 @@ void tcp_disconnect(struct fabric_link *link)
 	if (met) {
 		if (!forked)
 			(void)tcp_flush(l);
-		tcp_connect_leave_domain(l);
+		LIST_REMOVE(l, entry);
+		l->entry.le_prev = NULL;
+		tcp_domain(l)->count--;
 	}
 	if (l->open) {
 		if (!forked)
-			(void)tcp_watch(domain_of(l), l->socket, l, l->interest, 0);
+			(void)tcp_watch_link(l, 0);
 		if (met && !forked && !l->ended && !l->broken && link->process != FABRIC_ENDED)
-			tcp_linger(domain_of(l), l->socket);
+			tcp_linger(tcp_domain(l), l->socket);
 		else
 			close(l->socket);
 	}

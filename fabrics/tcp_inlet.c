@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The receive engine: the socket's bytes go straight into the ring, or, a long payload's, to where the
- * core wants them; then the frames among them are looked at, once, and counted.
+ * The receive engine: the socket's bytes go straight into the ring, or, a long payload's, to where
+ * the core wants them; then the frames among them are inspected, once, and counted.
  *
  *     read_at            scan_at        scan_at + tail
  *     | complete frames  | one that has begun |  free            (mapped twice: nothing wraps)
@@ -12,14 +12,14 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-#include "fabrics/publication.h"
 #include "fabrics/tcp.h"
 
 #define SLACK       4096  /* of a full ring: credits still find a place */
 #define RECEIVE_MAX 65536 /* at once */
 #define AWAKE       64    /* receives without a sleep */
-/* Streams of packets from this length on, one within so many ns behind the other; and for how long, and with
- * how many bytes still to come, who has taken all there is leaves their sender alone. */
+/* Streams of packets from this length on, one within so many ns behind the other; and for how long,
+ * and with how many bytes still to come, a receiver that has taken all there is leaves their sender
+ * alone. */
 #define PAUSE_FROM  131072
 #define PAUSE_FLOW  10000
 #define PAUSE_NS    5000
@@ -102,7 +102,7 @@ static void tcp_inlet_advance(const struct tcp_inlet *in, size_t *at, size_t byt
 /* The packet that has begun is the one that was handed out without data. */
 static bool tcp_is_landing(const struct tcp_inlet *in)
 {
-	return in->headed && in->landing.waits && in->landing.total == in->total;
+	return in->headed && in->landing.waits && in->reader.read == in->total;
 }
 
 /* Nothing can be received before the core says where a packet belongs. */
@@ -112,11 +112,6 @@ static bool tcp_must_land(const struct tcp_link *l)
 
 	return in->headed && in->length >= TCP_LAND_MIN &&
 	       !(tcp_is_landing(in) && in->landing.said);
-}
-
-static size_t tcp_inlet_smaller(size_t a, size_t b)
-{
-	return a < b ? a : b;
 }
 
 static size_t tcp_inlet_extent(const struct tcp_inlet *in)
@@ -135,12 +130,11 @@ static bool broken(struct tcp_link *l, const char *rule)
 /* A credit says nothing but its total. */
 static bool take_credit(struct tcp_link *l, const unsigned char *at, uint64_t word)
 {
+	uint64_t rest = tcp_length_in(word);
+
 	for (int i = 1; i <= FABRIC_HEAD_WORDS; i++)
-		if (PEER_FAULT(tcp_word_at(at + 8 * i) != 0))
-			return broken(l, "credit");
-	if (PEER_FAULT(tcp_length_in(word) != 0))
-		return broken(l, "credit");
-	return true;
+		rest |= tcp_word_at(at + 8 * i);
+	return PEER_FAULT(rest) ? broken(l, "credit") : true;
 }
 
 static bool tcp_inlet_take_packet(struct tcp_link *l, uint64_t word)
@@ -168,9 +162,9 @@ static bool take_header(struct tcp_link *l, const unsigned char *at)
 
 	if (PEER_FAULT(word != tcp_checked(word, rest)))
 		return broken(l, "frame header");
-	if (!tcp_credited(&l->out, word))
+	if (!tcp_credited(&l->out.writer, word))
 		return broken(l, "consumed total");
-	l->base.room = l->out.consumed + l->out.held_back;
+	l->base.room = l->out.writer.consumed + l->out.writer.held_back;
 	return tcp_kind_in(word) ? tcp_inlet_take_packet(l, word) : take_credit(l, at, word);
 }
 
@@ -191,7 +185,7 @@ static void tcp_inlet_complete(struct tcp_inlet *in)
 static void scan(struct tcp_link *l)
 {
 	struct tcp_inlet *in = &l->in;
-	size_t gap = 0;
+	size_t gap = 0, extent;
 
 	while (in->headed || in->tail >= TCP_LEAST) {
 		unsigned char *at = in->ring + in->scan_at;
@@ -205,9 +199,10 @@ static void scan(struct tcp_link *l)
 				continue;
 			}
 		}
+		extent = tcp_inlet_extent(in);
 		if (gap)
-			memmove(at, at + gap, tcp_inlet_smaller(in->tail, tcp_inlet_extent(in)));
-		if (in->tail < tcp_inlet_extent(in))
+			memmove(at, at + gap, in->tail < extent ? in->tail : extent);
+		if (in->tail < extent)
 			break;
 		tcp_inlet_complete(in);
 	}
@@ -222,12 +217,13 @@ static void scan(struct tcp_link *l)
 static size_t window(const struct tcp_inlet *in)
 {
 	size_t taken = (size_t)(in->total - in->reader.consumed) << in->reader.shift;
+	size_t room = in->size - taken - in->tail;
 
 	if (in->headed && in->length >= TCP_LAND_MIN)
 		return tcp_inlet_extent(in) - in->tail + TCP_LEAST; /* as the core has said */
 	if (in->large && !in->headed && in->tail < TCP_LEAST)
 		return TCP_LEAST - in->tail; /* where the next belongs is not known yet */
-	return tcp_inlet_smaller(RECEIVE_MAX, in->size - taken - in->tail);
+	return room < RECEIVE_MAX ? room : RECEIVE_MAX;
 }
 
 static ssize_t receive(struct tcp_link *l)
@@ -235,27 +231,23 @@ static ssize_t receive(struct tcp_link *l)
 	struct tcp_inlet *in = &l->in;
 	size_t lead = tcp_lead(in->length), body = lead + in->length;
 	size_t rest = tcp_inlet_extent(in) - body + TCP_LEAST;
+	struct iovec to[2] = {{in->ring + in->scan_at + in->tail, 0}};
+	struct msghdr msg = {.msg_iov = to, .msg_iovlen = 1};
 
 	if (tcp_is_landing(in) && in->landing.place && in->tail < body) {
+		to[0] = (struct iovec){in->landing.place + (in->tail - lead), body - in->tail};
+		to[1] = (struct iovec){in->ring + in->scan_at + body, rest};
 		/* The one before it was no part of a stream: what is shorter by a header is quicker. */
-		if (in->alone && rest == TCP_LEAST && !l->intake.used)
-			return recv(l->socket, in->landing.place + (in->tail - lead),
-				    body - in->tail, 0);
-		struct iovec to[2] = {
-			{in->landing.place + (in->tail - lead), body - in->tail},
-			{in->ring + in->scan_at + body, rest},
-		};
-		struct msghdr msg = {.msg_iov = to, .msg_iovlen = 2};
-
-		return l->intake.used ? tcp_uring_take(l, &msg) : recvmsg(l->socket, &msg, 0);
+		if (!in->alone || rest != TCP_LEAST || l->intake.used)
+			msg.msg_iovlen = 2;
+	} else {
+		to[0].iov_len = window(in);
 	}
-	if (UNLIKELY(l->intake.used)) {
-		struct iovec to = {in->ring + in->scan_at + in->tail, window(in)};
-		struct msghdr msg = {.msg_iov = &to, .msg_iovlen = 1};
-
+	if (UNLIKELY(l->intake.used))
 		return tcp_uring_take(l, &msg);
-	}
-	return recv(l->socket, in->ring + in->scan_at + in->tail, window(in), 0);
+	if (msg.msg_iovlen == 1)
+		return recv(l->socket, to[0].iov_base, to[0].iov_len, 0);
+	return recvmsg(l->socket, &msg, 0);
 }
 
 /* Nothing is in it: its first lines are still at hand. */
@@ -278,8 +270,8 @@ static void awake(struct tcp_link *l)
 }
 
 /*
- * The next of the network's segments is some microseconds away, and each look at the socket takes its lock,
- * for which whoever brings that segment then has to wait.
+ * The next of the network's segments is some microseconds away, and each look at the socket takes
+ * its lock, for which the kernel, which brings that segment, then has to wait.
  */
 static void pause_for_more(struct tcp_inlet *in)
 {
@@ -338,12 +330,12 @@ bool tcp_receive(struct tcp_link *l)
 	return false;
 }
 
-/* ---- handing out: whole packets, and long ones without data, until they have a place --------------- */
+/* ---- handing out ---------------------------------------------------------------------------- */
 
-static void tcp_inlet_describe(const struct tcp_inlet *in, size_t at, uint64_t total,
-			       struct fabric_arrival *a)
+/* The next packet to hand out; in the ring, if it is there. */
+static void describe(const struct tcp_inlet *in, struct fabric_arrival *a)
 {
-	const unsigned char *from = in->ring + at;
+	const unsigned char *from = in->ring + in->read_at;
 	uint64_t word = tcp_word_at(from);
 
 	for (int i = 0; i < FABRIC_HEAD_WORDS; i++)
@@ -351,34 +343,8 @@ static void tcp_inlet_describe(const struct tcp_inlet *in, size_t at, uint64_t t
 	a->length = tcp_length_in(word);
 	a->data = from + tcp_lead(a->length);
 	a->span = tcp_span(a->length, in->reader.shift);
-	a->token = total + 1;
+	a->token = in->reader.read + 1;
 	a->kind = tcp_kind_in(word);
-}
-
-static void hand_out_one(struct tcp_inlet *in, struct fabric_arrival *a)
-{
-	tcp_inlet_describe(in, in->read_at, in->reader.read, a);
-	if (in->landing.waits) { /* there is no other before it */
-		if (in->landing.place)
-			a->data = in->landing.place;
-		in->landing.waits = in->landing.said = false;
-		in->landing.place = NULL;
-	}
-	in->reader.read += a->span;
-	tcp_inlet_advance(in, &in->read_at, (size_t)a->span << in->reader.shift);
-}
-
-/* A long one whose header is there: the core says where the rest belongs. */
-static void announce(struct tcp_inlet *in, struct fabric_arrival *a)
-{
-	tcp_inlet_describe(in, in->scan_at, in->total, a);
-	a->data = NULL;
-	in->landing.waits = true;
-	in->landing.said = false;
-	in->landing.place = NULL;
-	in->landing.length = in->length;
-	in->landing.total = in->total;
-	in->landing.at = in->scan_at;
 }
 
 int tcp_hand_out(struct tcp_link *l, struct fabric_arrival *arrivals, int n)
@@ -386,22 +352,34 @@ int tcp_hand_out(struct tcp_link *l, struct fabric_arrival *arrivals, int n)
 	struct tcp_inlet *in = &l->in;
 	int got = 0;
 
-	while (got < n && in->reader.read != in->total)
-		hand_out_one(in, &arrivals[got++]);
-	if (got < n && tcp_must_land(l) && !in->landing.waits)
-		announce(in, &arrivals[got++]);
+	for (; got < n && in->reader.read != in->total; got++) {
+		struct fabric_arrival *a = &arrivals[got];
+
+		describe(in, a);
+		if (UNLIKELY(in->landing.waits)) { /* there is no other before it */
+			a->data = in->landing.place ? in->landing.place : a->data;
+			in->landing = (struct tcp_landing){.waits = false};
+		}
+		in->reader.read += a->span;
+		tcp_inlet_advance(in, &in->read_at, (size_t)a->span << in->reader.shift);
+	}
+	/* A long one whose header is there: the core says where the rest belongs. */
+	if (got < n && tcp_must_land(l) && !in->landing.waits) {
+		describe(in, &arrivals[got]);
+		arrivals[got++].data = NULL;
+		in->landing.waits = true;
+	}
 	return got;
 }
 
 int tcp_land(struct tcp_link *l, void *place)
 {
 	struct tcp_inlet *in = &l->in;
-	size_t lead = tcp_lead(in->landing.length);
-	unsigned char *ring = in->ring + in->landing.at + lead;
-	unsigned char *from = in->landing.place ? in->landing.place : ring,
-		      *to = place ? place : ring;
-	bool whole = in->landing.total != in->total; /* by now, and not handed out again yet */
-	size_t there = in->tail - lead, n = in->landing.length;
+	unsigned char *head = in->ring + in->read_at;
+	size_t n = tcp_length_in(tcp_word_at(head)), there = in->tail - TCP_LEAST;
+	unsigned char *from = in->landing.place ? in->landing.place : head + TCP_LEAST;
+	unsigned char *to = place ? place : head + TCP_LEAST;
+	bool whole = in->reader.read != in->total; /* by now, and not handed out again yet */
 
 	if (!in->landing.waits)
 		return -EINVAL;

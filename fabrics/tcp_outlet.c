@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What is sent: a short packet is built in the staging buffer and goes from there, a long one goes from
- * where it lies, those of one message several a call; what the socket does not take stays staged. A packet
- * is taken only where all of it would find room there, so that it can never be half taken.
+ * What is sent: a short packet is built in the staging buffer and goes from there, a long one goes
+ * from where it lies, those of one message several a call; what the socket does not take stays
+ * staged. A packet is taken only where all of it would find room there, so that it can never be
+ * half taken.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -48,14 +49,8 @@ int tcp_outlet_open(struct tcp_link *l, const struct ring_shape *peer)
 	struct tcp_outlet *o = &l->out;
 	uint64_t start = l->base.domain->config.start;
 
-	*o = (struct tcp_outlet){
-		.produced = start,
-		.consumed = start,
-		.segments = peer->segments,
-		.shift = (uint32_t)__builtin_ctz(peer->segment_size),
-		.max = tcp_packet_max(peer),
-		.size = staging_for(peer),
-	};
+	ring_writer_init(&o->writer, &(struct ring_setup){.shape = *peer, .start = start});
+	o->size = staging_for(peer);
 	o->staging = aligned_alloc(ALIGNMENT, tcp_outlet_memory(peer));
 	if (!o->staging)
 		return -ENOMEM;
@@ -74,20 +69,22 @@ void tcp_outlet_close(struct tcp_link *l)
 
 #define CONSUMED_MASK ((UINT64_C(1) << TCP_CONSUMED_BITS) - 1)
 
-bool tcp_credited(struct tcp_outlet *o, uint64_t word)
+bool tcp_credited(struct ring_writer *w, uint64_t word)
 {
-	uint64_t known = o->consumed + o->held_back;
+	uint64_t known = w->consumed + w->held_back;
 	uint64_t more = (word - known) & CONSUMED_MASK;
 
-	if (PEER_FAULT(more > o->produced - known))
+	if (PEER_FAULT(more > w->produced - known))
 		return false;
-	o->consumed += more;
+	w->consumed += more;
 	return true;
 }
 
-static bool has_credit(const struct tcp_outlet *o, uint32_t k)
+static bool has_credit(const struct tcp_outlet *o, size_t bytes)
 {
-	return o->produced + k - o->consumed <= o->segments;
+	const struct ring_writer *w = &o->writer;
+
+	return w->produced + (bytes >> w->shift) - w->consumed <= w->mask + 1;
 }
 
 static size_t tcp_outlet_staged(const struct tcp_outlet *o)
@@ -98,9 +95,15 @@ static size_t tcp_outlet_staged(const struct tcp_outlet *o)
 /* Credits have a part of their own: counted as long as one of them may be there. */
 static bool has_space(const struct tcp_outlet *o, size_t bytes)
 {
-	return tcp_outlet_staged(o) + o->train.bytes + bytes + ((size_t)o->held_back << o->shift) +
-		       CREDITS_MAX <=
+	size_t held_back = (size_t)o->writer.held_back << o->writer.shift;
+
+	return tcp_outlet_staged(o) + o->train.bytes + bytes + held_back + CREDITS_MAX <=
 	       o->size + o->credits;
+}
+
+static bool has_room(const struct tcp_outlet *o, size_t bytes)
+{
+	return has_space(o, bytes) && has_credit(o, bytes);
 }
 
 /* BYTES behind what is staged, in one piece. */
@@ -160,7 +163,7 @@ static void put_header(struct tcp_link *l, unsigned char *at, uint32_t lead, uin
 	}
 	if (lead > TCP_HEADER)
 		memset(at + TCP_HEADER, 0, TCP_LEAST - TCP_HEADER);
-	l->out.frames++;
+	l->out.writer.writes++;
 }
 
 static bool stage_credit(struct tcp_link *l)
@@ -173,7 +176,6 @@ static bool stage_credit(struct tcp_link *l)
 		return false;
 	o->credits += TCP_LEAST;
 	put_header(l, append(o, TCP_LEAST), TCP_LEAST, 0, 0, none);
-	o->receipts++;
 	return true;
 }
 
@@ -189,7 +191,7 @@ static ssize_t send_out(struct tcp_link *l, struct iovec *from, size_t n)
 {
 	struct msghdr msg = {.msg_iov = from, .msg_iovlen = n};
 
-	if (UNLIKELY(((struct tcp_domain *)l->base.domain)->uring_sends))
+	if (UNLIKELY(tcp_domain(l)->uring_sends))
 		return tcp_uring_send(l, &msg);
 	if (n == 1)
 		return send(l->socket, from->iov_base, from->iov_len, MSG_NOSIGNAL);
@@ -255,7 +257,6 @@ bool tcp_flush(struct tcp_link *l)
 
 	if (o->train.count)
 		depart(l);
-
 	while (o->head != o->tail && !o->failed) {
 		size_t asked = tcp_outlet_staged(o);
 		ssize_t n = send_out(l, &(struct iovec){o->staging + o->head, asked}, 1);
@@ -288,22 +289,21 @@ void tcp_credit(struct tcp_link *l)
 /* Bytes that a packet takes. */
 static size_t tcp_outlet_extent(const struct tcp_outlet *o, uint32_t length)
 {
-	return (size_t)tcp_span(length, o->shift) << o->shift;
+	return (size_t)tcp_span(length, o->writer.shift) << o->writer.shift;
 }
 
 /* Now, or a moment later: what is known of the peer's ring, and what stands in the way here. */
 static bool tcp_outlet_make_room(struct tcp_link *l, size_t bytes)
 {
 	struct tcp_outlet *o = &l->out;
-	uint32_t k = (uint32_t)(bytes >> o->shift);
 
-	if (!has_space(o, bytes) || !has_credit(o, k))
+	if (!has_room(o, bytes))
 		(void)tcp_flush(l);
 	/* A peer that waits for room itself has no other way to tell; one that lies could go on for
 	 * ever. */
-	for (int i = 0; i < RECEIVES && !has_credit(o, k) && tcp_receive(l); i++)
+	for (int i = 0; i < RECEIVES && !has_credit(o, bytes) && tcp_receive(l); i++)
 		;
-	return has_space(o, bytes) && has_credit(o, k);
+	return has_room(o, bytes);
 }
 
 static void tcp_outlet_gather(struct tcp_link *l, const struct fabric_wr *wr, const void *data,
@@ -354,12 +354,10 @@ int tcp_send(struct tcp_link *l, const struct fabric_wr *wr)
 	if (UNLIKELY(wr->flags & FABRIC_BUILT)) { /* its room was found by reserve */
 		data = o->build;
 		o->built = 0;
-	} else if (UNLIKELY(!has_space(o, bytes) ||
-			    !has_credit(o, (uint32_t)(bytes >> o->shift)))) {
-		if (!tcp_outlet_make_room(l, bytes))
-			return -EAGAIN;
+	} else if (UNLIKELY(!has_room(o, bytes)) && !tcp_outlet_make_room(l, bytes)) {
+		return -EAGAIN;
 	}
-	o->produced += bytes >> o->shift;
+	o->writer.produced += bytes >> o->writer.shift;
 	if (wr->length <= GATHER_MAX && !o->train.count)
 		tcp_outlet_gather(l, wr, data, bytes);
 	else
@@ -367,12 +365,16 @@ int tcp_send(struct tcp_link *l, const struct fabric_wr *wr)
 	return !l->base.lags;
 }
 
-void *tcp_reserve(struct tcp_link *l, uint32_t length)
+void *tcp_reserve(struct fabric_link *link, uint32_t length)
 {
-	if (length > l->base.payload_max) /* near 2^32 a sum would come out small */
+	struct tcp_link *l = (struct tcp_link *)link;
+	size_t bytes = tcp_outlet_extent(&l->out, length);
+
+	if (UNLIKELY(l->out.train.count))
+		(void)tcp_flush(l);
+	/* The length first: near 2^32 a sum would come out small. */
+	if (length > link->payload_max || tcp_is_over(l) || !tcp_outlet_make_room(l, bytes))
 		return NULL;
-	if (!tcp_outlet_make_room(l, tcp_outlet_extent(&l->out, length)))
-		return NULL;
-	l->out.built = tcp_outlet_extent(&l->out, length);
+	l->out.built = bytes;
 	return l->out.build;
 }

@@ -1,22 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the TCP fabric does with sockets: listening and calling, options, the epoll set, lingering. */
+/* What the TCP fabric does with sockets: addresses, options, the epoll set, lingering, signs of
+ * life. */
 #include <errno.h>
+#include <linux/sockios.h>
+#include <linux/tcp.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <linux/sockios.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "fabrics/tcp.h"
 
-#define LINGER_MS 2000
-#define LAST_MS   1000 /* for all of them, when a domain closes */
+#ifndef TCP_RTO_MAX_MS /* Linux 6.15 */
+#define TCP_RTO_MAX_MS 44
+#endif
+
+#define MS        UINT64_C(1000000)
+#define LINGER_NS (2000 * MS)
+#define LAST_NS   (1000 * MS) /* for all of them, when a domain closes */
 #define BACKLOG   16
+/* The kernel asks after a second without a packet, at once where that is longer; by the other
+ * figure its question waits, while the other connection's turn is. */
+#define NOW_S     1
+#define LATER_S   2
 
 uint64_t tcp_ns(void)
 {
@@ -24,12 +34,6 @@ uint64_t tcp_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
-/* ms */
-static uint64_t now_ms(void)
-{
-	return tcp_ns() / 1000000;
 }
 
 const char *tcp_reason(int error)
@@ -140,11 +144,12 @@ int tcp_listen(const struct fabric_link *link, uint16_t *port, uint8_t *family)
 	*family = 4;
 	loopback(&a, 4);
 	s = listen_on(&a, port);
-	if (s >= 0)
-		return s;
-	*family = 6;
-	loopback(&a, 6);
-	return listen_on(&a, port);
+	if (s < 0) {
+		*family = 6;
+		loopback(&a, 6);
+		s = listen_on(&a, port);
+	}
+	return s;
 }
 
 int tcp_call(const struct fabric_link *link, uint16_t port, uint8_t family)
@@ -167,13 +172,6 @@ int tcp_call(const struct fabric_link *link, uint16_t port, uint8_t family)
 	return s;
 }
 
-int tcp_accept(int listener)
-{
-	int s = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-
-	return s < 0 ? -errno : s;
-}
-
 /* ---- options -------------------------------------------------------------------------------- */
 
 int tcp_set(int s, int level, int name, int value)
@@ -193,19 +191,6 @@ static bool stays_here(int s)
 		return IN6_IS_ADDR_LOOPBACK(&a.v6.sin6_addr);
 	return a.any.sa_family == AF_INET &&
 	       ntohl(a.v4.sin_addr.s_addr) >> IN_CLASSA_NSHIFT == IN_LOOPBACKNET;
-}
-
-int tcp_tune(struct tcp_link *l)
-{
-	int rc = 0;
-
-	l->far = !stays_here(l->socket);
-	/* On loopback there is nobody to share with: estimates and timers for that are in vain. */
-	if (!l->far)
-		(void)setsockopt(l->socket, IPPROTO_TCP, TCP_CONGESTION, "reno", 4);
-	else
-		rc = tcp_ask_when_idle(l, l->base.domain->config.dead_ms);
-	return rc < 0 ? rc : tcp_set(l->socket, IPPROTO_TCP, TCP_NODELAY, 1);
 }
 
 int tcp_read(int s, void *to, size_t n)
@@ -231,7 +216,7 @@ int tcp_watch(struct tcp_domain *d, int s, struct tcp_link *l, uint32_t before, 
 
 int tcp_watch_link(struct tcp_link *l, uint32_t events)
 {
-	int rc = tcp_watch((struct tcp_domain *)l->base.domain, l->socket, l, l->interest, events);
+	int rc = tcp_watch(tcp_domain(l), l->socket, l, l->interest, events);
 
 	if (rc == 0)
 		l->interest = events;
@@ -259,7 +244,9 @@ static bool drained(int s)
 static void drop_lingerer(struct tcp_domain *d, uint32_t i)
 {
 	close(d->lingering[i].socket);
-	d->lingering[i] = d->lingering[--d->lingerers];
+	d->lingerers--;
+	memmove(&d->lingering[i], &d->lingering[i + 1],
+		(d->lingerers - i) * sizeof(d->lingering[0]));
 }
 
 void tcp_linger(struct tcp_domain *d, int s)
@@ -270,23 +257,10 @@ void tcp_linger(struct tcp_domain *d, int s)
 		return;
 	}
 	tcp_linger_inspect(d, false);
-	if (d->lingerers == TCP_LINGER) {
-		uint32_t oldest = 0;
-
-		for (uint32_t i = 1; i < d->lingerers; i++)
-			if (d->lingering[i].since < d->lingering[oldest].since)
-				oldest = i;
-		drop_lingerer(d, oldest);
-	}
+	if (d->lingerers == TCP_LINGER)
+		drop_lingerer(d, 0);
 	d->lingering[d->lingerers].socket = s;
-	d->lingering[d->lingerers++].since = now_ms();
-}
-
-void tcp_acknowledge(int s)
-{
-	int on = 1;
-
-	(void)setsockopt(s, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof(on));
+	d->lingering[d->lingerers++].since = tcp_ns();
 }
 
 int tcp_unconfirmed(int s)
@@ -296,25 +270,96 @@ int tcp_unconfirmed(int s)
 	return ioctl(s, SIOCOUTQ, &left) == 0 ? left : -errno;
 }
 
-bool tcp_has_arrived(int s)
-{
-	return tcp_unconfirmed(s) <= 0;
-}
-
 void tcp_linger_inspect(struct tcp_domain *d, bool last)
 {
-	uint64_t now = d->lingerers ? now_ms() : 0, until = now + LAST_MS;
+	uint64_t now = d->lingerers ? tcp_ns() : 0, until = now + LAST_NS;
 
 	for (uint32_t i = d->lingerers; i-- > 0;) {
 		int s = d->lingering[i].socket;
 		struct pollfd p = {.fd = s, .events = POLLIN};
-		bool done = drained(s) || now - d->lingering[i].since > LINGER_MS;
+		bool done = drained(s) || now - d->lingering[i].since > LINGER_NS;
 
-		while (last && !done && !tcp_has_arrived(s) && now_ms() < until) {
+		while (last && !done && tcp_unconfirmed(s) > 0 && tcp_ns() < until) {
 			(void)poll(&p, 1, 10);
 			done = drained(s);
 		}
 		if (done || last)
 			drop_lingerer(d, i);
 	}
+}
+
+/* ---- signs of life --------------------------------------------------------------------------- */
+
+/*
+ * The other machine's kernel confirms what it gets, and answers keep-alive questions, whatever the
+ * process there does. When to ask, and how long silence may last, the core knows
+ * (slmpm/connect/silence.c). This one asks by an idle connection, and sends again so often that a
+ * network that comes back is found in time.
+ */
+static int tcp_ask_when_idle(struct tcp_link *l)
+{
+	int rc, s = l->socket;
+
+	/* Without it what was sent into an outage is sent again as long after it as that was long. */
+	l->prompt = tcp_set(s, IPPROTO_TCP, TCP_RTO_MAX_MS, 1000) == 0;
+	rc = tcp_set(s, SOL_SOCKET, SO_KEEPALIVE, 1);
+	rc = rc < 0 ? rc : tcp_set(s, IPPROTO_TCP, TCP_KEEPIDLE, NOW_S);
+	rc = rc < 0 ? rc : tcp_set(s, IPPROTO_TCP, TCP_KEEPINTVL, 1);
+	/* As many as it counts: it counts the core's questions, too, and knows none of its reasons. */
+	return rc < 0 ? rc : tcp_set(s, IPPROTO_TCP, TCP_KEEPCNT, 127);
+}
+
+int tcp_tune(struct tcp_link *l)
+{
+	int rc = 0;
+
+	l->far = !stays_here(l->socket);
+	/* On loopback there is nobody to share with: estimates and timers for that are in vain. */
+	if (!l->far)
+		(void)setsockopt(l->socket, IPPROTO_TCP, TCP_CONGESTION, "reno", 4);
+	else if (l->base.domain->config.dead_ms)
+		rc = tcp_ask_when_idle(l);
+	return rc < 0 ? rc : tcp_set(l->socket, IPPROTO_TCP, TCP_NODELAY, 1);
+}
+
+/* When the last sign came; 0: there is none to be had by it now. IDLE: the kernel would ask. */
+static uint64_t sign(int s, bool prompt, uint64_t now, bool *idle)
+{
+	struct tcp_info info = {.tcpi_state = 0};
+	socklen_t length = sizeof(info);
+	uint64_t age;
+
+	*idle = false;
+	if (s < 0 || getsockopt(s, IPPROTO_TCP, TCP_INFO, &info, &length) != 0)
+		return 0;
+	*idle = !info.tcpi_unacked && !info.tcpi_notsent_bytes;
+	/* A peer that does not read is asked for room, more and more seldom unless the kernel is
+	 * prompt. */
+	if (!prompt && !info.tcpi_unacked && info.tcpi_notsent_bytes)
+		return 0;
+	age = info.tcpi_last_ack_recv < info.tcpi_last_data_recv ? info.tcpi_last_ack_recv :
+								   info.tcpi_last_data_recv;
+	return age * MS < now ? now - age * MS : 1;
+}
+
+void tcp_keepalive(struct tcp_link *l, uint32_t flags)
+{
+	int bell = flags & FABRIC_WITH_BELL ? l->base.bell : -1;
+	uint64_t now = tcp_ns(), last_sign, by_bell;
+	bool idle, bell_idle;
+
+	last_sign = sign(l->socket, l->prompt, now, &idle);
+	by_bell = sign(bell, false, now, &bell_idle);
+	if (by_bell > last_sign)
+		last_sign = by_bell;
+	l->base.last_sign = last_sign ? last_sign : now; /* no socket has a sign */
+	if (!(flags & FABRIC_ASK))
+		return;
+	/* By one, then by the other: each gets no question within a second of a sign, both together
+	 * one in half of that. It goes out now, or, where a sign is younger than a second, a second
+	 * after it. */
+	l->by_bell = bell_idle && (!l->by_bell || !idle);
+	(void)tcp_set(l->by_bell ? bell : l->socket, IPPROTO_TCP, TCP_KEEPIDLE, NOW_S);
+	if (idle && bell_idle)
+		(void)tcp_set(l->by_bell ? l->socket : bell, IPPROTO_TCP, TCP_KEEPIDLE, LATER_S);
 }

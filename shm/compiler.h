@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the compiler is told in one word: byte order, checks of the peer, likely ways, cold functions. */
+/* What the compiler is told in one word: byte order, checks of the peer, likely ways, cold
+ * functions. */
 #ifndef SHM_COMPILER_H
 #define SHM_COMPILER_H
 
@@ -17,8 +18,8 @@
 #endif
 
 /*
- * Marks a check of what the peer wrote (R1 to R12 of doc/reliability.md): PEER_FAULT(condition) is true where the
- * peer broke a rule. The bench alone builds without them, to show what they cost.
+ * Marks a check of what the peer wrote (R1 to R12 of doc/reliability.md): PEER_FAULT(condition) is
+ * true where the peer broke a rule. The bench alone builds without them, to show what they cost.
  */
 #ifdef SLMPM_UNCHECKED
 #define PEER_FAULT(condition) (0 && (condition))

@@ -5,9 +5,9 @@
  * memory after each commit and, seeing the announcement, sends a byte.
  *
  * The two look past each other unless one of them pays for a full barrier. Where both can use
- * membarrier(2) the sleeper pays for both and a send costs a compiler barrier only; else each
- * side fences. A side that has announced itself fences, too, until it has retracted that and fenced once more:
- * a sleeper needs no membarrier while the other side's announcement stands.
+ * membarrier(2) the sleeper pays for both and a send costs a compiler barrier only; else each side
+ * fences. A side that has announced itself fences, too, until it has retracted that and fenced once
+ * more: a sleeper needs no membarrier while the other side's announcement stands.
  */
 #ifndef SHM_DOORBELL_H
 #define SHM_DOORBELL_H
@@ -31,7 +31,8 @@ struct doorbell {
 
 /* Can this process be fenced from outside (registers it), and fence others? Once, at set-up. */
 bool doorbell_can_membarrier(void);
-/* The sleeper's full barrier on behalf of those of its peers that do not fence (doorbell_unfenced). */
+/* The sleeper's full barrier on behalf of those of its peers that do not fence
+ * (doorbell_unfenced). */
 void doorbell_barrier(void);
 /* Sends the byte; never blocks. A full socket means that the peer has enough to wake it. */
 void doorbell_ring(struct doorbell *b, uint64_t announcement);
@@ -69,7 +70,8 @@ static inline void doorbell_announce(struct doorbell *b)
 	ORDER_STORE(announce, b->asleep_out, LITTLE_64(b->announced), memory_order_release);
 }
 
-/* One fence behind the announcements on all links. Pairs with those of doorbell_check and doorbell_retracted. */
+/* One fence behind the announcements on all links. Pairs with those of doorbell_check and
+ * doorbell_retracted. */
 static inline void doorbell_announced(void)
 {
 	ORDER_FENCE(announce_fence, memory_order_seq_cst);

@@ -222,11 +222,12 @@ void mapping_destroy(struct mapping *m)
 	*m = (struct mapping){.fd = -1};
 }
 
-/* ---- one piece of memory at two addresses, side by side --------------------------------------------- */
+/* ---- one piece of memory at two addresses, side by side ------------------------------------- */
 
 /*
- * Anonymous: the kernel has accounted for all of it when this returns, so that its pages may come with
- * their use and never want room for which SIGBUS would be sent; a memfd's are accounted for one by one.
+ * Anonymous: the kernel has accounted for all of it when this returns, so that its pages may come
+ * with their use and never want room for which SIGBUS would be sent; a memfd's are accounted for
+ * one by one.
  */
 static int map_anonymous(unsigned char *base, const char *label, size_t size)
 {

@@ -24,8 +24,8 @@ enum mapping_access { MAPPING_READ, MAPPING_WRITE };
  * and M is then empty: destroying it does nothing.
  */
 int mapping_create(struct mapping *m, const char *label, size_t size);
-/* The same until DEADLINE (CLOCK_MONOTONIC, ns; 0: however long it takes), else -ETIMEDOUT: STEP bytes are
- * made present whenever that is, and after each so many the clock is looked at. */
+/* The same until DEADLINE (CLOCK_MONOTONIC, ns; 0: however long it takes), else -ETIMEDOUT: STEP
+ * bytes are made present whenever that is, and after each so many the clock is looked at. */
 int mapping_create_by(struct mapping *m, const char *label, size_t size, uint64_t deadline,
 		      size_t step);
 /* Owner, once the peer has mapped it: no further writable mapping, no further seals. */
@@ -36,27 +36,30 @@ int mapping_keep_seals(const struct mapping *m);
 bool mapping_seals_closed(int fd);
 /* No mapping made from now on can be written through: some kernels know no such seal. */
 bool mapping_is_read_only(int fd);
-/* Owner: the pages of FRESH, which is as large, at the address of M's. Whoever has mapped the old ones keeps
- * them to himself; M->fd is the new object's, and FRESH is empty. A failure leaves all as it was. */
+/* Owner: the pages of FRESH, which is as large, at the address of M's. Whoever has mapped the old
+ * ones keeps them to himself; M->fd is the new object's, and FRESH is empty. A failure leaves all
+ * as it was. */
 int mapping_replace(struct mapping *m, struct mapping *fresh);
 /*
  * Maps a received object: refuses one whose size is not SIZE (-EPROTO), that its owner could still
- * shrink, or whose pages may run out (-EPERM), M then being empty. Keeps no descriptor; the caller closes FD.
+ * shrink, or whose pages may run out (-EPERM), M then being empty. Keeps no descriptor; the caller
+ * closes FD.
  */
 int mapping_attach(struct mapping *m, int fd, size_t size, enum mapping_access access);
-/* Maps the pages of FD, which M maps, in one call in place of a fault for each amid the traffic. Only where the owner
- * of FD has allocated all of them: no page is allocated here. */
+/* Maps the pages of FD, which M maps, in one call in place of a fault for each amid the traffic.
+ * Only where the owner of FD has allocated all of them: no page is allocated here. */
 void mapping_populate(const struct mapping *m, int fd);
 void mapping_destroy(struct mapping *m);
 
-/* Private memory that is mapped twice in a row: what begins before its end goes on at its beginning, in one piece. */
+/* Private memory that is mapped twice in a row: what begins before its end goes on at its
+ * beginning, in one piece. */
 struct double_mapping {
 	void *base;  /* 2 * size bytes of addresses */
 	size_t size; /* bytes of memory: whole pages */
 };
 
-/* At least SIZE bytes, accounted for; where the kernel can, pages come with their use. A negative errno leaves
- * M empty: destroying it does nothing. */
+/* At least SIZE bytes, accounted for; where the kernel can, pages come with their use. A negative
+ * errno leaves M empty: destroying it does nothing. */
 int double_mapping_create(struct double_mapping *m, const char *label, size_t size);
 void double_mapping_destroy(struct double_mapping *m);
 

@@ -143,7 +143,8 @@ void ring_publish_consumed(struct ring_reader *r, enum ring_cause cause);
 void ring_settle(struct ring_reader *r);
 /* J - K by the reader's account, with the published total looked at: for the monitor. */
 uint64_t ring_unread(struct ring_reader *r);
-/* N - unread by the writer's account, with the peer's total looked at; what is held back is room. */
+/* N - unread by the writer's account, with the peer's total looked at; what is held back is
+ * room. */
 uint64_t ring_room(struct ring_writer *w);
 /*
  * From now on ring_reserve leaves N segments free. Where a packet found room under it, one of a
