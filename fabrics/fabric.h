@@ -70,9 +70,8 @@ enum fabric_op {
 	FABRIC_STATUS,
 };
 
-/* How memory may be reached now, by a peer that may reach it directly: an access word, which the
- * memory's owner sets in the peer's memory (link->peer_access), and the peer reads before each
- * operation. */
+/* How a peer that reaches memory directly may do so now: an access word, which the memory's owner
+ * sets in the peer's memory (link->peer_access), and the peer reads before each operation. */
 enum fabric_access {
 	FABRIC_ACCESS_DIRECT,
 	FABRIC_ACCESS_REQUEST, /* not now: its owner is to be asked */
@@ -103,9 +102,8 @@ enum fabric_flag {
 	FABRIC_ONLY = 256,
 	FABRIC_LOAD = 1 << 12, /* STATUS: of what is under way */
 	FABRIC_SIGN = 1 << 13, /* STATUS: of the other machine's last sign of life */
-	/* FLUSH, alone: operations on memory that are under way, of both sides, touch no memory of
-	 * this process any more; link->ops is not set behind this. -ENOTSUP where none complete
-	 * later. */
+	/* FLUSH, alone: no operation on memory that is under way, of either side, touches this
+	 * process's memory any more, nor is link->ops set. -ENOTSUP where none complete later. */
 	FABRIC_CANCEL = 1 << 14,
 };
 
@@ -190,17 +188,15 @@ struct fabric_domain { /* first member of the fabric's own structure */
 	bool forked;
 
 	/* ---- set by the fabric */
-	/* From open on, the descriptor that the core sleeps on: readable, once armed, when poll or
-	 * connect may find something new on one of the domain's links. -1: a peer rings the link's
-	 * bell instead. */
+	/* From open on, what the core sleeps on: readable, once armed, when poll or connect may
+	 * find something new on a link of the domain. -1: a peer rings the link's bell instead. */
 	int fd;
 	/* Bells rung by all links so far: another figure where a peer was asleep when sent to. */
 	uint64_t bells;
 
 	/* ---- set by one, cleared by the other */
-	/* The sleeper is to be woken: a post or a poll after arm has taken what fd would have
-	 * shown, or waits for something else than arm was told. The fabric sets it; the core wakes
-	 * the thread that sleeps on fd. */
+	/* The sleeper is to be woken: since arm a post or a poll has taken what fd would have
+	 * shown, or waits for something else. The core wakes the thread that sleeps on fd. */
 	bool roused;
 	/* `quiet` of all links is out of date. The core sets it before a pass over them; the next
 	 * poll of one finds out which have something, and clears it. */
@@ -227,7 +223,7 @@ struct fabric_link { /* first member of the fabric's own structure */
 	 * NULL: those of the bell's ends, else this machine. */
 	const struct sockaddr *local, *remote;
 	/* Connected socket on which a byte wakes the peer; -1: closed. Atomic, as `process`: a
-	 * second thread that reaches the peer's memory asks both whether that is still the
+	 * second thread that reaches the peer's memory asks by both whether it is still the
 	 * peer's. */
 	atomic_int bell;
 	int32_t pid;        /* the peer's process, by the kernel's word; 0: unknown */
@@ -245,22 +241,19 @@ struct fabric_link { /* first member of the fabric's own structure */
 	uint32_t payload_max;    /* bytes of payload in the longest packet sent */
 	uint32_t payload_max_in; /* bytes of payload in the longest packet received */
 	uint64_t start_in;       /* first total of the peer: `start` of its config */
-	/* FABRIC_ACCESS_WORDS words in this side's memory, which the peer sets; NULL: the fabric maps no
-	 * memory. */
+	/* FABRIC_ACCESS_WORDS words of this side's memory that the peer sets; NULL: none mapped. */
 	const _Atomic unsigned char *access;
-	/* FABRIC_ACCESS_WORDS words in the peer's memory, for ATOMIC of 8 bits; NULL: the fabric
-	 * maps no memory. */
+	/* As many of the peer's memory, for ATOMIC of 8 bits; NULL: the fabric maps no memory. */
 	struct fabric_memory *peer_access;
 	/* Connections refused for a wrong token; the core counts them, and sets 0. */
 	uint32_t unauthenticated;
 
 	/* ---- set by post and poll */
-	/* Nothing leaves this process any more: `lags` bytes are lost with the link, as poll says
-	 * in its turn. */
+	/* Nothing leaves any more: `lags` bytes are lost with the link, as poll says in its
+	 * turn. */
 	bool fails;
-	/* Another poll would find nothing. Set by poll; cleared by what may change that: a post, a
-	 * flush, or a poll of a link of the domain after a rescan. A fabric that cannot tell leaves
-	 * it false. */
+	/* Another poll would find nothing. Set by poll, if ever; cleared by a post, a flush, or a
+	 * poll of any link of the domain after a rescan, where that may have changed. */
 	bool quiet;
 	/* Bytes taken by post: still in this process, for poll to send; and gone from it, on a link
 	 * that ever lags. Of a bond `lags` is 1 where one of its links lags. */
@@ -270,8 +263,7 @@ struct fabric_link { /* first member of the fabric's own structure */
 	uint64_t room;
 	const char *violation; /* with -EPROTO: the rule that the peer broke */
 	const char *lost;      /* with -EPIPE: how the link was lost, for a person */
-	/* Time of the other machine's last sign of life, as of the last STATUS with SIGN: ns,
-	 * monotonic. */
+	/* The other machine's last sign of life, as of the last STATUS with SIGN: ns, monotonic. */
 	uint64_t last_sign;
 	struct fabric_counts counts; /* as of the last STATUS, FLUSH or arm */
 };
@@ -345,8 +337,7 @@ struct fabric_arrival {
 struct fabric {
 	const char *name;
 	size_t domain_size, link_size;
-	/* Where no setting says otherwise, rings and the credit are so many times the usual ones;
-	 * 0: once. */
+	/* Unless set otherwise, rings and the credit are so many times the usual ones; 0: once. */
 	uint32_t room_factor;
 
 	/* Can it run here? 0, or a negative errno and caps->why_not; *CAPS is filled in either way. With a

@@ -76,22 +76,13 @@ static int shm_poisoned(struct shm_link *l, enum ring_violation violation)
 static COLD void shm_refresh_counts(struct shm_link *l)
 {
 	struct fabric_counts *c = &l->base.counts;
-	uint64_t reader_writes = l->reader.writes;
-	uint64_t start = l->base.domain->config.start, start_in = l->base.start_in;
 
-	c->in_produced_seen = l->reader.consumed + ring_unread(&l->reader) - start_in;
-	(void)ring_room(&l->writer);
-	c->produced = l->writer.produced - start;
-	c->consumed_seen = l->writer.consumed + l->writer.held_back - start;
-	c->out_segments = l->writer.mask + 1;
-	c->read = l->reader.read - start_in;
-	c->consumed = l->reader.consumed - start_in;
-	c->in_segments = l->reader.mask + 1;
-	c->remote_writes = l->writer.writes + reader_writes + l->bell.writes;
+	(void)ring_room(&l->writer); /* for what the peer has read */
+	publication_count(&l->base, &l->writer, &l->reader);
+	c->in_produced_seen = c->consumed + ring_unread(&l->reader);
+	c->remote_writes = l->writer.writes + l->reader.writes + l->bell.writes;
 	c->produced_publications = l->writer.publications;
 	c->bells = l->bell.bells;
-	for (int i = 0; i < RING_CAUSES; i++)
-		c->publications[i] = l->reader.publications[i];
 }
 
 static COLD int shm_flush(struct shm_link *l)
@@ -110,30 +101,18 @@ static COLD int shm_flush(struct shm_link *l)
 	return 1;
 }
 
-static COLD int shm_status(struct shm_link *l, unsigned flags)
-{
-	if (flags & (FABRIC_LOAD | FABRIC_SIGN))
-		return -ENOTSUP;
-	shm_refresh_counts(l);
-	return 1;
-}
-
-static COLD int shm_hold_back(struct shm_link *l, uint32_t segments)
-{
-	if (segments > FABRIC_HOLD_MAX(l->writer.mask + 1))
-		return -EINVAL;
-	ring_hold_back(&l->writer, segments);
-	return 1;
-}
-
 /* What is not a packet. */
 static COLD int shm_post_other(struct shm_link *l, const struct fabric_wr *wr)
 {
 	switch (wr->op) {
 	case FABRIC_FLUSH:
 		return wr->flags & (FABRIC_END | FABRIC_CANCEL) ? -ENOTSUP : shm_flush(l);
-	case FABRIC_HOLD_BACK: return shm_hold_back(l, wr->length);
-	case FABRIC_STATUS: return shm_status(l, wr->flags);
+	case FABRIC_HOLD_BACK: return publication_hold_back(&l->writer, wr->length);
+	case FABRIC_STATUS:
+		if (wr->flags & (FABRIC_LOAD | FABRIC_SIGN))
+			return -ENOTSUP;
+		shm_refresh_counts(l);
+		return 1;
 	default: return shm_reach(l, wr);
 	}
 }
@@ -278,40 +257,39 @@ static void pay(struct shm_link *l)
 
 static void announce_all(struct shm_domain *d)
 {
-	bool barrier = false;
+	struct shm_link *l;
 
 	/* First all of it: a peer in this very domain would wake us for what its own end has not
 	 * published. */
-	for (struct shm_link *l = d->links; l; l = l->next)
+	LIST_FOREACH(l, &d->links, entry)
 		pay(l);
-	for (struct shm_link *l = d->links; l; l = l->next) {
+	LIST_FOREACH(l, &d->links, entry) {
 		doorbell_announce(&l->bell);
 		shm_refresh_counts(l);
 	}
 	doorbell_announced();
-	for (struct shm_link *l = d->links; l && !barrier; l = l->next)
-		barrier = doorbell_unfenced(&l->bell);
-	if (barrier)
-		doorbell_barrier();
+	LIST_FOREACH(l, &d->links, entry) {
+		if (doorbell_unfenced(&l->bell)) {
+			doorbell_barrier();
+			break;
+		}
+	}
 }
 
 static void retract_all(struct shm_domain *d)
 {
-	for (struct shm_link *l = d->links; l; l = l->next)
+	struct shm_link *l;
+
+	LIST_FOREACH(l, &d->links, entry)
 		doorbell_retract(&l->bell);
 	doorbell_retracted();
-	for (struct shm_link *l = d->links; l; l = l->next)
+	LIST_FOREACH(l, &d->links, entry)
 		doorbell_resume(&l->bell);
 }
 
 static void shm_arm(struct fabric_domain *domain, bool on)
 {
-	struct shm_domain *d = (struct shm_domain *)domain;
-
-	if (on)
-		announce_all(d);
-	else
-		retract_all(d);
+	(on ? announce_all : retract_all)((struct shm_domain *)domain);
 }
 
 const struct fabric fabric_shm = {

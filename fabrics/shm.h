@@ -4,13 +4,14 @@
 #ifndef FABRICS_SHM_H
 #define FABRICS_SHM_H
 
-#include "fabrics/fabric.h"
+#include <sys/queue.h>
+
+#include "fabrics/publication.h"
 #include "shm/doorbell.h"
 #include "shm/mapping.h"
-#include "shm/ring.h"
 
-/* Behind the ring's words, in the same page of the object: of its owner's operations on memory of
- * the peer's. */
+/* In the page of the ring's words: access words, for its owner's operations on the peer's
+ * memory. */
 #define SHM_ACCESS_OFFSET 512
 _Static_assert(SHM_ACCESS_OFFSET >= sizeof(struct ring_words) &&
 		       SHM_ACCESS_OFFSET + FABRIC_ACCESS_WORDS <= RING_SEGMENTS_OFFSET,
@@ -21,16 +22,16 @@ _Static_assert(SHM_ACCESS_OFFSET >= sizeof(struct ring_words) &&
 
 struct shm_domain {
 	struct fabric_domain base;
-	bool membarrier; /* both halves work in this process */
-	struct shm_link *links;
+	bool membarrier;                      /* both halves work in this process */
+	LIST_HEAD(shm_links, shm_link) links; /* connected */
 };
 
 #define PROBE_SIZE 16
 
-/* Where a process keeps bytes that no other one has, and where the peer is to write them. */
+/* Where a process keeps bytes that no other one has, and where the peer is to write them; as it
+ * travels. */
 struct shm_probe {
-	/* Addresses of PROBE_SIZE bytes each, in its memory; at 0: not known yet. */
-	uint64_t at, echo;
+	uint64_t at, echo; /* addresses of PROBE_SIZE bytes each, in its memory; 0: not known yet */
 	unsigned char value[PROBE_SIZE];
 };
 
@@ -51,12 +52,10 @@ struct shm_link {
 	bool staged;
 	unsigned char staging[STAGED_MAX + LOAN_ALIGNMENT];
 	/* cold */
-	struct mapping own, peer;
-	uint64_t settled; /* what was produced when this side last fell asleep */
+	struct mapping own, peer; /* the peer's descriptor until its seals have been seen closed */
+	uint64_t settled;         /* what was produced when this side last fell asleep */
 	struct ring_shape own_shape, peer_shape;
 	uint64_t own_epoch, peer_epoch;
-	int peer_fd; /* until its seals have been seen closed */
-	bool connected;
 	struct shm_probe probe; /* of the peer's process, as its first grant told */
 	/* enum shm_attach: found out by the first transfer, in whatever thread that runs. Relaxed: it
 	 * stands for nothing else, and two that try at once find the same. */
@@ -66,7 +65,7 @@ struct shm_link {
 	_Atomic int memory_fd;
 	_Atomic bool ended; /* an operation has found that process gone */
 	struct fabric_memory peer_access;
-	struct shm_link *next;
+	LIST_ENTRY(shm_link) entry; /* le_prev: NULL where it is not connected */
 };
 
 int shm_address(struct fabric_link *link, int round, struct fabric_blob *out);
@@ -77,8 +76,6 @@ int shm_alloc(struct fabric_domain *domain, struct fabric_memory *m);
 int shm_reg(struct fabric_link *link, struct fabric_memory *m, bool own, bool writable,
 	    struct fabric_blob *blob);
 void shm_dereg(struct fabric_domain *domain, struct fabric_memory *m);
-/* How the peer's access words are reached, once its ring is mapped. */
-void shm_find_access(struct shm_link *l);
 /* Post of WRITE, READ and ATOMIC. */
 int shm_reach(struct shm_link *l, const struct fabric_wr *wr);
 /* At the end of the link: closes /proc/PID/mem. */

@@ -10,7 +10,6 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "fabrics/publication.h"
 #include "fabrics/shm.h"
 
 enum { ROUND_OFFER, ROUND_MAPPED, ROUND_SEALED };
@@ -28,7 +27,7 @@ static int make_own_object(struct shm_link *l)
 	struct ring_words *words;
 	int rc;
 
-	l->peer_fd = l->peer.fd = -1;
+	l->peer.fd = -1;
 	l->own_shape = (struct ring_shape){c->segments, c->segment_size};
 	rc = ring_shape_check(&l->own_shape);
 	if (rc < 0)
@@ -39,12 +38,8 @@ static int make_own_object(struct shm_link *l)
 	if (rc < 0)
 		return rc;
 	words = l->own.base;
-	atomic_init(&words->produced, LITTLE_64(c->start));
 	atomic_init(&words->consumed, LITTLE_64(c->start));
 	atomic_init(&words->asleep, LITTLE_64(doorbell_first(c->start)));
-	/* This side only reads it: let the processor hold us to that. */
-	if (mprotect(l->own.base, l->own.size, PROT_READ) != 0)
-		return -errno;
 	return 0;
 }
 
@@ -52,58 +47,41 @@ int shm_address(struct fabric_link *link, int round, struct fabric_blob *out)
 {
 	struct shm_link *l = (struct shm_link *)link;
 	const struct shm_domain *d = (const struct shm_domain *)link->domain;
+	uint64_t epoch = LITTLE_64(l->peer_epoch); /* echoed: both speak of the same connection */
 	struct offer offer;
-	uint64_t epoch;
+	int rc;
 
-	switch (round) {
-	case ROUND_OFFER: {
-		int rc = make_own_object(l);
-
-		if (rc < 0)
-			return rc;
-		offer = (struct offer){
-			.segments = LITTLE_32(l->own_shape.segments),
-			.segment_size = LITTLE_32(l->own_shape.segment_size),
-			.epoch = LITTLE_64(l->own_epoch),
-			.start = LITTLE_64(link->domain->config.start),
-			.membarrier = LITTLE_32(d->membarrier),
-		};
-		memcpy(out->bytes, &offer, sizeof(offer));
-		out->length = sizeof(offer);
-		out->fd = l->own.fd;
-		return 0;
-	}
-	case ROUND_MAPPED:
-	case ROUND_SEALED:
-		epoch = LITTLE_64(l->peer_epoch); /* echoed: both speak of the same connection */
+	if (round > ROUND_SEALED)
+		return -EINVAL;
+	if (round != ROUND_OFFER) {
 		memcpy(out->bytes, &epoch, sizeof(epoch));
 		out->length = sizeof(epoch);
 		return 0;
-	default: return -EINVAL;
 	}
-}
-
-/* Where the peer's total begins, before it stores any: its rings are set up once this side has
- * answered. */
-static int begin_produced(const struct shm_link *l)
-{
-	uint64_t start = LITTLE_64(l->base.start_in);
-
-	if (l->base.start_in == l->base.domain->config.start)
-		return 0;
-	return pwrite(l->own.fd, &start, sizeof(start), offsetof(struct ring_words, produced)) ==
-			       (ssize_t)sizeof(start) ?
-		       0 :
-		       -EIO;
+	rc = make_own_object(l);
+	if (rc < 0)
+		return rc;
+	offer = (struct offer){
+		.segments = LITTLE_32(l->own_shape.segments),
+		.segment_size = LITTLE_32(l->own_shape.segment_size),
+		.epoch = LITTLE_64(l->own_epoch),
+		.start = LITTLE_64(link->domain->config.start),
+		.membarrier = LITTLE_32(d->membarrier),
+	};
+	memcpy(out->bytes, &offer, sizeof(offer));
+	out->length = sizeof(offer);
+	out->fd = l->own.fd;
+	return 0;
 }
 
 static int take_offer(struct shm_link *l, struct fabric_blob *in)
 {
 	const struct shm_domain *d = (const struct shm_domain *)l->base.domain;
+	struct ring_words *own = l->own.base;
 	struct offer offer;
 	int rc;
 
-	if (in->length != sizeof(offer) || in->fd < 0)
+	if (!own || in->length != sizeof(offer) || in->fd < 0)
 		return -EPROTO;
 	memcpy(&offer, in->bytes, sizeof(offer));
 	l->peer_shape.segments = LITTLE_32(offer.segments);
@@ -112,15 +90,17 @@ static int take_offer(struct shm_link *l, struct fabric_blob *in)
 	l->base.start_in = LITTLE_64(offer.start);
 	if (ring_shape_check(&l->peer_shape) < 0 || LITTLE_32(offer.membarrier) > 1 || offer.zero)
 		return -EPROTO;
-	rc = begin_produced(l);
-	if (rc < 0)
-		return rc;
+	/* Before the peer stores any total: its rings are set up once this side has answered. */
+	atomic_init(&own->produced, offer.start);
+	/* This side only reads it from now on: let the processor hold us to that. */
+	if (mprotect(own, l->own.size, PROT_READ) != 0)
+		return -errno;
 	rc = mapping_attach(&l->peer, in->fd, ring_size(&l->peer_shape), MAPPING_WRITE);
 	if (rc < 0)
 		return rc;
 	mapping_populate(&l->peer, in->fd);
 	l->bell.no_membarrier = l->bell.fence = !d->membarrier || !offer.membarrier;
-	l->peer_fd = in->fd;
+	l->peer.fd = in->fd;
 	in->fd = -1;
 	return 1;
 }
@@ -171,9 +151,13 @@ static int start_rings(struct shm_link *l)
 	l->bell.asleep_in = &own->asleep;
 	l->bell.asleep_out = &peer->asleep;
 	l->bell.fd = &l->base.bell;
-	l->base.access = (const _Atomic unsigned char *)l->own.base + SHM_ACCESS_OFFSET;
-	shm_find_access(l);
 	l->bell.all = &l->base.domain->bells;
+	l->base.access = (const _Atomic unsigned char *)l->own.base + SHM_ACCESS_OFFSET;
+	l->base.peer_access = &l->peer_access;
+	l->peer_access = (struct fabric_memory){.base = (unsigned char *)peer + SHM_ACCESS_OFFSET,
+						.size = FABRIC_ACCESS_WORDS,
+						.ops = 1u << FABRIC_ATOMIC,
+						.writable = true};
 	l->base.payload_max =
 		l->writer.max * l->peer_shape.segment_size - RING_WORD - FABRIC_HEAD_SIZE;
 	l->base.payload_max_in =
@@ -181,42 +165,27 @@ static int start_rings(struct shm_link *l)
 	return 0;
 }
 
-static void join_domain(struct shm_link *l)
-{
-	struct shm_domain *d = (struct shm_domain *)l->base.domain;
-
-	l->next = d->links;
-	d->links = l;
-	l->connected = true;
-}
-
 static int shm_connect_take_round(struct shm_link *l, int round, struct fabric_blob *in)
 {
-	int rc;
+	int rc = round == ROUND_OFFER ? take_offer(l, in) : check_echo(l, in);
 
-	switch (round) {
-	case ROUND_OFFER: return take_offer(l, in);
-	case ROUND_MAPPED: /* the peer has its mapping: no further one may be made writable */
-		rc = check_echo(l, in);
-		if (rc == 0)
-			rc = mapping_close_seals(&l->own);
+	if (rc < 0 || round == ROUND_OFFER)
+		return rc;
+	if (round == ROUND_MAPPED) { /* the peer has its mapping: no further writable one */
+		rc = mapping_close_seals(&l->own);
 		return rc < 0 ? rc : 1;
-	case ROUND_SEALED: /* and so has the owner of ours promised */
-		rc = check_echo(l, in);
-		if (rc == 0 && !mapping_seals_closed(l->peer_fd))
-			rc = -EPROTO;
-		if (rc == 0)
-			rc = start_rings(l);
-		if (rc < 0)
-			return rc;
-		close(l->peer_fd);
-		l->peer_fd = -1;
-		close(l->own.fd);
-		l->own.fd = -1;
-		join_domain(l);
-		return 0;
-	default: return -EPROTO;
 	}
+	/* And so has the owner of ours promised. */
+	if (round != ROUND_SEALED || !mapping_seals_closed(l->peer.fd))
+		return -EPROTO;
+	rc = start_rings(l);
+	if (rc < 0)
+		return rc;
+	close(l->peer.fd);
+	close(l->own.fd);
+	l->peer.fd = l->own.fd = -1;
+	LIST_INSERT_HEAD(&((struct shm_domain *)l->base.domain)->links, l, entry);
+	return 0;
 }
 
 int shm_connect(struct fabric_link *link, int round, struct fabric_blob *in)
@@ -233,33 +202,18 @@ int shm_connect(struct fabric_link *link, int round, struct fabric_blob *in)
 	return rc;
 }
 
-static void shm_connect_leave_domain(struct shm_link *l)
-{
-	struct shm_domain *d = (struct shm_domain *)l->base.domain;
-
-	for (struct shm_link **at = &d->links; *at; at = &(*at)->next) {
-		if (*at == l) {
-			*at = l->next;
-			break;
-		}
-	}
-	l->connected = false;
-}
-
 void shm_disconnect(struct fabric_link *link)
 {
 	struct shm_link *l = (struct shm_link *)link;
 
-	if (l->connected)
-		shm_connect_leave_domain(l);
+	if (l->entry.le_prev)
+		LIST_REMOVE(l, entry);
+	l->entry.le_prev = NULL;
 	shm_close_memory(l);
 	if (!l->own.base) /* never got as far as an object */
 		return;
 	if (link->domain->forked) /* mappings have not come along */
 		l->own.base = l->peer.base = NULL;
-	if (l->peer_fd >= 0)
-		close(l->peer_fd);
-	l->peer_fd = -1;
 	mapping_destroy(&l->own);
 	mapping_destroy(&l->peer);
 	free(l->writer.stale);

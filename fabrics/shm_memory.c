@@ -20,6 +20,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -32,8 +33,8 @@
 #define READ_SHORT 4096 /* a page: the kernel reads /proc/PID/mem page by page, through a buffer */
 #define CHUNK      ((uint64_t)1 << 30) /* the kernel moves less than 2 GiB a call */
 
-enum kind { NOTHING, ALLOCATED, MAPPED, ATTACHED }; /* m->own[KIND] */
-enum { KIND, DESCRIPTOR, ADDRESS };                 /* of m->own */
+enum kind { NOTHING, MAPPED, ATTACHED }; /* m->own[KIND] */
+enum { KIND, DESCRIPTOR, ADDRESS };      /* of m->own */
 
 #define REACH_MAP    1
 #define REACH_ATTACH 2
@@ -41,33 +42,21 @@ enum { KIND, DESCRIPTOR, ADDRESS };                 /* of m->own */
 struct reach { /* blob of a region, little-endian */
 	uint32_t how, zero;
 	uint64_t size;
-	uint64_t address;     /* REACH_ATTACH: */
-	uint64_t probe, echo; /* addresses of PROBE_SIZE bytes each */
-	unsigned char value[PROBE_SIZE];
+	uint64_t address; /* REACH_ATTACH: */
+	struct shm_probe probe;
 };
 _Static_assert(sizeof(struct reach) == 56, "wire layout");
 
 /* ---- own memory ----------------------------------------------------------------------------- */
 
-static int seal(const struct fabric_memory *m, const struct mapping *map)
-{
-	/* Who may write gets the object itself, and is not to add seals that keep others out. */
-	return m->writable ? mapping_keep_seals(map) : mapping_close_seals(map);
-}
-
-static struct mapping mapping_of(const struct fabric_memory *m)
-{
-	return (struct mapping){.base = m->base, .size = m->size, .fd = (int)m->own[DESCRIPTOR]};
-}
-
+/* The pages of m->fresh take the old ones' place in one step. */
 static int replace(struct fabric_memory *m)
 {
-	struct mapping map = mapping_of(m), fresh = mapping_of(m->fresh);
-	int rc = mapping_replace(&map, &fresh);
-
-	if (rc < 0)
-		return rc;
-	m->own[DESCRIPTOR] = (uint64_t)map.fd;
+	if (mremap(m->fresh->base, m->size, m->size, MREMAP_MAYMOVE | MREMAP_FIXED, m->base) ==
+	    MAP_FAILED)
+		return -errno;
+	close((int)m->own[DESCRIPTOR]);
+	m->own[DESCRIPTOR] = m->fresh->own[DESCRIPTOR];
 	*m->fresh = (struct fabric_memory){.base = NULL};
 	return 0;
 }
@@ -81,27 +70,26 @@ int shm_alloc(struct fabric_domain *domain, struct fabric_memory *m)
 	if (m->fresh)
 		return replace(m);
 	rc = mapping_create_by(&map, LABEL, m->size, m->deadline, FABRIC_ALLOC_STEP);
+	/* Who may write gets the object itself, and is not to add seals that keep others out. */
 	if (rc == 0)
-		rc = seal(m, &map);
+		rc = m->writable ? mapping_keep_seals(&map) : mapping_close_seals(&map);
 	if (rc < 0) {
 		mapping_destroy(&map);
 		return rc;
 	}
 	m->base = map.base;
 	m->allocated = true;
-	m->own[KIND] = ALLOCATED;
+	m->own[KIND] = MAPPED;
 	m->own[DESCRIPTOR] = (uint64_t)map.fd;
 	return 0;
 }
 
 void shm_dereg(struct fabric_domain *domain, struct fabric_memory *m)
 {
-	struct mapping map = {.base = m->base, .size = m->size, .fd = -1};
+	struct mapping map = {.base = m->base, .size = m->size, .fd = (int)m->own[DESCRIPTOR]};
 
 	(void)domain;
-	if (m->own[KIND] == ALLOCATED)
-		map.fd = (int)m->own[DESCRIPTOR];
-	if (m->own[KIND] == ALLOCATED || m->own[KIND] == MAPPED) {
+	if (m->own[KIND] == MAPPED) {
 		mapping_destroy(&map);
 		m->base = NULL;
 	}
@@ -143,9 +131,9 @@ static int shm_memory_offer(struct shm_link *l, const struct fabric_memory *m, b
 			return -ENOTSUP;
 		reach.how = LITTLE_32(REACH_ATTACH);
 		reach.address = LITTLE_64((uint64_t)(uintptr_t)m->base);
-		reach.probe = LITTLE_64((uint64_t)(uintptr_t)probe);
-		reach.echo = LITTLE_64((uint64_t)(uintptr_t)echo);
-		memcpy(reach.value, probe, PROBE_SIZE);
+		reach.probe.at = LITTLE_64((uint64_t)(uintptr_t)probe);
+		reach.probe.echo = LITTLE_64((uint64_t)(uintptr_t)echo);
+		memcpy(reach.probe.value, probe, PROBE_SIZE);
 	}
 	memcpy(blob->bytes, &reach, sizeof(reach));
 	blob->length = sizeof(reach);
@@ -201,9 +189,10 @@ static bool try_attach(const struct shm_link *l)
 	unsigned char value[PROBE_SIZE];
 	int32_t pid = l->base.pid;
 
-	return is_same_user(pid) && attach_copy(pid, value, p->at, PROBE_SIZE, false) == 1 &&
+	return is_same_user(pid) &&
+	       attach_copy(pid, value, LITTLE_64(p->at), PROBE_SIZE, false) == 1 &&
 	       memcmp(value, p->value, PROBE_SIZE) == 0 &&
-	       attach_copy(pid, value, p->echo, PROBE_SIZE, true) == 1;
+	       attach_copy(pid, value, LITTLE_64(p->echo), PROBE_SIZE, true) == 1;
 }
 
 /*
@@ -220,7 +209,7 @@ static void open_memory(struct shm_link *l)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return;
-	if (pread(fd, value, PROBE_SIZE, (off_t)l->probe.at) != PROBE_SIZE ||
+	if (pread(fd, value, PROBE_SIZE, (off_t)LITTLE_64(l->probe.at)) != PROBE_SIZE ||
 	    memcmp(value, l->probe.value, PROBE_SIZE) != 0 ||
 	    !atomic_compare_exchange_strong(&l->memory_fd, &none, fd + 1))
 		close(fd);
@@ -250,8 +239,8 @@ static COLD bool attach_works(struct shm_link *l)
 static int map_peers(struct fabric_memory *m, const struct fabric_blob *blob)
 {
 	struct mapping map;
-	int rc =
-		mapping_attach(&map, blob->fd, m->size, m->writable ? MAPPING_WRITE : MAPPING_READ);
+	enum mapping_access access = m->writable ? MAPPING_WRITE : MAPPING_READ;
+	int rc = mapping_attach(&map, blob->fd, m->size, access);
 
 	if (rc == -ENOMEM || rc == -EMFILE || rc == -ENFILE)
 		return 0; /* ours to lack: it is not reached, then */
@@ -259,6 +248,7 @@ static int map_peers(struct fabric_memory *m, const struct fabric_blob *blob)
 		return -EPROTO;
 	m->base = map.base;
 	m->own[KIND] = MAPPED;
+	m->own[DESCRIPTOR] = (uint64_t)map.fd;
 	m->ops = 1u << FABRIC_READ;
 	if (m->writable)
 		m->ops |= 1u << FABRIC_WRITE | 1u << FABRIC_ATOMIC;
@@ -271,11 +261,8 @@ static void note_peers(struct shm_link *l, struct fabric_memory *m, const struct
 	if (!l->base.attach || l->base.pid <= 0 ||
 	    atomic_load_explicit(&l->attach, memory_order_relaxed) == ATTACH_REFUSED)
 		return;
-	if (!l->probe.at) { /* the same for each region; before the first transfer could look */
-		l->probe.at = LITTLE_64(reach->probe);
-		l->probe.echo = LITTLE_64(reach->echo);
-		memcpy(l->probe.value, reach->value, PROBE_SIZE);
-	}
+	if (!l->probe.at) /* the same for each region; before the first transfer could read it */
+		l->probe = reach->probe;
 	m->own[KIND] = ATTACHED;
 	m->own[ADDRESS] = LITTLE_64(reach->address);
 	m->ops = 1u << FABRIC_READ;
@@ -298,7 +285,7 @@ static int shm_memory_take(struct shm_link *l, struct fabric_memory *m,
 	if (LITTLE_32(reach.how) == REACH_MAP)
 		return blob->fd >= 0 ? map_peers(m, blob) : -EPROTO;
 	if (LITTLE_32(reach.how) != REACH_ATTACH || blob->fd >= 0 ||
-	    LITTLE_64(reach.address) > UINT64_MAX - m->size || !reach.probe)
+	    LITTLE_64(reach.address) > UINT64_MAX - m->size || !reach.probe.at)
 		return -EPROTO;
 	note_peers(l, m, &reach);
 	return 0;
@@ -310,18 +297,6 @@ int shm_reg(struct fabric_link *link, struct fabric_memory *m, bool own, bool wr
 	struct shm_link *l = (struct shm_link *)link;
 
 	return own ? shm_memory_offer(l, m, writable, blob) : shm_memory_take(l, m, blob);
-}
-
-void shm_find_access(struct shm_link *l)
-{
-	l->peer_access = (struct fabric_memory){
-		.base = (unsigned char *)l->peer.base + SHM_ACCESS_OFFSET,
-		.size = FABRIC_ACCESS_WORDS,
-		.ops = 1u << FABRIC_ATOMIC,
-		.writable = true,
-		.own[KIND] = MAPPED,
-	};
-	l->base.peer_access = &l->peer_access;
 }
 
 /* ---- operations ----------------------------------------------------------------------------- */
@@ -342,19 +317,12 @@ void shm_find_access(struct shm_link *l)
 APPLY(uint32_t)
 APPLY(uint64_t)
 
-/* An access word. */
-static int apply_byte(unsigned char *at, struct fabric_atomic *a)
-{
-	if (a->op != FABRIC_SWAP)
-		return -EINVAL;
-	a->old = atomic_exchange((_Atomic unsigned char *)at, (unsigned char)a->operand);
-	return 1;
-}
-
 static int apply(void *at, struct fabric_atomic *a)
 {
-	if (a->bits == 8)
-		return apply_byte(at, a);
+	if (a->bits == 8 && a->op == FABRIC_SWAP) { /* an access word */
+		a->old = atomic_exchange((_Atomic unsigned char *)at, (unsigned char)a->operand);
+		return 1;
+	}
 	if (a->op < FABRIC_FETCH_ADD || a->op > FABRIC_SWAP || (a->bits != 32 && a->bits != 64) ||
 	    (uintptr_t)at % (a->bits / 8))
 		return -EINVAL;
@@ -373,8 +341,8 @@ static bool is_there(const struct shm_link *l)
 				{.fd = l->base.bell, .events = POLLRDHUP}};
 	int n;
 
-	if (ends[1].fd <
-	    0) /* closed here, behind the peer; if only just, another may have the number by now */
+	/* Closed here, behind the peer; if only just, another may have the number by now. */
+	if (ends[1].fd < 0)
 		return false;
 	do
 		n = poll(ends, 2, 0);

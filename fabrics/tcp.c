@@ -146,7 +146,6 @@ static COLD int tcp_own_flush(struct tcp_link *l, bool last)
 {
 	bool sent;
 
-	l->out.built = 0;
 	publish(l, RING_FLUSH);
 	sent = tcp_flush(l);
 	(void)tcp_receive(l);
@@ -242,13 +241,14 @@ static void tcp_inspect(struct tcp_domain *d)
 	struct epoll_event events[EVENTS];
 	int n = epoll_wait(d->base.fd, events, EVENTS, 0);
 
-	for (int i = 0; i < n; i++)
-		if (events[i].data.ptr) {
-			struct tcp_link *l = events[i].data.ptr;
+	for (int i = 0; i < n; i++) {
+		struct tcp_link *l = events[i].data.ptr;
 
-			l->ready = true;
-			l->base.quiet = false;
-		}
+		if (!l)
+			continue;
+		l->ready = true;
+		l->base.quiet = false;
+	}
 }
 
 /* Among many, one that is read in vain again and again is watched by the epoll set again. */
@@ -361,7 +361,9 @@ static void tcp_arm(struct fabric_domain *domain, bool on)
 {
 	struct tcp_domain *d = (struct tcp_domain *)domain;
 
-	for (struct tcp_link *l = on ? LIST_FIRST(&d->links) : NULL; l; l = LIST_NEXT(l, entry)) {
+	struct tcp_link *l = on ? LIST_FIRST(&d->links) : NULL;
+
+	for (; l; l = LIST_NEXT(l, entry)) {
 		if (tcp_may_wait(l))
 			publish(l, RING_SLEEP);
 		if (tcp_stages(l))

@@ -133,10 +133,10 @@ struct tcp_train {
 /* What leaves. */
 struct tcp_outlet {
 	struct ring_writer writer; /* its totals alone: the peer's ring is a stream's image */
-	unsigned char *staging;    /* taken by post and not by the socket: from head to tail */
+	/* Taken by post and not by the socket: from head to tail. Behind SIZE reserve has a payload
+	 * built. */
+	unsigned char *staging;
 	size_t head, tail, size, credits;
-	unsigned char *build;   /* where reserve has a payload built */
-	size_t built;           /* bytes that its packet will take; 0: none open */
 	struct tcp_train train; /* empty but between two posts of a message */
 	bool deferred;          /* a credit that found no room in the staging buffer */
 	const char *failed;     /* the socket takes nothing more, and why */
@@ -228,8 +228,7 @@ static inline bool tcp_stages(const struct tcp_link *l)
 /* ---- tcp_socket.c: each a negative errno where it fails ---- */
 
 uint64_t tcp_ns(void);
-/* Where a peer finds this side: at LINK's own address, or its bell's; without either on
- * loopback. */
+/* Where a peer finds this side: at LINK's own address, else its bell's, else on loopback. */
 int tcp_listen(const struct fabric_link *link, uint16_t *port, uint8_t *family);
 /* A socket that is connecting to it. */
 int tcp_call(const struct fabric_link *link, uint16_t port, uint8_t family);
@@ -247,7 +246,7 @@ void tcp_linger(struct tcp_domain *d, int socket);
 /* Bytes that the socket has taken and the peer's machine has not confirmed, and that an end of this
  * process may take back; negative: not known. */
 int tcp_unconfirmed(int socket);
-/* Those that have; or, LAST, all of them. */
+/* Closes the lingering sockets that have heard all; or, LAST, all of them. */
 void tcp_linger_inspect(struct tcp_domain *d, bool last);
 const char *tcp_reason(int error);
 /* One option of a socket: 0 or a negative errno. */

@@ -29,7 +29,6 @@ struct offer { /* little-endian */
 	unsigned char token[TCP_TOKEN];
 };
 _Static_assert(sizeof(struct offer) == 40, "wire layout");
-
 _Static_assert(sizeof(struct tcp_hello) == 40, "wire layout");
 
 static const unsigned char magic[8] = {'S', 'L', 'M', 'P', 'M', 't', 'c', 'p'};
@@ -62,19 +61,6 @@ static int tcp_offer_begin(struct tcp_link *l)
 	return 0;
 }
 
-static int listen_for(struct tcp_link *l, struct offer *offer)
-{
-	struct tcp_meeting *m = l->meeting;
-	uint16_t port;
-
-	m->listener = tcp_listen(&l->base, &port, &offer->family);
-	if (m->listener < 0)
-		return m->listener;
-	m->step = TCP_LISTENS;
-	offer->port = LITTLE_16(port);
-	return 0;
-}
-
 int tcp_address(struct fabric_link *link, int round, struct fabric_blob *out)
 {
 	struct tcp_link *l = (struct tcp_link *)link;
@@ -87,11 +73,16 @@ int tcp_address(struct fabric_link *link, int round, struct fabric_blob *out)
 		.start = LITTLE_64(c->start),
 	};
 	int rc = round ? -EINVAL : tcp_offer_begin(l);
+	uint16_t port = 0;
 
-	if (rc == 0 && !link->active)
-		rc = listen_for(l, &offer);
+	if (rc == 0 && !link->active) {
+		rc = l->meeting->listener = tcp_listen(link, &port, &offer.family);
+		if (rc >= 0)
+			l->meeting->step = TCP_LISTENS;
+	}
 	if (rc < 0)
 		return rc;
+	offer.port = LITTLE_16(port);
 	memcpy(offer.token, l->meeting->token, TCP_TOKEN);
 	memcpy(out->bytes, &offer, sizeof(offer));
 	out->length = sizeof(offer);
@@ -127,14 +118,16 @@ static int tcp_take_offer(struct tcp_link *l, const struct fabric_blob *in)
 	m->peer_shape.segments = LITTLE_32(offer.segments);
 	m->peer_shape.segment_size = LITTLE_32(offer.segment_size);
 	memcpy(m->peer_token, offer.token, TCP_TOKEN);
-	if (!l->base.active) /* only now are callers taken in */
-		return tcp_watch(tcp_domain(l), m->listener, NULL, 0, EPOLLIN);
+	if (!l->base.active) { /* only now are callers taken in */
+		rc = tcp_watch(tcp_domain(l), m->listener, NULL, 0, EPOLLIN);
+		return rc < 0 ? rc : 1;
+	}
 	l->socket = tcp_call(&l->base, LITTLE_16(offer.port), offer.family);
 	if (l->socket < 0)
 		return l->socket;
 	l->open = true;
 	m->step = TCP_CALLS;
-	return 0;
+	return 1;
 }
 
 /* ---- both have met -------------------------------------------------------------------------- */
@@ -313,31 +306,21 @@ static int receive_callers(struct tcp_link *l)
 
 /* ---- the contract's calls ------------------------------------------------------------------- */
 
-/* As far as it goes now. */
-static int tcp_connect_go_on(struct tcp_link *l)
+int tcp_connect(struct fabric_link *link, int round, struct fabric_blob *in)
 {
-	int rc = 1;
+	struct tcp_link *l = (struct tcp_link *)link;
+	int rc = round || !l->meeting ? -EPROTO : 1;
 
-	while (rc == 1) {
+	if (rc == 1 && in)
+		rc = tcp_take_offer(l, in);
+	while (rc == 1) { /* as far as it goes now */
 		switch (l->meeting->step) {
 		case TCP_LISTENS: rc = receive_callers(l); break;
 		case TCP_CALLS: rc = send_hello(l); break;
 		case TCP_AWAITS: rc = tcp_connect_await_answer(l); break;
-		default: return -EINVAL;
+		default: rc = -EINVAL;
 		}
 	}
-	return rc;
-}
-
-int tcp_connect(struct fabric_link *link, int round, struct fabric_blob *in)
-{
-	struct tcp_link *l = (struct tcp_link *)link;
-	int rc = round || !l->meeting ? -EPROTO : 0;
-
-	if (rc == 0 && in)
-		rc = tcp_take_offer(l, in);
-	if (rc == 0)
-		rc = tcp_connect_go_on(l);
 	if (rc == -EPROTO)
 		link->violation = in ? "offer of a stream" : "token of a stream";
 	return rc;

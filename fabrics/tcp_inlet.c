@@ -250,13 +250,6 @@ static ssize_t receive(struct tcp_link *l)
 	return recvmsg(l->socket, &msg, 0);
 }
 
-/* Nothing is in it: its first lines are still at hand. */
-static void start_again(struct tcp_inlet *in)
-{
-	if (!in->tail && in->reader.consumed == in->total)
-		in->scan_at = in->read_at = 0;
-}
-
 /*
  * Each message to a socket in an epoll set costs its sender the way through the set, on loopback at
  * least: 0.2 us. Who is awake and gets one after the other therefore takes it out.
@@ -286,13 +279,6 @@ bool tcp_pauses(struct tcp_link *l)
 	return l->in.pause;
 }
 
-static const char *tcp_inlet_how_it_ended(const struct tcp_link *l, int error)
-{
-	if (!error && (l->in.headed || l->in.tail))
-		return "the peer ended it within a packet";
-	return tcp_reason(error);
-}
-
 /* It would stay readable for ever. */
 void tcp_end(struct tcp_link *l, const char *why)
 {
@@ -309,7 +295,9 @@ bool tcp_receive(struct tcp_link *l)
 
 	if (l->ended || l->broken || tcp_must_land(l))
 		return false;
-	start_again(&l->in);
+	/* Nothing is in it: its first lines are still at hand. */
+	if (!l->in.tail && l->in.reader.consumed == l->in.total)
+		l->in.scan_at = l->in.read_at = 0;
 	/* A long one goes straight to its place. */
 	if (UNLIKELY(l->intake.armed && l->in.headed && l->in.length >= TCP_LAND_MIN))
 		tcp_uring_leave(l);
@@ -325,8 +313,10 @@ bool tcp_receive(struct tcp_link *l)
 	}
 	l->ready = false;
 	l->in.alone |= !l->in.tail;
-	if (n == 0 || (errno != EAGAIN && errno != EINTR))
-		tcp_end(l, tcp_inlet_how_it_ended(l, n == 0 ? 0 : errno));
+	if (n == 0 && (l->in.headed || l->in.tail))
+		tcp_end(l, "the peer ended it within a packet");
+	else if (n == 0 || (errno != EAGAIN && errno != EINTR))
+		tcp_end(l, tcp_reason(n == 0 ? 0 : errno));
 	return false;
 }
 

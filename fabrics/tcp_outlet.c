@@ -54,7 +54,6 @@ int tcp_outlet_open(struct tcp_link *l, const struct ring_shape *peer)
 	o->staging = aligned_alloc(ALIGNMENT, tcp_outlet_memory(peer));
 	if (!o->staging)
 		return -ENOMEM;
-	o->build = o->staging + o->size;
 	l->base.payload_max = tcp_payload_max(peer);
 	return 0;
 }
@@ -123,16 +122,16 @@ static unsigned char *append(struct tcp_outlet *o, size_t bytes)
 
 /* ---- the socket ----------------------------------------------------------------------------- */
 
-static void tcp_outlet_failed(struct tcp_link *l, int error)
-{
-	if (error != EAGAIN && error != EINTR && error != ENOBUFS && error != ENOMEM)
-		tcp_outlet_fail(l, tcp_reason(error));
-}
-
 void tcp_outlet_fail(struct tcp_link *l, const char *why)
 {
 	l->out.failed = why;
 	l->base.fails = true;
+}
+
+static void tcp_outlet_failed(struct tcp_link *l, int error)
+{
+	if (error != EAGAIN && error != EINTR && error != ENOBUFS && error != ENOMEM)
+		tcp_outlet_fail(l, tcp_reason(error));
 }
 
 /* Behind each attempt to send all. */
@@ -352,8 +351,7 @@ int tcp_send(struct tcp_link *l, const struct fabric_wr *wr)
 	}
 	bytes = tcp_outlet_extent(o, wr->length);
 	if (UNLIKELY(wr->flags & FABRIC_BUILT)) { /* its room was found by reserve */
-		data = o->build;
-		o->built = 0;
+		data = o->staging + o->size;
 	} else if (UNLIKELY(!has_room(o, bytes)) && !tcp_outlet_make_room(l, bytes)) {
 		return -EAGAIN;
 	}
@@ -375,6 +373,5 @@ void *tcp_reserve(struct fabric_link *link, uint32_t length)
 	/* The length first: near 2^32 a sum would come out small. */
 	if (length > link->payload_max || tcp_is_over(l) || !tcp_outlet_make_room(l, bytes))
 		return NULL;
-	l->out.built = bytes;
-	return l->out.build;
+	return l->out.staging + l->out.size;
 }

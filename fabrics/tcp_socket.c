@@ -75,14 +75,12 @@ static void set_port(union address *a, uint16_t port)
 
 static void loopback(union address *a, uint8_t family)
 {
-	memset(a, 0, sizeof(*a));
-	if (family == 6) {
-		a->v6.sin6_family = AF_INET6;
-		a->v6.sin6_addr = in6addr_loopback;
-	} else {
-		a->v4.sin_family = AF_INET;
-		a->v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	}
+	if (family == 6)
+		a->v6 = (struct sockaddr_in6){.sin6_family = AF_INET6,
+					      .sin6_addr = in6addr_loopback};
+	else
+		a->v4 = (struct sockaddr_in){.sin_family = AF_INET,
+					     .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 }
 
 /* SAID, or one end of the bell's address, where it has one on a network. */

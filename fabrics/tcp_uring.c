@@ -170,7 +170,9 @@ static void received(struct tcp_uring *u, const struct io_uring_cqe *e)
 /* Some link has bytes, or an error, that are not taken yet. */
 static bool has_something(const struct tcp_domain *d)
 {
-	for (struct tcp_link *l = LIST_FIRST(&d->links); l; l = LIST_NEXT(l, entry))
+	struct tcp_link *l;
+
+	LIST_FOREACH(l, &d->links, entry)
 		if ((l->intake.first || l->intake.error) && !l->ended && !l->base.over)
 			return true;
 	return false;
@@ -203,9 +205,10 @@ static void reap(struct tcp_uring *u)
 static COLD void give_up(struct tcp_domain *d)
 {
 	struct tcp_uring *u = d->uring;
+	struct tcp_link *l;
 
 	reap(u);
-	for (struct tcp_link *l = LIST_FIRST(&d->links); l; l = LIST_NEXT(l, entry))
+	LIST_FOREACH(l, &d->links, entry)
 		if (l->intake.armed)
 			loosen(l);
 	io_uring_queue_exit(&u->ring);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the compiler is told in one word: byte order, checks of the peer, likely ways, cold
- * functions. */
+/* Words to the compiler: byte order, checks of the peer, likely paths, cold functions. */
 #ifndef SHM_COMPILER_H
 #define SHM_COMPILER_H
 

@@ -31,8 +31,7 @@ struct doorbell {
 
 /* Can this process be fenced from outside (registers it), and fence others? Once, at set-up. */
 bool doorbell_can_membarrier(void);
-/* The sleeper's full barrier on behalf of those of its peers that do not fence
- * (doorbell_unfenced). */
+/* The sleeper's full barrier on behalf of its peers that do not fence (doorbell_unfenced). */
 void doorbell_barrier(void);
 /* Sends the byte; never blocks. A full socket means that the peer has enough to wake it. */
 void doorbell_ring(struct doorbell *b, uint64_t announcement);
@@ -70,8 +69,7 @@ static inline void doorbell_announce(struct doorbell *b)
 	ORDER_STORE(announce, b->asleep_out, LITTLE_64(b->announced), memory_order_release);
 }
 
-/* One fence behind the announcements on all links. Pairs with those of doorbell_check and
- * doorbell_retracted. */
+/* One fence behind all links' announcements. Pairs with doorbell_check's, doorbell_retracted's. */
 static inline void doorbell_announced(void)
 {
 	ORDER_FENCE(announce_fence, memory_order_seq_cst);

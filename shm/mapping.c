@@ -59,15 +59,15 @@ static uint64_t mapping_clock_now(void)
  * touched: a call for many pages instead of a fault for each. The faults that are left are for
  * reading, which bring in the neighbours too, in a shared mapping as writable as they are.
  */
-static int populate(const struct mapping *m, int fd, uint64_t deadline, size_t step)
+static int populate(const struct mapping *m, uint64_t deadline, size_t step)
 {
 	static const unsigned char zeros[1 << 15];
 	size_t inspect = step; /* at the clock, once so much is present */
 
 	for (size_t at = 0; at < m->size;) {
 		size_t rest = m->size - at;
-		ssize_t n =
-			pwrite(fd, zeros, rest < sizeof(zeros) ? rest : sizeof(zeros), (off_t)at);
+		size_t part = rest < sizeof(zeros) ? rest : sizeof(zeros);
+		ssize_t n = pwrite(m->fd, zeros, part, (off_t)at);
 
 		if (n < 0 && errno != EINTR)
 			return -errno;
@@ -98,7 +98,7 @@ static int map(struct mapping *m, int fd, size_t size, int protection)
 int mapping_create_by(struct mapping *m, const char *label, size_t size, uint64_t deadline,
 		      size_t step)
 {
-	int rc, fd;
+	int rc = 0, fd;
 
 	*m = (struct mapping){.fd = -1};
 	if (over_file_limit(size))
@@ -106,23 +106,15 @@ int mapping_create_by(struct mapping *m, const char *label, size_t size, uint64_
 	fd = open_memfd(label);
 	if (fd < 0)
 		return fd;
-	if (ftruncate(fd, (off_t)size) != 0 || fcntl(fd, F_ADD_SEALS, SIZE_SEALS) != 0) {
+	if (ftruncate(fd, (off_t)size) != 0 || fcntl(fd, F_ADD_SEALS, SIZE_SEALS) != 0)
 		rc = -errno;
-		goto close_fd;
-	}
-	rc = map(m, fd, size, PROT_READ | PROT_WRITE);
-	if (rc < 0)
-		goto close_fd;
-	rc = populate(m, fd, deadline, step);
-	if (rc < 0)
-		goto unmap;
+	if (rc == 0)
+		rc = map(m, fd, size, PROT_READ | PROT_WRITE);
 	m->fd = fd;
-	return 0;
-unmap:
-	munmap(m->base, size);
-	*m = (struct mapping){.fd = -1};
-close_fd:
-	close(fd);
+	if (rc == 0)
+		rc = populate(m, deadline, step);
+	if (rc < 0)
+		mapping_destroy(m);
 	return rc;
 }
 
@@ -131,18 +123,15 @@ int mapping_create(struct mapping *m, const char *label, size_t size)
 	return mapping_create_by(m, label, size, 0, 0);
 }
 
-int mapping_close_seals(const struct mapping *m)
-{
-	/* FUTURE_WRITE is missing before 5.1 and in some emulators; the size seals then remain. */
-	if (fcntl(m->fd, F_ADD_SEALS, CLOSING_SEALS) != 0 &&
-	    fcntl(m->fd, F_ADD_SEALS, F_SEAL_SEAL) != 0)
-		return -errno;
-	return 0;
-}
-
 int mapping_keep_seals(const struct mapping *m)
 {
 	return fcntl(m->fd, F_ADD_SEALS, F_SEAL_SEAL) != 0 ? -errno : 0;
+}
+
+int mapping_close_seals(const struct mapping *m)
+{
+	/* FUTURE_WRITE is missing before 5.1 and in some emulators; the size seals then remain. */
+	return fcntl(m->fd, F_ADD_SEALS, CLOSING_SEALS) != 0 ? mapping_keep_seals(m) : 0;
 }
 
 /* A kernel from 5.1 on, as far as it lets this process. */
@@ -171,19 +160,6 @@ bool mapping_is_read_only(int fd)
 	int seals = fcntl(fd, F_GET_SEALS);
 
 	return seals >= 0 && (seals & CLOSING_SEALS) == CLOSING_SEALS;
-}
-
-int mapping_replace(struct mapping *m, struct mapping *fresh)
-{
-	/* The new pages take the old ones' place in one step. */
-	if (mremap(fresh->base, m->size, m->size, MREMAP_MAYMOVE | MREMAP_FIXED, m->base) ==
-	    MAP_FAILED)
-		return -errno;
-	if (m->fd >= 0)
-		close(m->fd);
-	m->fd = fresh->fd;
-	*fresh = (struct mapping){.fd = -1};
-	return 0;
 }
 
 int mapping_attach(struct mapping *m, int fd, size_t size, enum mapping_access access)

@@ -36,10 +36,6 @@ int mapping_keep_seals(const struct mapping *m);
 bool mapping_seals_closed(int fd);
 /* No mapping made from now on can be written through: some kernels know no such seal. */
 bool mapping_is_read_only(int fd);
-/* Owner: the pages of FRESH, which is as large, at the address of M's. Whoever has mapped the old
- * ones keeps them to himself; M->fd is the new object's, and FRESH is empty. A failure leaves all
- * as it was. */
-int mapping_replace(struct mapping *m, struct mapping *fresh);
 /*
  * Maps a received object: refuses one whose size is not SIZE (-EPROTO), that its owner could still
  * shrink, or whose pages may run out (-EPERM), M then being empty. Keeps no descriptor; the caller

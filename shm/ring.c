@@ -16,12 +16,9 @@ static bool power_of_two(uint32_t x)
 int ring_shape_check(const struct ring_shape *shape)
 {
 	if (!power_of_two(shape->segments) || shape->segments < 2 ||
-	    shape->segments > RING_SEGMENTS_MAX)
-		return -EINVAL;
-	if (!power_of_two(shape->segment_size) || shape->segment_size < 64 ||
-	    shape->segment_size > RING_SEGMENT_SIZE_MAX)
-		return -EINVAL;
-	if ((uint64_t)shape->segments * shape->segment_size > RING_BYTES_MAX)
+	    shape->segments > RING_SEGMENTS_MAX || !power_of_two(shape->segment_size) ||
+	    shape->segment_size < 64 || shape->segment_size > RING_SEGMENT_SIZE_MAX ||
+	    (uint64_t)shape->segments * shape->segment_size > RING_BYTES_MAX)
 		return -EINVAL;
 	return 0;
 }
@@ -46,11 +43,6 @@ uint32_t ring_packet_max(const struct ring_shape *shape)
 	return k ? k : 1;
 }
 
-static uint32_t log2_of(uint32_t x)
-{
-	return (uint32_t)__builtin_ctz(x);
-}
-
 static uint32_t at_least_one(uint32_t x)
 {
 	return x ? x : 1;
@@ -65,7 +57,7 @@ void ring_writer_init(struct ring_writer *w, const struct ring_setup *s)
 		.consumed = s->start,
 		.announced = s->start,
 		.stale = s->bits,
-		.shift = log2_of(s->shape.segment_size),
+		.shift = (uint32_t)__builtin_ctz(s->shape.segment_size),
 		.epoch = s->epoch,
 		.max = ring_packet_max(&s->shape),
 		.lag = at_least_one(s->shape.segments / 16),
@@ -87,7 +79,7 @@ void ring_reader_init(struct ring_reader *r, const struct ring_setup *s)
 		.consumed = s->start,
 		.published = s->start,
 		.produced = s->start,
-		.shift = log2_of(s->shape.segment_size),
+		.shift = (uint32_t)__builtin_ctz(s->shape.segment_size),
 		.epoch = s->epoch,
 		.max = max,
 		.batch = s->batch < live || !ORDER_RULE(live_batch) ? at_least_one(s->batch) : live,
@@ -258,11 +250,6 @@ COLD int ring_unusual(struct ring_reader *r, uint64_t word, uint32_t k)
 	return 1;
 }
 
-static bool done_bit(const struct ring_reader *r, uint64_t at)
-{
-	return r->done[at >> 6] >> (at & 63) & 1;
-}
-
 /* A release out of order: K stays at the released prefix and catches up when the gap closes. */
 COLD void ring_release_gap(struct ring_reader *r, const struct ring_packet *p)
 {
@@ -278,12 +265,20 @@ COLD void ring_release_gap(struct ring_reader *r, const struct ring_packet *p)
 	while (r->gaps) {
 		uint64_t at = ring_at(r->consumed + 1, r->mask);
 
-		if (!done_bit(r, at))
+		if (!(r->done[at >> 6] >> (at & 63) & 1))
 			break;
 		r->done[at >> 6] &= ~(UINT64_C(1) << (at & 63));
 		r->consumed++;
 		r->gaps--;
 	}
+}
+
+/* J by the reader's account. */
+static uint64_t known_produced(struct ring_reader *r)
+{
+	uint64_t j = r->read;
+
+	return inspect_produced(r) && (int64_t)(r->produced - j) > 0 ? r->produced : j;
 }
 
 /* Publish when the writer sees the ring filling and a batch is there. */
@@ -293,22 +288,10 @@ void ring_consider(struct ring_reader *r)
 
 	if (r->consumed - r->published < r->batch)
 		return;
-	if (j - r->published < r->threshold) {
-		if (!inspect_produced(r))
-			return;
-		if ((int64_t)(r->produced - j) > 0)
-			j = r->produced;
-	}
+	if (j - r->published < r->threshold)
+		j = known_produced(r);
 	if (j - r->published >= r->threshold)
 		ring_publish_consumed(r, r->threshold ? RING_THRESHOLD : RING_EVERY);
-}
-
-/* J by the reader's account. */
-static uint64_t known_produced(struct ring_reader *r)
-{
-	uint64_t j = r->read;
-
-	return inspect_produced(r) && (int64_t)(r->produced - j) > 0 ? r->produced : j;
 }
 
 /* What has been released may be less than a batch, where packets are held. */

@@ -249,31 +249,6 @@ static void a_read_only_view_cannot_be_written(void **state)
 	mapping_destroy(&owner);
 }
 
-static void fresh_pages_take_the_place_of_the_old(void **state)
-{
-	struct mapping owner = created(SIZE - 5), fresh = created(SIZE - 5), view;
-	void *base = owner.base;
-
-	(void)state;
-	memset(base, 9, owner.size);
-	memset(fresh.base, 1, owner.size);
-	assert_int_equal(mapping_attach(&view, owner.fd, owner.size, MAPPING_WRITE), 0);
-	assert_int_equal(mapping_replace(&owner, &fresh), 0);
-	assert_ptr_equal(owner.base, base);
-	assert_null(fresh.base);
-	mapping_destroy(&fresh);
-	assert_int_equal(*(char *)view.base, 9);
-	memset(view.base, 2, owner.size);
-	assert_int_equal(*(char *)base, 1); /* whoever had the old ones writes to himself */
-	memset(base, 3, owner.size);
-	assert_int_equal(*(char *)view.base, 2);
-	mapping_destroy(&view);
-	assert_int_equal(mapping_attach(&view, owner.fd, owner.size, MAPPING_READ), 0);
-	assert_int_equal(*(char *)view.base, 3);
-	mapping_destroy(&view);
-	mapping_destroy(&owner);
-}
-
 static uint64_t now(void)
 {
 	struct timespec t;
@@ -448,7 +423,6 @@ int main(void)
 		TEST(another_size_is_refused),
 		TEST(what_its_owner_could_shrink_is_refused),
 		TEST(a_read_only_view_cannot_be_written),
-		TEST(fresh_pages_take_the_place_of_the_old),
 		TEST(what_takes_too_long_is_given_up),
 		TEST(closed_seals_are_for_reading),
 		TEST(huge_pages_are_refused),
