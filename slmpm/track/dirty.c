@@ -59,25 +59,15 @@ static void clear(struct dirty *d, uint64_t lo, uint64_t hi)
 	}
 }
 
-/* The first bit of LEVEL that is set from FROM on and before END, or END. */
+/* The first bit of LEVEL that is set from FROM on and before END, or END: where its word has none
+ * any more, the level above tells which one is next. */
 static uint64_t dirty_find(const struct dirty *d, int level, uint64_t from, uint64_t end)
 {
-	uint64_t i = from / WORD_BITS, last = end / WORD_BITS;
-	uint64_t word = d->bits[level][i] & UINT64_MAX << from % WORD_BITS;
+	uint64_t i = from / WORD_BITS;
 
-	while (!word && i < last) {
-		if (level + 1 < DIRTY_LEVELS)
-			i = dirty_find(d, level + 1, i + 1, last + 1);
-		else
-			i++;
-		if (i > last)
-			return end;
-		word = d->bits[level][i];
-	}
-	if (!word)
-		return end;
-	from = i * WORD_BITS + (uint64_t)__builtin_ctzll(word);
-	return from < end ? from : end;
+	if (level + 1 < DIRTY_LEVELS && !(d->bits[level][i] & UINT64_MAX << from % WORD_BITS))
+		from = dirty_find(d, level + 1, i + 1, end / WORD_BITS + 1) * WORD_BITS;
+	return bits_find(d->bits[level], from, end, 0);
 }
 
 /* ---- runs ----------------------------------------------------------------------------------- */
