@@ -26,6 +26,17 @@
 #define PEER_FAULT(condition) (condition)
 #endif
 
+static inline uint64_t least_of(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* What A is more than B. */
+static inline uint64_t excess_of(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
 #define LIKELY(x)   __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define COLD        __attribute__((cold, noinline))

@@ -173,16 +173,11 @@ void endpoint_name(struct endpoint *ep)
 	ep->stats->pid = ep->life->pid;
 }
 
-static uint32_t endpoint_lower(uint32_t agreed, uint32_t most)
-{
-	return agreed < most ? agreed : most;
-}
-
 /* As much of a message, and in front of it what a Write's first packet says. */
 static uint32_t packet_limit(uint32_t agreed, uint32_t payload_max)
 {
-	return endpoint_lower(agreed,
-			      payload_max - CHECKSUM_SPARE - (uint32_t)sizeof(struct wire_target));
+	return (uint32_t)least_of(agreed,
+				  payload_max - CHECKSUM_SPARE - sizeof(struct wire_target));
 }
 
 /*
@@ -193,7 +188,7 @@ static uint32_t only_limit(uint32_t packet_max, uint32_t payload_max)
 {
 	uint32_t most = packet_max < ONLY_FROM ? packet_max : packet_max + packet_max / 512;
 
-	return endpoint_lower(most, payload_max - CHECKSUM_SPARE);
+	return (uint32_t)least_of(most, payload_max - CHECKSUM_SPARE);
 }
 
 static void begin_numbers_in(struct endpoint *ep)

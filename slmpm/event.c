@@ -46,11 +46,6 @@ static void drop(struct event *e)
 		free(e);
 }
 
-static uint64_t event_least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 void context_link_event(struct context *ctx, struct endpoint *ep, uint32_t type, uint32_t link,
 			const char *detail)
 {
@@ -70,7 +65,7 @@ void context_link_event(struct context *ctx, struct endpoint *ep, uint32_t type,
 	e->event.written = ep->stats->out_produced;
 	e->event.read = ep->stats->out_consumed;
 	e->event.sent = ep->stats->sent_messages;
-	e->event.received = event_least(ep->rooms->figures->received, ep->stats->sent_messages);
+	e->event.received = least_of(ep->rooms->figures->received, ep->stats->sent_messages);
 	/* What its program has received its library has read, though that is said later. */
 	e->event.arrived = ep->rooms->figures->arrived;
 	if (e->event.arrived < e->event.received)

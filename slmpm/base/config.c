@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 
+#include "shm/compiler.h"
 #include "slmpm/base/error.h"
 #include "slmpm/base/cpus.h"
 #include "slmpm/base/log.h"
@@ -175,11 +176,6 @@ static const char *variable(const struct setting *s, char name[48])
 	return secure_getenv(name);
 }
 
-static size_t config_smaller(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
-
 /* Edits from one word to another; words are short. */
 static size_t distance(const char *a, const char *b)
 {
@@ -197,7 +193,7 @@ static size_t distance(const char *a, const char *b)
 			size_t change = corner + (a[i - 1] != b[j - 1]);
 
 			corner = row[j];
-			row[j] = config_smaller(change, config_smaller(row[j], row[j - 1]) + 1);
+			row[j] = least_of(change, least_of(row[j], row[j - 1]) + 1);
 		}
 	}
 	return row[n];

@@ -13,6 +13,8 @@
  */
 #include "slmpm/base/spin.h"
 
+#include "shm/compiler.h"
+
 #define WAKE_NS  50000 /* before the first has been measured */
 #define WAKE_MIN 10000
 #define WAKE_MAX 250000 /* an idle pair sleeps within a millisecond */
@@ -76,20 +78,15 @@ static void learn(struct spin *s, uint64_t took)
 		s->wake = WAKE_MIN;
 }
 
-static uint64_t less(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
-}
-
 /* How long it would have been, had nobody slept. Over sockets nobody sees whether the peer does. */
 static uint64_t awake_time(const struct spin *s, const struct spin_wait *w)
 {
 	uint64_t took = w->took;
 
 	if (w->asleep)
-		took = less(took, s->wake);
+		took = excess_of(took, s->wake);
 	if (s->talks && (s->rang || (w->asleep && w->bells == SPIN_NO_BELLS)))
-		took = less(took, s->wake);
+		took = excess_of(took, s->wake);
 	return took;
 }
 

@@ -42,22 +42,15 @@ static void inspect_all(struct endpoint *ep, struct mode_view *v, const struct m
 			uint32_t link, const char *fabric)
 {
 	static const struct monitor_load none;
-	struct aggregate_known known;
+	uint64_t busy;
 
 	if (!config_get()->aggregate)
 		return;
 	monitor_pass_next(ep->ctx);
-	if (!aggregate_inspect_fabric(fabric,
-				      ep->rooms->monitor ? &ep->rooms->monitor->load[link] : &none,
-				      ask->size, &known))
-		return;
-	v->all.known = true;
-	v->all.queue = known.queue;
-	v->all.permille = known.out_permille;
-	v->all.echo = known.echo;
-	v->all.overloaded = stays_overloaded(ep, v, link, known.busy);
-	v->all.cost[0] = ask->op == MODE_SEND ? known.packets : 0;
-	v->all.cost[1] = ask->op == MODE_SEND ? known.fetched : 0;
+	busy = aggregate_inspect_fabric(
+		fabric, ep->rooms->monitor ? &ep->rooms->monitor->load[link] : &none, ask, &v->all);
+	if (v->all.known)
+		v->all.overloaded = stays_overloaded(ep, v, link, busy);
 }
 
 static void pick_inspect(struct endpoint *ep, struct mode_view *v, const struct mode_ask *ask,

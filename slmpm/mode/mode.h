@@ -40,6 +40,16 @@ struct mode_ask {
 	uint64_t size; /* bytes */
 };
 
+/* All other links over a fabric, of all instances: of those that have much to do, on the mean. */
+struct mode_others {
+	bool known;
+	bool overloaded; /* they had too much to do, and some still have much */
+	uint64_t queue;
+	uint32_t permille; /* of their rings */
+	uint32_t echo;     /* 0: not known */
+	uint32_t cost[2];
+};
+
 struct mode_view {                 /* of a link, now */
 	uint64_t queue;            /* requests in its transmit queue, before this one */
 	uint64_t unread, segments; /* of the ring, as its writer sees it */
@@ -52,15 +62,7 @@ struct mode_view {                 /* of a link, now */
 	bool trial;
 	uint32_t echo;   /* the least that a packet both ways has taken by it; 0: not known */
 	bool overloaded; /* others load its fabric, and that counts here */
-	/* Of all other links over this fabric, of all instances: of those that have much to do, on the mean. */
-	struct {
-		bool known;
-		bool overloaded; /* they had too much to do, and some still have much */
-		uint64_t queue;
-		uint32_t permille; /* of their rings */
-		uint32_t echo;     /* 0: not known */
-		uint32_t cost[2];
-	} all;
+	struct mode_others all; /* over this fabric */
 };
 
 struct mode_link { /* what an operation could go by */

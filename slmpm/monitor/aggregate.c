@@ -64,36 +64,33 @@ static uint32_t mean_for(int protocol, uint64_t length)
 	return aggregate_cut32(aggregate_mean(&all.cells[protocol][slmpm_size_class(length)]));
 }
 
-static uint64_t aggregate_without(uint64_t sum, uint64_t own)
+static uint64_t take_fabric(const struct aggregate_fabric *f, const struct monitor_load *own,
+			    struct mode_others *to)
 {
-	return sum > own ? sum - own : 0;
-}
+	uint64_t busy = excess_of(f->busy, own->busy);
 
-static void take_known(const struct aggregate_fabric *f, const struct monitor_load *own,
-		       struct aggregate_known *to)
-{
-	to->busy = aggregate_without(f->busy, own->busy);
-	to->queue = aggregate_share(aggregate_without(f->queue, own->queue), to->busy);
-	to->out_permille = aggregate_share(aggregate_without(f->load, own->out), to->busy);
+	to->queue = aggregate_share(excess_of(f->queue, own->queue), busy);
+	to->permille = aggregate_share(excess_of(f->load, own->out), busy);
 	to->echo = aggregate_cut32(aggregate_mean(&f->echo));
+	return busy;
 }
 
-bool aggregate_inspect_fabric(const char *name, const struct monitor_load *own, uint64_t length,
-			      struct aggregate_known *known)
+uint64_t aggregate_inspect_fabric(const char *name, const struct monitor_load *own,
+				  const struct mode_ask *ask, struct mode_others *others)
 {
-	uint64_t wanted = aggregate_name(name);
-	bool others;
+	uint64_t wanted = aggregate_name(name), busy = 0;
 
-	*known = (struct aggregate_known){.busy = 0};
 	pthread_mutex_lock(&lock);
-	others = all.instances > 1;
-	for (int i = 0; others && i < AGGREGATE_FABRICS; i++)
+	*others = (struct mode_others){.known = all.instances > 1};
+	for (int i = 0; others->known && i < AGGREGATE_FABRICS; i++)
 		if (all.fabrics[i].name == wanted)
-			take_known(&all.fabrics[i], own, known);
-	known->packets = mean_for(SLMPM_BY_SMT, length);
-	known->fetched = mean_for(SLMPM_BY_RGET, length);
+			busy = take_fabric(&all.fabrics[i], own, others);
+	if (others->known && ask->op == MODE_SEND) {
+		others->cost[0] = mean_for(SLMPM_BY_SMT, ask->size);
+		others->cost[1] = mean_for(SLMPM_BY_RGET, ask->size);
+	}
 	pthread_mutex_unlock(&lock);
-	return others;
+	return busy;
 }
 
 uint64_t aggregate_busy(const struct aggregate *m)

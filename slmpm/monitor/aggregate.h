@@ -95,16 +95,10 @@ void aggregate_changed(void);
 uint32_t aggregate_instances(void);
 /* Has some fabric much to do, as far as known here? */
 bool aggregate_is_busy(void);
-struct aggregate_known {
-	uint64_t busy;                /* links that have much to do; of these, on the mean: */
-	uint32_t queue, out_permille; /* requests; of the rings */
-	uint32_t echo;                /* ns, 0: not measured; and likewise, over all fabrics: */
-	uint32_t packets, fetched;    /* what a message takes */
-};
-/* Of a fabric, without the share of OWN, a link over it; and of messages of LENGTH. False: there is no instance
- * but this one. */
-bool aggregate_inspect_fabric(const char *name, const struct monitor_load *own, uint64_t length,
-			      struct aggregate_known *known);
+/* Into OTHERS what all instances see of a fabric, without the share of OWN, a link over it, and measure of what is asked;
+ * nothing is known where there is no instance but this one. How many of the links have much to do. */
+uint64_t aggregate_inspect_fabric(const char *name, const struct monitor_load *own,
+				  const struct mode_ask *ask, struct mode_others *others);
 /* For others than the program itself. */
 void aggregate_take(struct slmpm_aggregate *out);
 

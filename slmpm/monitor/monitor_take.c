@@ -43,12 +43,6 @@ static double tick(void)
 
 /* ---- figures ---------------------------------------------------------------------------------- */
 
-/* Answers that wait for room are not among those sent yet. */
-static uint64_t monitor_take_without(uint64_t all, uint64_t some)
-{
-	return all > some ? all - some : 0;
-}
-
 void monitor_totals(const struct endpoint *ep, struct slmpm_monitor *out)
 {
 	const struct slmpm_stats *s = ep->stats;
@@ -58,10 +52,10 @@ void monitor_totals(const struct endpoint *ep, struct slmpm_monitor *out)
 	out->sent_bytes = s->sent_bytes;
 	out->received_messages = s->received_messages;
 	out->received_bytes = s->received_bytes;
-	out->requests[SLMPM_BY_SMT] =
-		monitor_take_without(s->sent_messages - s->rget_messages, m->carriers);
+	/* Answers that wait for room are not among those sent yet. */
+	out->requests[SLMPM_BY_SMT] = excess_of(s->sent_messages - s->rget_messages, m->carriers);
 	out->request_bytes[SLMPM_BY_SMT] =
-		monitor_take_without(s->sent_bytes - s->rget_bytes - s->push_bytes, m->carried);
+		excess_of(s->sent_bytes - s->rget_bytes - s->push_bytes, m->carried);
 	out->requests[SLMPM_BY_RGET] = s->rget_messages;
 	out->request_bytes[SLMPM_BY_RGET] = s->rget_bytes + s->push_bytes;
 	out->requests[SLMPM_BY_PUT] = s->puts - m->puts + s->atomics - m->atomics;
