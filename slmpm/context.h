@@ -83,7 +83,8 @@ struct context {
 	bool due;        /* one is to give way now (progress_turn) */
 	uint32_t scans;  /* by a receive that waits: IDLE_SCANS, or _BRIEF */
 	uint32_t oversubscribed; /* more processes than processors, by the last yields */
-	/* Until then somebody computes here, and a yield costs his whole turn; how long that was. */
+	/* Until then somebody computes here, and a yield costs his whole turn; how long that
+	 * was. */
 	uint64_t preempted, preempted_ns;
 	uint64_t yielded; /* time of the last yield */
 	/* Of a loop of the application's own (slmpm_spin); when it was told to yield, or 0. */
@@ -100,7 +101,7 @@ struct context {
 		uint64_t not_before; /* ticks: after a sleep, no look amid traffic before */
 		bool after_silence;  /* the look under way: the one before was long ago */
 		uint32_t silences;   /* that a look came behind */
-		bool opportunistic; /* the one under way waits for nothing: it reads no answer soon */
+		bool opportunistic;  /* the one under way reads no answer soon */
 		struct monitor_pages *pages;
 		uint64_t summed;            /* ns: for the job's aggregate */
 		struct aggregate_part *own; /* or NULL */
@@ -126,14 +127,14 @@ static inline struct context *context_get_quickly(slmpm_ctx handle, int *rc)
 
 	return LIKELY(ctx != NULL) ? ctx : context_get(handle, rc);
 }
-/* From now on CTX has several threads: a thread of the library's besides the one that is in it here, which has
- * the lock from then on. */
+/* From now on CTX has several threads: a thread of the library's besides the one that is in it
+ * here, which has the lock from then on. */
 void context_to_threads(struct context *ctx);
 int context_add(struct context *ctx, struct endpoint *ep);
 void context_remove(struct context *ctx, struct endpoint *ep);
 /* The I-th is not live any more. */
 void context_retire(struct context *ctx, uint32_t i);
-/* From now on a child of fork drops what belongs to its parent, and its handles answer "forked" (fork.c). */
+/* A child of fork drops what is its parent's from now on; its handles answer "forked" (fork.c). */
 void fork_watch(void);
 /* In it: this thread has no default one. */
 void context_forked(void);
@@ -144,7 +145,8 @@ static inline void context_lock(struct context *ctx)
 		pthread_mutex_lock(&ctx->lock);
 }
 
-/* The object of ID in a table of those that have a context, which is locked; NULL: nothing is, the detail is set and *RC. */
+/* The object of ID in a TABLE with contexts, its context locked; NULL: none, with the detail and
+ * *RC. */
 void *context_lock_object(struct handle_table *table, uint64_t id, int *rc);
 
 /* Others may have what they wait for: wakes them, and the one that polls if it sleeps. */

@@ -17,8 +17,8 @@ struct domain {
 const struct fabric_caps *domain_caps(const struct fabric *fabric);
 /* Does FABRIC write and read the peer's memory, or place there by itself what is written? */
 bool domain_is_native(const struct fabric *fabric);
-/* Segments of an inbound ring, each of so many bytes, and the most bytes that may wait unreceived, over
- * FABRIC by the settings. */
+/* Segments of an inbound ring, each of so many bytes, and the most bytes that may wait unreceived,
+ * over FABRIC by the settings. */
 uint32_t domain_segments(const struct fabric *fabric, uint32_t segment_size);
 uint64_t domain_credit(const struct fabric *fabric);
 /* The shape of rings in CTX, as the settings and O say, without segments where that is the fabrics'
@@ -30,14 +30,14 @@ struct fabric_domain *domain_get(struct context *ctx, const struct fabric *fabri
 struct fabric_domain *domain_with_memory(struct context *ctx);
 /* Sleep is announced in all of them, or is over. */
 void domain_arm(struct context *ctx, bool on);
-/* Since it was last asked a call has taken what would have woken who sleeps, or left him to wait for something else. */
+/* A call has taken what would have woken a sleeper, or left it, since this was last asked. */
 bool domain_has_roused(struct context *ctx);
 /* A pass over the peers begins: what has come to those that are quiet is found out once. */
 void domain_rescan(struct context *ctx);
 /* Rung so far for sleeping peers, or SPIN_NO_BELLS where all are woken otherwise. */
 uint64_t domain_bells(const struct context *ctx);
 void domain_close_all(struct context *ctx);
-/* In the child after fork: its links are copies from now on; then gives their descriptors back, tells nobody. */
+/* After fork, in the child: links are copies from now on; then their descriptors are closed. */
 void domain_mark_forked(struct context *ctx);
 void domain_forked(struct context *ctx);
 

@@ -181,8 +181,8 @@ static uint32_t packet_limit(uint32_t agreed, uint32_t payload_max)
 }
 
 /*
- * Long packets are as long as serves a stream of them; a message that is a little longer goes in one all
- * the same, where the ring takes it.
+ * Long packets are as long as serves a stream of them; a message that is a little longer goes in
+ * one all the same, where the ring takes it.
  */
 static uint32_t only_limit(uint32_t packet_max, uint32_t payload_max)
 {

@@ -34,8 +34,8 @@ struct regions;
 struct secondary;
 struct watermark;
 
-/* All that decides which request of a queue may begin, besides the first: a walk that found none finds none again
- * while it stays as it is. */
+/* All that decides which request of a queue may begin, besides the first: a walk that found none
+ * finds none again while it stays as it is. */
 struct link_walk {
 	uint64_t changes; /* of the queue, and of what its requests wait for */
 	uint64_t credit;
@@ -99,8 +99,8 @@ struct life {
 	int32_t pid;
 	uint32_t element;
 	bool big_endian, is_parent;
-	bool related; /* a process that this one started, or that started it: over the inherited socket */
-	bool native; /* the link's fabric has one-sided operations of its own (domain_is_native) */
+	bool related; /* started by this process, or its parent: over the inherited socket */
+	bool native;  /* the link's fabric has one-sided operations of its own (domain_is_native) */
 	bool beside; /* over TCP from an address of this machine: HEADER.process is likely one here */
 	bool attach;   /* cross-memory attach is allowed between the two processes (hello_agree) */
 	bool mirrored; /* the peer knows mirrors */
@@ -122,8 +122,8 @@ struct life {
 };
 
 /*
- * What keeps messages from going straight to the link, a bit each: what they would overtake, or a rule that only the
- * long way knows. The room that is named sets the bit, and clears it.
+ * What keeps messages from going straight to the link, a bit each: what they would overtake, or a
+ * rule that only the long way knows. The room that is named sets the bit, and clears it.
  */
 enum endpoint_block {
 	BLOCK_STATE = 1 << 0,      /* not up, or closing (core) */
@@ -147,15 +147,13 @@ enum endpoint_block {
 	BLOCK_ASK = 1 << 18,       /* an offer that is to be made (share) */
 	BLOCK_EMULATION = 1 << 19, /* one-sided operations as messages (emulation) */
 	BLOCK_MIRRORS = 1 << 20,   /* changes to be sent (mirror) */
-	BLOCK_WORK =
-		1
-		<< 21, /* work requests that wait for others: they keep nobody from sending (workqueue) */
+	BLOCK_WORK = 1 << 21,      /* work requests that wait; keeps no send back (workqueue) */
 };
 #define BLOCK_SENDS (~(uint32_t)BLOCK_WORK)
 
 /*
- * What rooms keep of a peer that the 8-byte paths to its messages and memory do not read. Of those before the blank line
- * there is always one (parts.c), of the others NULL for none.
+ * What rooms keep of a peer that the 8-byte paths to its messages and memory do not read. Of those
+ * before the blank line there is always one (parts.c), of the others NULL for none.
  */
 struct rooms {
 	struct figures *figures;
@@ -206,8 +204,8 @@ struct endpoint {
 	uint64_t matched_charge;             /* eager bytes that had one */
 	uint64_t returned_charge;            /* matched bytes that the peer was told of */
 	uint32_t before; /* messages and receives that wait: the fast path may not pass them */
-	/* struct inbound, whole: active messages of a peer that is not accepted yet, or from the first on that has no
-	 * handler so far */
+	/* struct inbound, whole: active messages of a peer that is not accepted yet, or from the
+	 * first on that has no handler so far */
 	struct list kept;
 	uint64_t answers; /* bytes of answers that wait for room */
 
@@ -235,7 +233,7 @@ extern struct handle_table endpoint_table;
 struct endpoint *endpoint_new(struct context *ctx, const struct fabric *fabric);
 /* Its link is over FABRIC from now on: before anything has gone over it. Negative errno. */
 int endpoint_over(struct endpoint *ep, const struct fabric *fabric);
-/* What is to call FABRIC for a link of an endpoint's: that, or tables that stand before it (trace.h, landing.h). */
+/* What calls FABRIC for an endpoint's link: FABRIC, or tables before it (trace.h, landing.h). */
 const struct fabric *endpoint_fabric(const struct fabric *fabric);
 /* Takes everything apart and frees the handle. */
 void endpoint_free(struct endpoint *ep);
@@ -296,7 +294,7 @@ static inline bool endpoint_lock(struct endpoint *ep, slmpm_peer peer)
 void endpoint_name(struct endpoint *ep);
 /* The handshake is through. */
 void endpoint_up(struct endpoint *ep);
-/* Ends: each idempotent; the first cause stays. The peer broke RULE: false, for the check that found it. */
+/* Ends: each idempotent; the first cause stays. The peer broke RULE: false, for the check. */
 bool endpoint_poison(struct endpoint *ep, const char *rule);
 void endpoint_lost(struct endpoint *ep, const char *why);
 void endpoint_refused(struct endpoint *ep, int error, const char *why);
@@ -342,7 +340,7 @@ static inline void endpoint_move(struct endpoint *ep, int more)
 	ep->moving += (uint32_t)more;
 	endpoint_block(ep, BLOCK_MOVING, ep->moving);
 }
-/* It is to be poisoned for RULE, at the top of progress: what is in hand here must not vanish under who calls. */
+/* Poisons it for RULE at the top of progress: what is in hand must not vanish under the caller. */
 static inline void endpoint_break(struct endpoint *ep, const char *rule)
 {
 	ep->link.broken = rule;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How an endpoint ends: what waited for it fails, who calls on it afterwards hears why. */
+/* How an endpoint ends: what waits for it fails, and later calls return why. */
 #include "slmpm/endpoint.h"
 
 #include <stdio.h>
@@ -106,9 +106,12 @@ int context_source_ended(struct context *ctx, struct endpoint *ep)
 	return error_set(SLMPM_ECLOSED, "no peer is left in this context");
 }
 
-/* ---- what is left: the endpoint itself, its statistics and what the application holds stay until slmpm_close ---- */
+/* ---- what is left --------------------------------------------------------------------------- */
 
-/* A spawned process that was closed here still reads what was sent, and finds room for what it sends. */
+/* What an ended endpoint holds and nobody needs goes; itself, its statistics and what the
+ * application holds stay until slmpm_close. */
+
+/* A spawned process that was closed here still reads what was sent, and has room to send. */
 static bool is_to_be_joined(const struct endpoint *ep)
 {
 	return ep->closing && ep->rooms->process;

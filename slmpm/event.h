@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Events: what became of peers, until the application asks. Of one peer at most one of each type waits, and of each
- * link: a later one takes the place of the earlier. They go with the peer's handle.
+ * Events: what became of peers, until the application asks. Of one peer at most one of each type
+ * waits, and of each link: a later one takes the place of the earlier. They go with the peer's
+ * handle.
  */
 #ifndef SLMPM_EVENT_H
 #define SLMPM_EVENT_H
@@ -20,8 +21,8 @@ struct event {
 	struct slmpm_event event;
 };
 
-/* Queues an event for slmpm_next_event. None is told of a peer that nobody has been given: who failed before it
- * was up. */
+/* Queues an event for slmpm_next_event. None is told of a peer that nobody has been given: who
+ * failed before it was up. */
 void context_event(struct context *ctx, struct endpoint *ep, uint32_t type, const char *detail);
 /* The same of one of its links. */
 void context_link_event(struct context *ctx, struct endpoint *ep, uint32_t type, uint32_t link,

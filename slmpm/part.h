@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the rooms above the core do in the life of contexts, peers and requests. The core knows none of them: it goes by
- * lists of functions, each with a NULL behind the last, which are called in their order, and where there is but one room
- * by a function. parts.c fills them in.
+ * What the rooms above the core do in the life of contexts, peers and requests: lists of functions,
+ * called in order up to a NULL, and single functions where there is but one room. parts.c fills
+ * them in.
  */
 #ifndef SLMPM_PART_H
 #define SLMPM_PART_H
@@ -24,15 +24,16 @@ struct notified;
 struct parts {
 	/* ---- of a context */
 
-	/* Opens a room's part of a context, the rest of which is open. 0, or negative with the detail set. */
+	/* Opens a room's part of an open context. 0, or negative with the detail set. */
 	int (*const *open)(struct context *ctx);
-	/* The thread that calls is to have a peer in it, over FABRIC. 0, or negative with the detail set. */
+	/* This thread is to have a peer in it, over FABRIC. 0, or negative with the detail set. */
 	int (*attend)(struct context *ctx, const struct fabric *fabric);
 	/* The context has several threads from now on, or may have. */
 	void (*const *to_threads)(struct context *ctx);
-	/* Does what is due by NOW, and says when something is due next: ns of clock_now, UINT64_MAX never. */
+	/* Does what is due by NOW: when something is due next, ns of clock_now; UINT64_MAX
+	 * never. */
 	uint64_t (*const *deadlines)(struct context *ctx, uint64_t now);
-	/* It is to close, or its thread ends: no thread of the library's is in it behind this. Not locked. */
+	/* It is to close, or its thread ends: the library's threads leave it. Not locked. */
 	void (*retreat)(struct context *ctx);
 	/* It closes: nobody connects to it any more. */
 	void (*unlisten)(struct context *ctx);
@@ -43,20 +44,22 @@ struct parts {
 
 	/* The links are inspected; TICKS is now. */
 	void (*inspect)(struct context *ctx, uint64_t ticks);
-	/* Do others see how things are? */
+	/* Others see how things are. */
 	bool (*is_shown)(const struct context *ctx);
-	/* The application makes progress itself, and WAITS: a thread of the library's leaves that alone for a while. */
+	/* The application makes progress itself, and WAITS: the library's thread leaves that
+	 * alone. */
 	void (*step_aside)(struct context *ctx, bool waits);
-	/* That thread has found something: it is shown where the application looks. */
+	/* That thread has found something: it is shown where the application polls. */
 	void (*show)(struct context *ctx);
-	/* Strangers that failed before anybody knew of them are forgotten. */
+	/* Failed unauthenticated connections are forgotten. */
 	void (*forget_refused)(struct context *ctx);
 	/* A fabric that could not say yet whether its links are connected may know now. */
 	void (*ask_again)(struct context *ctx);
 
 	/* ---- of a peer */
 
-	/* Puts functions of its own into a copy of its fabric's table, before those there: whether it has. */
+	/* Puts functions of its own before those of a copy of the fabric's table: whether it
+	 * has. */
 	bool (*const *before)(struct fabric *table);
 	/* What all rooms keep of a peer, all zero: its size; false, there is no memory. */
 	size_t peer_size;
@@ -69,24 +72,26 @@ struct parts {
 	void (*const *up)(struct endpoint *ep);
 	/* Runs active messages that were kept, before anything sent behind them: how many. */
 	int (*run_kept)(struct endpoint *ep);
-	/* What has been begun with it goes on, as far as it can in one turn: how many things happened. */
+	/* What has been begun with it goes on, as far as it can in one turn: how many things
+	 * happened. */
 	int (*const *step)(struct endpoint *ep);
 	/* What waits to be sent to it goes out as far as there is room: packets. */
 	int (*push[PART_PUSHES])(struct endpoint *ep);
 	/* Its link is lost. */
 	void (*lost)(struct endpoint *ep);
-	/* EP has fetched messages: has the peer some yet to fetch? */
+	/* Of EP, which has fetched messages: the peer has some yet to fetch. */
 	bool (*fetches_out)(const struct endpoint *ep);
-	/* It is about to end: the last look at its link. */
+	/* It is about to end: its link is inspected a last time. */
 	void (*const *ending)(struct endpoint *ep);
-	/* It has just ended, ep->life->error says with what: its requests fail, answers it still had to give are dropped. */
+	/* It has just ended (ep->life->error): its requests fail, answers it still owed are
+	 * dropped. */
 	void (*const *end)(struct endpoint *ep);
-	/* By its control connection: an area of loans, a region; TYPE is of enum wire_control, FD its memory's or -1.
-	 * 0, -ENOTSUP where there are no descriptors, or negative. */
+	/* By its control connection: an area of loans, a region; TYPE is of enum wire_control, FD
+	 * its memory's or -1. 0, -ENOTSUP where there are no descriptors, or negative. */
 	int (*offer)(struct endpoint *ep, void *packet, size_t length, uint32_t type, int fd);
 	/* What has come by that, but for its end, is taken now. */
 	void (*read_ahead)(struct endpoint *ep);
-	/* How the process of an accelerator has ended: into TEXT; was that normal? */
+	/* How the process of an accelerator has ended: into TEXT; true: normally. */
 	bool (*process_describe)(struct endpoint *ep, char *text, size_t size);
 	/* It is told that it has ended here, and why. */
 	void (*hang_up)(struct endpoint *ep, const char *why);
@@ -111,7 +116,7 @@ struct parts {
 	void (*const *finished)(struct request *r);
 	/* The error of one that has failed, with its detail. */
 	int (*explain)(const struct request *r);
-	/* Whom the end of a dropped request was to be told hears nothing. */
+	/* The completion target of a dropped request is not notified. */
 	void (*untell)(struct notified *notified);
 
 	/* ---- of messages of the library's own */
@@ -119,22 +124,22 @@ struct parts {
 	/* An entry of a FIFO (fifo.h). */
 	void (*fifo_arrived)(struct endpoint *ep, uint32_t stream, const void *data, uint64_t total,
 			     unsigned char *memory, uint64_t charge);
-	/* One-sided operations as active messages: one has come, or came damaged; one that is matched by tag. */
+	/* One-sided operations as active messages: one arrived, or damaged; one matched by tag. */
 	void (*emulated)(struct endpoint *ep, const struct slmpm_am *am);
 	void (*emulated_damaged)(struct endpoint *ep, uint16_t id);
 	void (*emulated_tagged)(struct endpoint *ep, const struct head *h);
 
 	/* ---- of memory */
 
-	/* Do mirrors lie in N bytes at AT? */
+	/* Mirrors lie in N bytes at AT. */
 	bool (*mirrored)(const struct context *ctx, const void *at, uint64_t n);
-	/* Where a range of GRANT begins in the peer's memory, by a key that is open here; in this process's, by what it
-	 * granted. False: there is none such. */
+	/* Where a range of GRANT begins: in the peer's memory, by a key open here; in this
+	 * process's, by what it granted. False: unknown. */
 	bool (*address_there)(struct endpoint *ep, uint32_t grant, uint64_t *address);
 	bool (*address_here)(struct endpoint *ep, uint32_t grant, uint64_t *address);
 	/* GRANT is taken back: what this process does there in the peer's name goes no further. */
 	void (*revoked)(struct endpoint *ep, uint32_t grant);
-	/* Requests of the peer's that have been taken in: the number of the last. Those behind it find a grant that is taken back
+	/* Number of the peer's last request taken in: those behind it find a grant that is revoked
 	 * now gone; so on the other side REMOTE's fail at once. */
 	uint64_t (*received)(const struct endpoint *ep);
 	void (*refused)(struct remote *remote, uint64_t received);
@@ -142,9 +147,10 @@ struct parts {
 	int (*fifo_put)(const struct operation *o);
 	/* The library has written N bytes at AT. */
 	void (*landed)(struct context *ctx, const void *at, uint64_t n);
-	/* Would a system call that writes there fail, as the pages are protected? */
+	/* A system call that writes there would fail, as the pages are protected. */
 	bool (*guards)(const struct context *ctx, const void *at, uint64_t n);
-	/* One did: protected pages there become writable. False: there are none. From any thread. */
+	/* One did: protected pages there become writable. False: there are none. From any
+	 * thread. */
 	bool (*unprotect)(void *at, uint64_t n);
 
 	/* ---- in a child of fork */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The one place that knows all rooms: what each does in the life of contexts, peers and requests, in order. */
+/* What each room does in the life of contexts, peers and requests, in order. */
 #include "slmpm/part.h"
 
 #include <stdio.h>
@@ -44,7 +44,7 @@
 #include "slmpm/stats.h"
 #include "slmpm/workqueue/workqueue.h"
 
-/* What rooms keep of every peer, in one piece. Of the 8-byte paths only those to its memory read of it: rma.holds. */
+/* What rooms keep of every peer, in one piece. The 8-byte paths to its memory read rma.holds. */
 struct whole {
 	struct rooms rooms;
 	struct life life;
@@ -176,7 +176,8 @@ const struct parts parts = {
 	PARTS(reclaim, bundle_free, bootstrap_reclaim, area_reclaim, monitor_leave_page,
 	      secondary_reclaim),
 	.close = close_peer,
-	/* The last figures are added while there are any; what lies in the ring is given back to it. */
+	/* The last figures are added while there are any; what lies in the ring is given back to
+	 * it. */
 	PARTS(leave, listener_left, totals_add, monitor_free, held_forget, am_forget_kept,
 	      inbound_forget, fifo_forget, bootstrap_free, area_free_all, fetch_free, share_free,
 	      memory_forget, secondary_free),

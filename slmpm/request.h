@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* An operation under way: a message, a hold, or one-sided; on the caller's stack or behind a handle. */
+/* An operation under way: a message, a hold, or one-sided; on a stack or behind a handle. */
 #ifndef SLMPM_REQUEST_H
 #define SLMPM_REQUEST_H
 
@@ -113,7 +113,8 @@ struct request_ops {
 	int (*submit)(struct request *r);
 	/* Takes an unfinished one out of wherever it is; false when it has gone too far. */
 	bool (*take_back)(struct request *r);
-	/* Ends one that could not be taken back, where its peer does not go on: that peer; NULL: it goes on. */
+	/* Ends one that could not be taken back and whose peer stalls: that peer; NULL: it goes
+	 * on. */
 	struct endpoint *(*abandon)(struct request *r);
 
 	/* Of those in a transmit queue: may it begin now? FIRST: all before it have. */

@@ -22,11 +22,11 @@ void stats_open(struct context *ctx);
 void stats_close(struct context *ctx);
 /* Gives the endpoint its entry. */
 void stats_assign(struct endpoint *ep);
-/* Into FDS up to N memfds of process PID whose names begin with LABEL, behind the first SKIP: how many; or -errno where
- * the process cannot be looked into. */
+/* Into FDS up to N memfds of process PID named LABEL..., behind the first SKIP: how many; or -errno
+ * of its /proc entry. */
 int stats_find(int pid, const char *label, int skip, int *fds, int n);
-/* FD, which is closed, mapped read-only: *SIZE bytes, which its owner cannot make fewer. NULL: these are not LEAST, or
- * it cannot be mapped. */
+/* FD, which is closed, mapped read-only: *SIZE bytes, sealed against shrinking. NULL: these are
+ * fewer than LEAST, or it cannot be mapped. */
 void *stats_map(int fd, size_t least, size_t *size);
 /* Of a text from there one line of visible ASCII, whatever it was. */
 void stats_tame(char *text, size_t size);

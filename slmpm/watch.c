@@ -54,8 +54,9 @@ void watch_close(struct context *ctx, struct watch *w)
 	w->fd = -1;
 }
 
-/* ---- the timer: where a deadline is put off it rings once in vain, which is cheaper than to move it each time ---- */
+/* ---- the timer ------------------------------------------------------------------------------ */
 
+/* Where a deadline is put off it rings once in vain: that is cheaper than to move it each time. */
 static void alarm_rang(struct context *ctx, struct watch *w)
 {
 	uint64_t count;

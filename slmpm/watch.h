@@ -27,11 +27,13 @@ void watch_for_room(struct context *ctx, struct watch *w, bool on);
 /* Removes it and closes its descriptor. */
 void watch_close(struct context *ctx, struct watch *w);
 
-/* A timer among them: a program that sleeps on the context's descriptor wakes at deadlines that no other descriptor
- * shows. False: it cannot be had now, for want of descriptors perhaps; open it in time. */
+/* A timer among them: a program that sleeps on the context's descriptor wakes at deadlines that no
+ * other descriptor shows. False: it cannot be had now, for want of descriptors perhaps; open it in
+ * time. */
 bool alarm_open(struct context *ctx);
 void alarm_close(struct context *ctx);
-/* It rings at WHEN (clock_now), or earlier if that was asked for before; UINT64_MAX: no need. False: it does not. */
+/* It rings at WHEN (clock_now), or earlier as asked before; UINT64_MAX: no need. False: it does
+ * not. */
 bool alarm_set(struct context *ctx, uint64_t when);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Addresses of accelerators as people write them: "pci:", "mac:", "ip:", "id:" (slmpm_address(3)). */
+/* Addresses of accelerators as written: "pci:", "mac:", "ip:", "id:" (slmpm_address(3)). */
 #ifndef SLMPM_BASE_ADDRESS_H
 #define SLMPM_BASE_ADDRESS_H
 
@@ -18,7 +18,7 @@ struct address {
 
 /* False: it is none. */
 bool address_parse(struct address *address, const char *text);
-/* The N-th, from 0, of a list of PCI addresses with commas, in its one form; false: it has fewer. */
+/* The N-th, from 0, of a list of PCI addresses with commas, in its one form; false: none. */
 bool address_in_list(const char *list, uint32_t n, char text[ADDRESS_TEXT]);
 /* Where the first begins that is none, up to its comma; NULL: all are. */
 const char *address_list_fault(const char *list);

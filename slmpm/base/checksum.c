@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* CRC-32C by the processor's instruction where it has one, else by tables of eight bytes at a time. */
+/* CRC-32C by the processor's instruction where it has one, else by tables, eight bytes a step. */
 #include "slmpm/base/checksum.h"
 
 #include <pthread.h>

@@ -16,9 +16,9 @@ static inline uint64_t clock_ticks(void)
 #endif
 }
 /*
- * Between two looks at a line that another processor is about to write. A processor would begin many
- * looks ahead of time; those under way when the line is taken from it have to be made again, in the
- * way of what has come. x86 waits here for the last one; a pause takes far too long.
+ * Between two looks at a line that another processor is about to write. A processor would begin
+ * many looks ahead of time; those under way when the line is taken from it have to be made again,
+ * in the way of what has come. x86 waits here for the last one; a pause takes far too long.
  */
 static inline void clock_between_polls(void)
 {

@@ -25,7 +25,7 @@ struct config {
 	int64_t engine, engine_min, ask_min;
 	int64_t mode, mode_ring, mode_light, mode_queue, mode_dma, mode_bulk, mode_small, mode_link,
 		mode_spread, aggregate;
-	/* Thresholds of the ring and of a queue, of transfers in the engine, that the user has set. */
+	/* Thresholds of the ring and of a queue, of transfers in the engine, as set. */
 	int64_t own_ring, own_queue, own_dma;
 	int64_t rma; /* enum mode_rma */
 	int64_t attach, keys, map_max;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A program inherits the processors of the thread that starts it. A batch system often leaves a host a
- * single one, on which it and its accelerators would take turns: then they get all of the cpuset.
+ * A program inherits the processors of the thread that starts it. A batch system often leaves a
+ * host a single one, on which it and its accelerators would take turns: then they get all of the
+ * cpuset.
  */
 #include "slmpm/base/cpus.h"
 

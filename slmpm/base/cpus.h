@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The processors of a program that is started here: SLMPM_CPUS, or what the topology says of its host. */
+/* Processors of a program started here: by SLMPM_CPUS, or the topology's entry for its host. */
 #ifndef SLMPM_BASE_CPUS_H
 #define SLMPM_BASE_CPUS_H
 

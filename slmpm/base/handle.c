@@ -22,8 +22,8 @@ void *handle_slot(struct handle_table *t, uint32_t index)
 	return chunk ? chunk + index % HANDLE_CHUNK * t->object_size : NULL;
 }
 
-/* A chunk's slots are all zero. Most programs have few objects, and these are large: slots that were never
- * used are not touched, so that they take no memory. */
+/* A chunk's slots are all zero. Most programs have few objects, and these are large: slots that
+ * were never used are not touched, so that they take no memory. */
 static bool handle_grow(struct handle_table *t)
 {
 	uint32_t at = t->count / HANDLE_CHUNK;
@@ -55,7 +55,7 @@ static struct handle *handle_free_slot(struct handle_table *t)
 	return h;
 }
 
-/* Before its lock is taken for the first time, which a child of fork makes anew for each of them. */
+/* Before its lock is first taken: a child of fork makes those of all known tables anew. */
 static void remember(struct handle_table *t)
 {
 	struct handle_table *at;

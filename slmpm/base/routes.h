@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Routes: over which fabric, and where this end lies, each link of a pair goes, as SLMPM_LINKS says. */
+/* Routes, SLMPM_LINKS: each link's fabric, and where this end of it lies. */
 #ifndef SLMPM_BASE_ROUTES_H
 #define SLMPM_BASE_ROUTES_H
 
@@ -23,8 +23,8 @@ struct routes {
 	struct route route[ROUTES_MAX];
 };
 
-/* A number of links, or so many of FABRIC, FABRIC@PLACE and PLACE with commas between, PLACE being an
- * address, ADDRESS/BITS or an interface. False, and WHY says what is wrong. */
+/* A number of links, or so many of FABRIC, FABRIC@PLACE and PLACE with commas between, PLACE being
+ * an address, ADDRESS/BITS or an interface. False, and WHY says what is wrong. */
 bool routes_read(const char *text, struct routes *routes, char *why, size_t size);
 /* Does the route say where this end lies? */
 bool route_has_place(const struct route *r);

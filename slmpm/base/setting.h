@@ -31,8 +31,8 @@ struct setting {
 	const char *text;
 };
 
-/* TEXT, or where there is none the initial one, into its value; where it is none of its kind the initial
- * one, and why into BAD. */
+/* TEXT, or where there is none the initial one, into its value; where it is none of its kind the
+ * initial one, and why into BAD. */
 void setting_read(const struct setting *s, const char *text, char *bad, size_t size);
 /* TEXT as it is shown: of a choice the word that its list has. */
 void setting_show(const struct setting *s, const char *text, char *to, size_t size);

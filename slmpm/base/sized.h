@@ -15,10 +15,10 @@
 int sized_check(const char *call, const void *at, size_t size, size_t known);
 /* Likewise of one that begins with its size; AT may be NULL, which is wrong, too. */
 int sized_check_own(const char *call, const void *at, size_t known);
-/* FULL, of KNOWN bytes, as GIVEN has it, zero where that ends. -SLMPM_EINVAL: as above, or GIVEN sets
- * what this library does not know. */
+/* FULL, of KNOWN bytes, as GIVEN has it, zero where that ends. -SLMPM_EINVAL: as above, or GIVEN
+ * sets what this library does not know. */
 int sized_take(const char *call, void *full, const void *given, size_t known);
-/* TO, of SIZE bytes as checked before, as FULL has it, zero where that ends, its size as it was given. */
+/* TO, of SIZE bytes as checked before, as FULL has it, zero where that ends, of the given size. */
 void sized_give(void *to, size_t size, const void *full, size_t known);
 /* Likewise; its size stands in it. */
 void sized_give_own(void *to, const void *full, size_t known);

@@ -2,14 +2,15 @@
 /*
  * How long a wait polls before it sleeps.
  *
- * Whoever sleeps has to be woken; and the peer, which waits for that, may fall asleep meanwhile and has to be
- * woken as well. So sleep costs twice a wake-up, and a wait polls for as long as that and no longer: it never
- * costs more than twice what the best choice in hindsight would have.
+ * Whoever sleeps has to be woken; and the peer, which waits for that, may fall asleep meanwhile and
+ * has to be woken as well. So sleep costs twice a wake-up, and a wait polls for as long as that and
+ * no longer: it never costs more than twice what the best choice in hindsight would have.
  *
- * That bounds a single wait. Whether polling pays at all is kept in accounts: a wait that ended in time earns half
- * of a wake-up less what it took, one that did not costs what it polled in vain. Where the account is
- * empty a wait sleeps at once; its length is known all the same, so the account goes on. Silence pays in,
- * too: polling behind it is so small a part of that time that nobody minds.
+ * That bounds a single wait. Whether polling pays at all is kept in accounts: a wait that ended in
+ * time earns half of a wake-up less what it took, one that did not costs what it polled in vain.
+ * Where the account is empty a wait sleeps at once; its length is known all the same, so the
+ * account goes on. Silence pays in, too: polling behind it is so small a part of that time that
+ * nobody minds.
  */
 #include "slmpm/base/spin.h"
 
@@ -19,7 +20,7 @@
 #define WAKE_MIN 10000
 #define WAKE_MAX 250000 /* an idle pair sleeps within a millisecond */
 #define PART     256    /* polling may take this part of a time without waits, or of a long one */
-/* What the wait under way has added to `quick` itself: once in the receive's polls, once in the others. */
+/* The wait under way has added to `quick`: once in the receive's polls, once in the others. */
 #define OWN      2
 
 enum { AFTER_SHORT, AFTER_LONG };
@@ -65,7 +66,7 @@ uint64_t spin_begin(struct spin *s, uint64_t now, uint64_t bells)
 	return s->credit[s->row] > 0 ? spin_longest(s) : 0;
 }
 
-/* Quickly up, slowly down: who polls too briefly loses a wake-up, who polls too long some of its time. */
+/* Quickly up, slowly down: polling too briefly costs a wake-up, too long some of its time. */
 static void learn(struct spin *s, uint64_t took)
 {
 	if (took > WAKE_MAX)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How long a wait polls before it sleeps, by what being woken costs here and by what polling has brought of
- * late. doc/decisions/0027-time-before-sleep.md has the reasons.
+ * How long a wait polls before it sleeps, by what being woken costs here and by what polling has
+ * brought of late. doc/decisions/0027-time-before-sleep.md has the reasons.
  */
 #ifndef SLMPM_BASE_SPIN_H
 #define SLMPM_BASE_SPIN_H
@@ -29,8 +29,9 @@ struct spin {
 };
 
 /*
- * How often a receive scans the ring before it becomes a request; a quarter as many passes of progress follow
- * before the clock is read. BRIEF: where the last wait slept and polling has not paid of late (decision 0027).
+ * How often a receive scans the ring before it becomes a request; a quarter as many passes of
+ * progress follow before the clock is read. BRIEF: where the last wait slept and polling has not
+ * paid of late (decision 0027).
  */
 #define IDLE_SCANS       200
 #define IDLE_SCANS_BRIEF 40
@@ -52,8 +53,8 @@ struct spin_wait {
 };
 
 void spin_init(struct spin *s, uint64_t fixed);
-/* A wait has brought nothing by the time that the clock is read, NOW: it polls for so long. BELLS: rung so far, or
- * SPIN_NO_BELLS where peers are woken otherwise. */
+/* A wait has brought nothing by the time that the clock is read, NOW: it polls for so long. BELLS:
+ * rung so far, or SPIN_NO_BELLS where peers are woken otherwise. */
 uint64_t spin_begin(struct spin *s, uint64_t now, uint64_t bells);
 void spin_end(struct spin *s, uint64_t now, const struct spin_wait *w);
 

@@ -27,8 +27,8 @@ enum wire_opcode {
 	WIRE_SEND_MIDDLE = 2,
 	WIRE_SEND_LAST = 3,
 	WIRE_SEND_ONLY = 4,
-	/* One-sided operations by request, for want of a mapping. `seq` is the requester's number of
-	 * the operation, from 1. A first or only packet of a Write, a Read Request and an atomic
+	/* One-sided operations by request, for want of a mapping. `seq` is the requester's number
+	 * of the operation, from 1. A first or only packet of a Write, a Read Request and an atomic
 	 * begin with a struct wire_target. */
 	WIRE_WRITE_FIRST = 5,
 	WIRE_WRITE_MIDDLE = 6,
@@ -46,13 +46,12 @@ enum wire_opcode {
 	WIRE_ACKNOWLEDGE = 18, /* word 2: how operation `seq` ended, wire_error */
 	WIRE_NOTIFY = 19,      /* a put into a mapped region: struct wire_target, no bytes */
 	WIRE_CLEAR = 32,       /* clear to send: the announced message `seq` has its receive */
-	WIRE_CREDIT =
-		33, /* `seq`: messages received; word 2: total of eager bytes matched since connecting */
-	WIRE_WITHDRAW = 34,  /* the sender gave the announced message `seq` up */
-	WIRE_CLOSE = 35,     /* end of stream: nothing follows; `seq`: messages received */
-	WIRE_LOAN = 36,      /* a message in an area; payload: struct wire_loan */
-	WIRE_LOAN_MORE = 37, /* more of it is ready */
-	WIRE_LOAN_DONE = 38, /* the reader is through with area word 2 */
+	WIRE_CREDIT = 33,      /* `seq`: messages received; word 2: total of eager bytes matched */
+	WIRE_WITHDRAW = 34,    /* the sender gave the announced message `seq` up */
+	WIRE_CLOSE = 35,       /* end of stream: nothing follows; `seq`: messages received */
+	WIRE_LOAN = 36,        /* a message in an area; payload: struct wire_loan */
+	WIRE_LOAN_MORE = 37,   /* more of it is ready */
+	WIRE_LOAN_DONE = 38,   /* the reader is through with area word 2 */
 	/* Several messages of one route and one length in a packet, sent with SLMPM_MORE. `seq` is
 	 * the first one's, word 2 the length of each; the payload is nothing but them. */
 	WIRE_BUNDLE = 39,
@@ -75,15 +74,16 @@ enum wire_opcode {
 	WIRE_FETCH_SEND = 50,
 	/* A put of which the target copies a part, or a put or get that the peer's engine is to do;
 	 * `seq` numbers the offers (payload: struct wire_share). The target: word 1, so much is in
-	 * place; word 2, up to here it copies next; or it is through. The origin, word 2: from here on
-	 * it copies itself. */
+	 * place; word 2, up to here it copies next; or it is through. The origin, word 2: from here
+	 * on it copies itself. */
 	WIRE_SHARE = 51,
 	WIRE_SHARE_TAKE = 52,
 	WIRE_SHARE_OVER = 53,
 	WIRE_SHARE_GIVE = 54,
-	/* Where nobody maps the other's memory. A grant ahead of its key (word 2: its number;
-	 * word 0: the receiver's access word; payload: struct wire_granted, the fabric's bytes); room for a copy of a loan area (word 0: area, word 2:
-	 * bytes); bytes of a loan (word 0: area, word 2: offset). */
+	/* Where nobody maps the other's memory. A grant ahead of its key (word 2: its number; word
+	 * 0: the receiver's access word; payload: struct wire_granted, the fabric's bytes); room
+	 * for a copy of a loan area (word 0: area, word 2: bytes); bytes of a loan (word 0: area,
+	 * word 2: offset). */
 	WIRE_REGION_GRANT = 55,
 	WIRE_LOAN_AREA = 56,
 	WIRE_LOAN_BYTES = 57,
@@ -120,7 +120,7 @@ enum wire_bond {
 };
 
 #define WIRE_LENGTH_MASK    ((UINT64_C(1) << 48) - 1)
-#define WIRE_FLAG_CHECK     1u /* the payload ends with 4 bytes of CRC-32C over header and payload */
+#define WIRE_FLAG_CHECK     1u /* the payload ends with 4 bytes: CRC-32C of header and payload */
 #define WIRE_FLAG_ANNOUNCED 2u /* First: the rest waits for WIRE_CLEAR */
 /* An active message: `stream` has the handler's number (16 bits) and the length of its head (16
  * bits), which begins the payload. */
@@ -134,8 +134,8 @@ enum wire_bond {
 #define WIRE_FLAGS          127u
 /* Of an Only that is a plain message: the sender wants to know when it was there. */
 #define WIRE_FLAG_TIMED     128u
-/* The payload ends with a struct wire_addressee, behind all else: of every packet of a connection with
- * WIRE_FEATURE_IDS, and of no other's. */
+/* The payload ends with a struct wire_addressee, behind all else: of every packet of a connection
+ * with WIRE_FEATURE_IDS, and of no other's. */
 #define WIRE_FLAG_ADDRESSED 256u
 
 struct wire_addressee {   /* whom a packet is for */
@@ -199,7 +199,7 @@ struct wire_give {
 };
 _Static_assert(sizeof(struct wire_give) == 24, "wire layout");
 
-/* Behind one with WIRE_SHARE_ADDRESS there may be how the origin's memory is reached: the fabric's. */
+/* With WIRE_SHARE_ADDRESS the fabric's key to the origin's memory may follow. */
 struct wire_share {
 	struct wire_target target; /* the part that is offered, in the target's region */
 	uint64_t offset;           /* of the same bytes in the origin's region, ... */
@@ -259,8 +259,8 @@ static inline uint64_t wire_extent(uint64_t length_or_offset, uint32_t flags)
 	return length_or_offset | (uint64_t)flags << 48;
 }
 
-/* ---- the control connection ------------------------------------------------------------------
- * A packet socket, on which a packet of one byte is a doorbell; or TCP: hello, proof, rounds and bye
+/* ---- the control connection ------------------------------------------------------------------ A
+ * packet socket, on which a packet of one byte is a doorbell; or TCP: hello, proof, rounds and bye
  * alone, one behind the other. */
 
 #define WIRE_MAGIC UINT64_C(0x31304d504d4c53) /* "SLMPM01" */
@@ -293,7 +293,8 @@ struct wire_control_head {
 #define WIRE_FEATURE_AGGREGATE UINT64_C(32768)  /* takes WIRE_AGGREGATE */
 #define WIRE_FEATURE_ATTACH    UINT64_C(65536)  /* trusts any peer with its time: SLMPM_ATTACH=y */
 #define WIRE_FEATURE_ENGINE    UINT64_C(131072) /* has an engine, which takes WIRE_SHARE_ENGINE */
-/* Each packet says whom it is for; and where it goes. Who wants that requires it of the other side. */
+/* Each packet names its addressee; and its place. A side that wants that requires it of the
+ * other. */
 #define WIRE_FEATURE_IDS       UINT64_C(262144)
 #define WIRE_FEATURE_PLACES    UINT64_C(524288)
 #define WIRE_FEATURES                                                                              \
@@ -334,7 +335,8 @@ struct wire_proof {
 };
 _Static_assert(sizeof(struct wire_proof) == 40, "wire layout");
 
-/* A round of a link, by its number and life: the first one's are 0. Who connected begins the others. */
+/* A round of a link, by its number and life: the first one's are 0. The connecting side begins
+ * others. */
 struct wire_round {
 	struct wire_control_head head;
 	uint32_t round; /* or WIRE_ROUND_* */
@@ -375,7 +377,7 @@ struct wire_bye {
 };
 _Static_assert(sizeof(struct wire_bye) == 128, "wire layout");
 
-/* Totals and numbers run on past their last value, so they are compared by difference: did A come before B? */
+/* A came before B. Totals and numbers wrap, so they are compared by difference. */
 static inline bool wire_is_before(uint64_t a, uint64_t b)
 {
 	return (int64_t)(a - b) < 0;

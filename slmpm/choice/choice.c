@@ -2,13 +2,13 @@
 /* Two ways and what they have cost (choice.h). */
 #include "slmpm/choice/choice.h"
 
-#define UNIT_SHIFT   16 /* costs are of 64 KiB */
-#define RUN          12 /* turns of a try */
-#define FALL         8  /* a cost that is shorter by this part still falls */
-#define ENOUGH       4 /* turns that tell a cost: the least of them, for what delays one spares another */
-#define SAMPLE       8      /* one turn in so many is timed, and so many after a change */
-#define PAUSE        512    /* turns before the longer way is tried again, and besides ... */
-#define BUDGET       100    /* ... so many times what tries have lost, ... */
+#define UNIT_SHIFT   16  /* costs are of 64 KiB */
+#define RUN          12  /* turns of a try */
+#define FALL         8   /* a cost that is shorter by this part still falls */
+#define ENOUGH       4   /* turns, the least of which is a cost: what delays one spares another */
+#define SAMPLE       8   /* one turn in so many is timed, and so many after a change */
+#define PAUSE        512 /* turns before the longer way is tried again, and besides ... */
+#define BUDGET       100 /* ... so many times what tries have lost, ... */
 #define MOST_BUDGET  262144 /* ... to so many turns of the usual way: ... */
 #define LEAST_BUDGET 3072   /* ... all but these are waited for later where there is reason to */
 #define MISSED       256  /* turns without the other way after it came to nothing; twice as many, */
@@ -140,8 +140,8 @@ static void choice_charge(struct choice *c, uint32_t cost)
 	limit(c);
 }
 
-/* No more than so much is waited for, and the rest later: what is put off so is limited, or the tries would
- * take more than their part where each of them is spared. */
+/* No more than so much is waited for, and the rest later: what is put off so is limited, or the
+ * tries would take more than their part where each of them is spared. */
 static void choice_spare(struct choice *c)
 {
 	uint64_t most = c->cost[c->usual] * (uint64_t)LEAST_BUDGET;
@@ -170,8 +170,8 @@ static void forgive(struct choice *c)
 	choice_spare(c);
 }
 
-/* Good news at once, bad news when several agree: what falls from turn to turn, as a cost after a change while
- * data lies with the wrong processor, does not yet. */
+/* Good news at once, bad news when several agree: what falls from turn to turn, as a cost after a
+ * change while data lies with the wrong processor, does not yet. */
 static void estimate(struct choice *c, bool other, uint32_t cost)
 {
 	uint32_t *least = &c->least[other];

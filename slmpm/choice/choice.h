@@ -4,10 +4,10 @@
  * have cost of late. It depends on where the two processors are, on what they have in their caches
  * and on what else they do, so it is measured (doc/performance.md).
  *
- * The one that seems longer is tried in runs, of which the first turn tells nothing: it pays for the
- * change. What a run has cost beyond the usual way puts the next one off, so that all of them together
- * never take more than a small part of the time. Where that may have been chance a limited part of it is
- * made up for later.
+ * The one that seems longer is tried in runs, of which the first turn tells nothing: it pays for
+ * the change. What a run has cost beyond the usual way puts the next one off, so that all of them
+ * together never take more than a small part of the time. Where that may have been chance a limited
+ * part of it is made up for later.
  */
 #ifndef SLMPM_CHOICE_H
 #define SLMPM_CHOICE_H
@@ -31,8 +31,8 @@ struct choice {
 	struct mode decided; /* until something else is known; or nothing */
 	uint8_t asked;       /* under which circumstances: the asking one's to say */
 	uint8_t by;          /* of what is known, what it depends on */
-	/* So much of the usual way's cost is to come before the longer one is tried, and so much more
-	 * was put off; what that cost was at the last try; and so many turns behind it. */
+	/* So much of the usual way's cost is to come before the longer one is tried, and so much
+	 * more was put off; what that cost was at the last try; and so many turns behind it. */
 	uint64_t deferred, spared;
 	uint32_t then, left;
 	/* Turns left without the other way, for nobody came for the last; of so many. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Questions to the selector in an endpoint's name, and the calls that tell what it chose (pick.h). */
+/* Asks the selector for an endpoint, and the calls that return what it chose (pick.h). */
 #include "slmpm/choice/pick.h"
 
 #include <stdio.h>
@@ -79,8 +79,8 @@ static bool is_light(const struct fabric_link *port)
 	return (c->produced - c->consumed_seen) * 100 <= mode_limits()->light * c->out_segments;
 }
 
-/* The one that is asked for by nobody: the default, if it is up, or that in use, or any. One that was left
- * only once it has little to do again: each change waits for what has gone before. */
+/* The one that is asked for by nobody: the default, if it is up, or that in use, or any. One that
+ * was left only once it has little to do again: each change waits for what has gone before. */
 static int usual_link(const struct endpoint *ep)
 {
 	const struct fabric_link *bond = ep->link.port;
@@ -97,8 +97,8 @@ static int usual_link(const struct endpoint *ep)
 	return up >> link & 1 || !up ? link : __builtin_ctz(up);
 }
 
-/* Who only sends does not receive what a network's reader publishes: before others are judged by their load, a ring
- * that seems to be full is looked at again. */
+/* A process that only sends does not receive what a network's reader publishes: a ring that seems
+ * to be full is read again before others are judged by their load. */
 static void inspect_ring(const struct context *ctx, struct fabric_link *port, struct mode_view *v)
 {
 	const struct fabric_counts *c = &port->counts;
@@ -137,7 +137,7 @@ static void pick_inspect_links(struct endpoint *ep, struct mode_link *links,
 	}
 }
 
-/* What waits, waits for the link in use or, while that is another's stand-in, for the one that was left. */
+/* What waits, waits for the link in use or, while that stands in for another, for the one left. */
 static void inspect_queues(const struct endpoint *ep, struct mode_link *links)
 {
 	int left = ep->rooms->figures->modes.left - 1;
@@ -148,8 +148,8 @@ static void inspect_queues(const struct endpoint *ep, struct mode_link *links)
 			links[i].view.queue = 0;
 }
 
-/* Whence it went for want of room: it comes back there, and has once a packet has gone by it. Who asks for a
- * link stays where that is. */
+/* Whence it went for want of room: it comes back there, and has once a packet has gone by it. Who
+ * asks for a link stays where that is. */
 static void note_left(struct endpoint *ep, bool asked, int wanted, const struct mode_link *links,
 		      struct mode mode)
 {
@@ -184,6 +184,25 @@ static bool is_default(const struct endpoint *ep, int link)
 	       !strcmp(secondary_fabric(ep, (uint32_t)link), fabric);
 }
 
+/* As each link is seen now. */
+static void pick_views(struct endpoint *ep, struct mode_link *links, const struct mode_ask *ask,
+		       const struct choice *c)
+{
+	if (!bond_is(ep->link.port)) {
+		pick_inspect(ep, &links->view, ask, c);
+		return;
+	}
+	pick_inspect_links(ep, links, ask, c);
+	inspect_queues(ep, links);
+}
+
+static struct mode pick_among(struct endpoint *ep, const struct mode_ask *ask,
+			      struct mode_link *links, bool asked, int wanted)
+{
+	links[wanted].up |= !asked || waits_for_one(ep, ask);
+	return mode_select(ask, links, BOND_PATHS, wanted, mode_limits());
+}
+
 struct mode pick_link(struct endpoint *ep, struct mode_ask *ask, uint32_t ways, int wanted,
 		      const struct choice *c)
 {
@@ -192,18 +211,13 @@ struct mode pick_link(struct endpoint *ep, struct mode_ask *ask, uint32_t ways, 
 	bool asked = wanted >= 0;
 	struct mode mode;
 
-	if (!bond_is(ep->link.port)) {
-		pick_inspect(ep, &links->view, ask, c);
-		return mode_select(ask, links, wanted > 0 ? wanted + 1 : 1, wanted > 0 ? wanted : 0,
-				   mode_limits());
-	}
-	pick_inspect_links(ep, links, ask, c);
-	inspect_queues(ep, links);
+	pick_views(ep, links, ask, c);
 	if (!asked)
-		wanted = usual_link(ep);
-	ask->set = !asked && is_default(ep, wanted);
-	links[wanted].up |= !asked || waits_for_one(ep, ask);
-	mode = mode_select(ask, links, BOND_PATHS, wanted, mode_limits());
+		wanted = bond_is(bond) ? usual_link(ep) : 0;
+	ask->set = bond_is(bond) && !asked && is_default(ep, wanted);
+	mode = pick_among(ep, ask, links, asked, wanted);
+	if (!bond_is(bond))
+		return mode;
 	note_left(ep, asked, wanted, links, mode);
 	if (mode.way && !asked && mode.link == bond_home(bond) && bond_is_spread(bond))
 		mode.reason = SLMPM_REASON_LINK;
@@ -246,26 +260,19 @@ struct mode pick_reach(struct endpoint *ep, const struct mode_ask *ask, uint32_t
 		       int wanted)
 {
 	struct mode_link links[BOND_PATHS] = {{.up = true, .ways = ways, .view.behind = behind}};
-	bool asked = wanted >= 0;
+	bool bond = bond_is(ep->link.port), asked = wanted >= 0;
+	int memory = bond ? memory_link(ep) : 0;
 	struct mode mode;
-	int memory = 0;
 
-	if (bond_is(ep->link.port)) {
-		pick_inspect_links(ep, links, ask, NULL);
-		memory = memory_link(ep);
-		for (int i = 0; i < BOND_PATHS; i++)
-			if (i != memory)
-				links[i].ways &= 1u << MODE_REQUEST;
-		inspect_queues(ep, links);
-	} else {
-		pick_inspect(ep, &links->view, ask, NULL);
-	}
-	if (!asked)
-		wanted = memory >= 0 && ways & ~(1u << MODE_REQUEST) ? memory :
-			 bond_is(ep->link.port)                      ? usual_link(ep) :
-								       0;
-	links[wanted].up |= !asked || waits_for_one(ep, ask);
-	mode = mode_select(ask, links, BOND_PATHS, wanted, mode_limits());
+	pick_views(ep, links, ask, NULL);
+	for (int i = 0; bond && i < BOND_PATHS; i++)
+		if (i != memory)
+			links[i].ways &= 1u << MODE_REQUEST;
+	if (!asked && memory >= 0 && ways & ~(1u << MODE_REQUEST))
+		wanted = memory;
+	else if (!asked)
+		wanted = bond ? usual_link(ep) : 0;
+	mode = pick_among(ep, ask, links, asked, wanted);
 	if (asked && mode.link == wanted &&
 	    (mode.reason == SLMPM_REASON_CALL || mode.reason == SLMPM_REASON_ONLY))
 		mode.reason = SLMPM_REASON_HINT;

@@ -116,7 +116,8 @@ struct rule {
 static const struct rule messages[] = {
 	/* Through the ring is asked for, */
 	{ SENDS, RINGWARD | ALWAYS | LONG, ASLEEP | HINTED, MODE_FETCHED, SLMPM_REASON_SETTING },
-	{ SENDS, RINGWARD | LONG | LESS | TRIAL, ASLEEP | HINTED, MODE_PACKETS, SLMPM_REASON_TRIAL },
+	{ SENDS, RINGWARD | LONG | LESS | TRIAL, ASLEEP | HINTED, MODE_PACKETS,
+	  SLMPM_REASON_TRIAL },
 	{ SENDS, RINGWARD | LONG | FULL | BULK, ASLEEP | MORE, MODE_FETCHED, SLMPM_REASON_RING },
 	{ SENDS, RINGWARD | LONG | QUEUED | BULK, ASLEEP | MORE, MODE_FETCHED, SLMPM_REASON_QUEUE },
 	{ SENDS, RINGWARD | LONG | LESS, ASLEEP | HINTED, MODE_FETCHED, SLMPM_REASON_FASTER },
@@ -192,7 +193,7 @@ static bool goes_around(const struct mode_ask *a, const struct mode_limits *l)
 	return a->op != MODE_SEND;
 }
 
-/* Of a hint: has this operation such ways at all? To fetch is of messages, to put and to get not. */
+/* The operation has the route of its hint: messages are fetched, not put or got. */
 static bool makes_sense(const struct mode_ask *a)
 {
 	switch (a->hint) {

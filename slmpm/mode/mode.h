@@ -3,8 +3,8 @@
  * The selector: which way an operation takes, by what is asked, what there is, and what the monitor
  * sees. It knows no endpoint and changes nothing; mode_pick.h asks it on an endpoint's behalf.
  *
- * What can be chosen at set-up is chosen there: which ways there are. A small operation with nothing
- * queued before it takes the fast path of its call, and nobody asks.
+ * What can be chosen at set-up is chosen there: which ways there are. A small operation with
+ * nothing queued before it takes the fast path of its call, and nobody asks.
  */
 #ifndef SLMPM_MODE_H
 #define SLMPM_MODE_H
@@ -56,8 +56,8 @@ struct mode_view {                 /* of a link, now */
 	uint64_t dma;              /* transfers in the engine */
 	bool sleeps;               /* who waits here sleeps at once, and looks around too late */
 	bool behind;               /* a fenced one, and not all before it is done */
-	/* Of the plain way and the longer one (PACKETS and FETCHED; COPY and SHARED) for this size; 0:
-	 * not known. And whether this turn is for the one that seems longer (choice.h). */
+	/* Of the plain way and the longer one (PACKETS and FETCHED; COPY and SHARED) for this size;
+	 * 0: not known. And whether this turn is for the one that seems longer (choice.h). */
 	uint32_t cost[2];
 	bool trial;
 	uint32_t echo;   /* the least that a packet both ways has taken by it; 0: not known */
@@ -126,12 +126,12 @@ static inline bool mode_is_short(uint64_t queue, const struct mode_limits *l)
 /* Have the others over that fabric too much to do? */
 bool mode_is_overloaded(const struct mode_view *v, const struct mode_limits *limits);
 
-/* By which link goes what is still to arrive, once one was lost or another is WANTED (-1: none is): UP has a
- * bit for each that can. -1: by none, for now. */
+/* By which link goes what is still to arrive, once one was lost or another is WANTED (-1: none is):
+ * UP has a bit for each that can. -1: by none, for now. */
 int mode_path(uint32_t up, int wanted);
 
-/* Bytes of a packet at the most where there are several links: while one goes by a slow link, what comes behind it by
- * the others waits for it, in their rings and in the credit. */
+/* Bytes of a packet at the most where there are several links: while one goes by a slow link, what
+ * comes behind it by the others waits for it, in their rings and in the credit. */
 #define MODE_SPREAD_PACKET 131072
 
 struct mode_load {          /* of a link that packets may be spread over */
@@ -155,8 +155,8 @@ static inline bool mode_reaches(enum mode_rma setting)
 {
 	return setting == MODE_RMA_AUTO;
 }
-/* The form of requests to a peer that is, or is not, ACTIVE: takes active messages; over a fabric with
- * NATIVE one-sided operations or without. */
+/* The form of requests to a peer that is, or is not, ACTIVE: takes active messages; over a fabric
+ * with NATIVE one-sided operations or without. */
 enum mode_rma mode_form(enum mode_rma setting, bool active, bool native);
 
 enum mode_place { MODE_HERE, MODE_THERE }; /* the peer: on this machine, beyond the network */
@@ -169,7 +169,7 @@ bool mode_comes_near(const char *setting);
 /* The protocol of an operation that takes WAY; -1 for MODE_NONE. */
 int mode_protocol(enum mode_op op, enum mode_route way);
 
-/* ---- of the rules on one link (mode.c), for the choice among them (mode_links.c) ---------------- */
+/* ---- of the rules on one link (mode.c), for the choice among them (mode_links.c) ------------- */
 
 #define MODE_BIT(way) (1u << (way))
 #define MODE_IN_RING  (MODE_BIT(MODE_PACKETS) | MODE_BIT(MODE_REQUEST))

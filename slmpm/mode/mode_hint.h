@@ -40,7 +40,7 @@ static inline int mode_hint_link(uint8_t hint)
 	return (hint >> (12 - MODE_HINT_SHIFT) & 7) - 1;
 }
 
-/* What packets carry of HINT, each of them: the link that they are to go by (FABRIC_BY, FABRIC_ONLY). */
+/* What each packet carries of HINT: the link that it is to go by (FABRIC_BY, FABRIC_ONLY). */
 static inline uint16_t mode_packet_flags(uint8_t hint)
 {
 	return mode_hint_link(hint) < 0 ?

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The selector's choice among links (mode.h): which of them is left for which, by what is seen here and by all. */
+/* The selector's choice among links (mode.h), by what is seen here and by all instances. */
 #include <stddef.h>
 
 #include "slmpm/mode/mode.h"
@@ -32,7 +32,7 @@ static bool is_overrun(const struct mode_ask *a, const struct mode_link *link,
 	return v->dma > l->dma && is_for_engine(a, link, l);
 }
 
-/* It goes through a ring that has too much to do already; or past one, and there is too much there, too. */
+/* It goes through an overloaded ring; or past one, and there is too much to do, too. */
 static bool meets_congestion(const struct mode_ask *a, const struct mode *mode,
 			     const struct mode_link *link, const struct mode_limits *l)
 {
@@ -41,8 +41,8 @@ static bool meets_congestion(const struct mode_ask *a, const struct mode *mode,
 	return a->op != MODE_SEND && !link->view.behind && is_overrun(a, link, l);
 }
 
-/* Of shared memory a full ring is the reader's doing, who is no quicker on another link: it is left where the
- * user says so, also by thresholds. */
+/* Of shared memory a full ring is the reader's doing, who is no quicker on another link: it is left
+ * where the user says so, also by thresholds. */
 static bool may_leave(const struct mode_ask *a, const struct mode_link *link,
 		      const struct mode_limits *l)
 {
@@ -85,7 +85,7 @@ static bool is_better(const struct mode_ask *a, const struct mode_link *link,
 	return l->leave != MODE_STAY && is_overrun(a, wanted, l) && is_cheaper(link, wanted);
 }
 
-/* WANTED is overloaded by others: what only seems to be full has less to do, for who is idle fills no ring. */
+/* WANTED is overloaded by others: a ring that only seems full has less to do. */
 static bool is_lighter(const struct mode_link *link, const struct mode_link *wanted,
 		       const struct mode_limits *l)
 {
@@ -142,7 +142,7 @@ bool mode_is_overloaded(const struct mode_view *v, const struct mode_limits *l)
 	return v->all.queue > l->queue || v->all.permille >= 10 * l->ring;
 }
 
-/* What others see counts as if it were seen here; a network is left for that, and so is any other link. */
+/* What others see counts as if it were seen here, and any link is left for that. */
 static void share_view(struct mode_link *link, const struct mode_limits *l)
 {
 	struct mode_view *v = &link->view;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The selector among links of a network that is slower than who writes (mode.h): what goes by one that
- * has much to do waits there, and the others stand idle. So each packet goes where it arrives first.
+ * The selector among links of a network that is slower than who writes (mode.h): what goes by one
+ * that has much to do waits there, and the others stand idle. So each packet goes where it arrives
+ * first.
  */
 #include "slmpm/mode/mode.h"
 

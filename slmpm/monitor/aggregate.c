@@ -17,12 +17,119 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct list received_parts = {&received_parts, &received_parts};
-static const struct endpoint *parent;           /* who knows the job's number */
-static _Atomic uint64_t job;                    /* 0: not known yet */
+static const struct endpoint *parent; /* knows the job's number */
+_Atomic uint64_t aggregate_job;
 static struct aggregate all = {.instances = 1}; /* as of the last change */
 static uint32_t jobs;
 
-/* ---- of the job ------------------------------------------------------------------------------- */
+/* ---- other jobs' contributors ---------------------------------------------------------------- */
+
+/*
+ * What is received of one job over several links, or a second time around a circle, is the same
+ * contributor: the youngest counts. One that nobody refreshes grows old wherever it is passed on,
+ * and falls silent. When all places are taken, a link of few contributors takes one of the link
+ * that has most: no liars leave others none.
+ */
+static struct contributor {
+	uint64_t job;  /* 0: a free place */
+	uint64_t born; /* ns: as old as what it says */
+	const struct endpoint *via;
+	struct aggregate sum;
+} contributors[AGGREGATE_CONTRIBUTORS];
+#define CONTRIBUTORS_END (contributors + AGGREGATE_CONTRIBUTORS)
+
+static bool contributor_is_old(uint64_t born, uint64_t ns)
+{
+	return ns - born > AGGREGATE_AGE * monitor_period();
+}
+
+static int contributors_by(const struct endpoint *via)
+{
+	int n = 0;
+
+	for (const struct contributor *c = contributors; c < CONTRIBUTORS_END; c++)
+		n += c->job && c->via == via;
+	return n;
+}
+
+/* All are taken: the oldest of the link that has most, if it keeps as many as one of MINE then has.
+ * Links that have ended come first. */
+static struct contributor *contributor_take_over(int mine)
+{
+	struct contributor *best = NULL;
+	int most = mine + 1;
+
+	for (struct contributor *c = contributors; c < CONTRIBUTORS_END; c++) {
+		int n = c->via ? contributors_by(c->via) : AGGREGATE_CONTRIBUTORS + 1;
+
+		if (n > most || (best && n == most && c->born < best->born)) {
+			best = c;
+			most = n;
+		}
+	}
+	if (best)
+		best->job = 0;
+	return best;
+}
+
+/* Its place; or a free one, where the link may have more. */
+static struct contributor *contributor_find(const struct endpoint *ep, uint64_t job, uint64_t ns)
+{
+	struct contributor *free = NULL;
+
+	for (struct contributor *c = contributors; c < CONTRIBUTORS_END; c++) {
+		if (c->job && contributor_is_old(c->born, ns))
+			c->job = 0;
+		if (c->job == job)
+			return c;
+		if (!c->job && !free)
+			free = c;
+	}
+	if (contributors_by(ep) >= AGGREGATE_CONTRIBUTORS / 2)
+		return NULL;
+	return free ? free : contributor_take_over(contributors_by(ep));
+}
+
+/* Where JOB's goes, received over EP, BORN then. NULL: no room, or a younger one is known. */
+static struct aggregate *contributor_place(const struct endpoint *ep, uint64_t job, uint64_t born)
+{
+	uint64_t ns = clock_now();
+	struct contributor *c = contributor_is_old(born, ns) ? NULL : contributor_find(ep, job, ns);
+
+	if (!c || (c->job && born < c->born))
+		return NULL;
+	if (!c->job)
+		memset(&c->sum, 0, sizeof(c->sum));
+	c->job = job;
+	c->born = born;
+	c->via = ep;
+	return &c->sum;
+}
+
+/* Adds those that have not fallen silent: how many. */
+static uint32_t contributors_add(struct aggregate *sum, uint64_t ns)
+{
+	uint32_t n = 0;
+
+	for (const struct contributor *c = contributors; c < CONTRIBUTORS_END; c++)
+		if (c->job && c->job != aggregate_job && !contributor_is_old(c->born, ns)) {
+			aggregate_add(sum, &c->sum);
+			n++;
+		}
+	return n;
+}
+
+/* EP goes; NULL: they are the parent process's. */
+static void contributors_forget(const struct endpoint *ep)
+{
+	for (struct contributor *c = contributors; c < CONTRIBUTORS_END; c++)
+		if (!ep)
+			c->job = 0;
+		else if (c->via == ep)
+			c->via = NULL; /* it may come by another link */
+}
+
+/* ---- of the job ------------------------------------------------------------------------------ */
 
 static uint32_t aggregate_cut32(uint64_t value)
 {
@@ -57,7 +164,7 @@ static uint32_t aggregate_share(uint64_t sum, uint64_t links)
 	return links ? aggregate_cut32(sum / links) : 0;
 }
 
-/* ---- for the selector --------------------------------------------------------------------------- */
+/* ---- for the selector ------------------------------------------------------------------------ */
 
 static uint32_t mean_for(int protocol, uint64_t length)
 {
@@ -122,7 +229,7 @@ uint32_t aggregate_instances(void)
 	return instances;
 }
 
-/* ---- its number --------------------------------------------------------------------------------- */
+/* ---- its number ------------------------------------------------------------------------------ */
 
 /* 48 bits that no other job has, and not 0. */
 static uint64_t new_job(void)
@@ -134,37 +241,27 @@ static uint64_t new_job(void)
 	return (number & WIRE_LENGTH_MASK) | 1;
 }
 
-uint64_t aggregate_job(void)
-{
-	return atomic_load_explicit(&job, memory_order_relaxed);
-}
-
-void aggregate_set_job(uint64_t number)
-{
-	atomic_store_explicit(&job, number, memory_order_relaxed);
-}
-
 void aggregate_agreed(struct endpoint *ep, uint64_t features)
 {
 	ep->rooms->monitor->aggregate.agreed = features & WIRE_FEATURE_AGGREGATE;
 	pthread_mutex_lock(&lock);
 	if (ep->life->is_parent && ep->rooms->monitor->aggregate.agreed) {
 		parent = ep;
-		aggregate_set_job(0);
-	} else if (!aggregate_job() && !parent) {
-		aggregate_set_job(new_job());
+		aggregate_job = 0;
+	} else if (!aggregate_job && !parent) {
+		aggregate_job = new_job();
 	}
 	pthread_mutex_unlock(&lock);
 }
 
-/* ---- its parts ---------------------------------------------------------------------------------- */
+/* ---- its parts ------------------------------------------------------------------------------- */
 
 void aggregate_inspect(struct context *ctx, uint64_t ns)
 {
 	struct aggregate_part *own = ctx->monitor.own;
 	struct aggregate sum;
 
-	if (ns - ctx->monitor.summed < (uint64_t)config_get()->monitor_ms * 1000000)
+	if (ns - ctx->monitor.summed < monitor_period())
 		return;
 	ctx->monitor.summed = ns;
 	if (!own && !(own = calloc(1, sizeof(*own))))
@@ -206,7 +303,7 @@ void aggregate_end(struct endpoint *ep)
 	contributors_forget(ep);
 	if (parent == ep) { /* what is left here is a job of its own */
 		parent = NULL;
-		aggregate_set_job(new_job());
+		aggregate_job = new_job();
 	}
 	pthread_mutex_unlock(&lock);
 }
@@ -217,11 +314,11 @@ void aggregate_forked(void)
 	list_init(&received_parts);
 	contributors_forget(NULL);
 	parent = NULL;
-	aggregate_set_job(0);
+	aggregate_job = 0;
 	sum_all();
 }
 
-/* ---- what others tell ------------------------------------------------------------------------- */
+/* ---- what is received ------------------------------------------------------------------------ */
 
 /* Keeps the lock until aggregate_changed, unless it is NULL. */
 struct aggregate *aggregate_change(struct endpoint *ep, uint64_t from, uint64_t born)
@@ -232,7 +329,7 @@ struct aggregate *aggregate_change(struct endpoint *ep, uint64_t from, uint64_t 
 	pthread_mutex_lock(&lock);
 	if (!from && !*heard && (*heard = calloc(1, sizeof(**heard))))
 		list_append(&received_parts, &(*heard)->node);
-	m = from ? contributors_place(ep, from, born) : *heard ? &(*heard)->sum : NULL;
+	m = from ? contributor_place(ep, from, born) : *heard ? &(*heard)->sum : NULL;
 	if (!m)
 		pthread_mutex_unlock(&lock);
 	return m;
@@ -247,15 +344,26 @@ void aggregate_changed(void)
 bool aggregate_next_contributor(const struct endpoint *ep, uint32_t *at, uint64_t *from,
 				uint64_t *age, struct aggregate *sum)
 {
-	bool found;
+	uint64_t ns = clock_now();
+	bool found = false;
 
 	pthread_mutex_lock(&lock);
-	found = contributors_next(ep, clock_now(), at, from, age, sum);
+	for (int i = 0; !found && i < AGGREGATE_CONTRIBUTORS; i++) {
+		const struct contributor *v = &contributors[(*at)++ % AGGREGATE_CONTRIBUTORS];
+
+		if (!v->job || v->job == aggregate_job || v->via == ep ||
+		    contributor_is_old(v->born, ns))
+			continue;
+		*from = v->job;
+		*age = (ns - v->born) / 1000000 + 1;
+		*sum = v->sum;
+		found = true;
+	}
 	pthread_mutex_unlock(&lock);
 	return found;
 }
 
-/* ---- for the program ---------------------------------------------------------------------------- */
+/* ---- for the program ------------------------------------------------------------------------- */
 
 static void give_fabric(const struct aggregate_fabric *f, struct slmpm_aggregate_fabric *out)
 {
@@ -280,7 +388,7 @@ void aggregate_take(struct slmpm_aggregate *out)
 	pthread_mutex_lock(&lock);
 	sum_all(); /* some have fallen silent */
 	out->jobs = jobs;
-	out->job = aggregate_job();
+	out->job = aggregate_job;
 	out->instances = aggregate_cut32(all.instances);
 	out->links = all.links;
 	out->queue_depth = all.queue;

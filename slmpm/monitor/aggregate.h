@@ -2,10 +2,10 @@
 /*
  * Aggregates over all instances of a job, and over the jobs around it.
  *
- * A job is a process and those it has started (slmpm_spawn), and so on: a tree, so each link of it needs
- * to hear nothing but what all on this side of it come to, and each process has the sum of what it
- * hears and its own. Jobs that are joined by slmpm_connect form any graph: there each job is a contributor with
- * a number, is told on from job to job, and counts once, by the youngest that has been heard of it.
+ * A job is a process and those it has started (slmpm_spawn), and so on: a tree. Each link of it
+ * carries the sum of its sender's side, and each process adds its own to what it receives. Jobs
+ * that are joined by slmpm_connect form any graph: there each job is a contributor with a number,
+ * is passed on from job to job, and counts once, by the youngest figures received.
  */
 #ifndef SLMPM_AGGREGATE_H
 #define SLMPM_AGGREGATE_H
@@ -16,7 +16,7 @@
 #include "slmpm/base/list.h"
 
 #define AGGREGATE_FABRICS      SLMPM_AGGREGATE_FABRICS
-#define AGGREGATE_INSTANCES    65536                /* that one telling may speak for */
+#define AGGREGATE_INSTANCES    65536                /* in one peer's sum, at most */
 #define AGGREGATE_LATENCY      UINT64_C(4000000000) /* ns: beyond it is none */
 #define AGGREGATE_CONTRIBUTORS 32 /* jobs that are kept; half of them by one link */
 #define AGGREGATE_SENT         8  /* of these over a link at a time */
@@ -47,19 +47,12 @@ struct aggregate {
 	struct aggregate_fabric fabrics[AGGREGATE_FABRICS];
 };
 
-struct aggregate_part { /* what a context sees itself, or hears over a link of the job */
+struct aggregate_part { /* a context's own, or what is received over a link of the job */
 	struct list node;
 	struct aggregate sum;
 };
 
-struct contributor {   /* another job */
-	uint64_t job;  /* 0: a free place */
-	uint64_t born; /* ns: as old as what it says */
-	const struct endpoint *via;
-	struct aggregate sum;
-};
-
-/* ---- sums (aggregate_sum.c) ----------------------------------------------------------------------- */
+/* ---- sums (aggregate_sum.c) ------------------------------------------------------------------ */
 
 uint64_t aggregate_name(const char *fabric);
 void aggregate_add(struct aggregate *to, const struct aggregate *m);
@@ -70,7 +63,7 @@ uint64_t aggregate_mean(const struct aggregate_cell *c);
 /* What the context's links show. */
 void aggregate_of_links(struct context *ctx, struct aggregate *sum);
 
-/* ---- a job's (aggregate.c) --------------------------------------------------------------------------- */
+/* ---- a job's (aggregate.c) ------------------------------------------------------------------- */
 
 /* The context's own, once in a period. */
 void aggregate_inspect(struct context *ctx, uint64_t ns);
@@ -79,49 +72,35 @@ void aggregate_forked(void);
 /* What has been agreed (WIRE_FEATURE_*); and the peer's end. */
 void aggregate_agreed(struct endpoint *ep, uint64_t features);
 void aggregate_end(struct endpoint *ep);
-/* Is the peer of this process's job? */
+/* The peer is of this process's job. */
 static inline bool aggregate_is_kin(const struct endpoint *ep)
 {
 	return ep->life->is_parent || ep->rooms->process;
 }
-/* The job's number, 0: not known yet. The first of a job's processes gives it, the others hear it. */
-uint64_t aggregate_job(void);
-void aggregate_set_job(uint64_t job);
-/* Of the job: but for what was heard over EP; NULL: all of it. */
+/* The job's number; 0: not known yet. Its first process gives it. */
+extern _Atomic uint64_t aggregate_job;
+/* Of the job, but for what was received over EP; NULL: all of it. */
 void aggregate_of_job(const struct endpoint *ep, struct aggregate *sum);
-/* What has been heard of EP's side of the job, or of another job, and is to be changed; NULL: of nobody. */
+/* What was received of EP's side of the job (JOB 0) or of another job, to be changed; NULL: no
+ * place. */
 struct aggregate *aggregate_change(struct endpoint *ep, uint64_t job, uint64_t born);
 void aggregate_changed(void);
+/* From place *AT on the next contributor for EP: its job, age in ms, sum; false: none. */
+bool aggregate_next_contributor(const struct endpoint *ep, uint32_t *at, uint64_t *job,
+				uint64_t *age, struct aggregate *sum);
 uint32_t aggregate_instances(void);
-/* Has some fabric much to do, as far as known here? */
+/* Some fabric has much to do, as far as known here. */
 bool aggregate_is_busy(void);
-/* Into OTHERS what all instances see of a fabric, without the share of OWN, a link over it, and measure of what is asked;
- * nothing is known where there is no instance but this one. How many of the links have much to do. */
+/* Into OTHERS what all instances see of a fabric, less the share of OWN, a link over it, and what
+ * they measure of such an operation. Returns how many of the links have much to do. */
 uint64_t aggregate_inspect_fabric(const char *name, const struct monitor_load *own,
 				  const struct mode_ask *ask, struct mode_others *others);
 /* For others than the program itself. */
 void aggregate_take(struct slmpm_aggregate *out);
 
-/* ---- contributors (contributors.c), with the lock of aggregate.c ---------------------------------------------- */
+/* ---- the wire (aggregate_wire.c) ------------------------------------------------------------- */
 
-/* Where JOB's is to be written: it is heard over EP, BORN then; or NULL: no room, or a younger one is
- * known. */
-struct aggregate *contributors_place(const struct endpoint *ep, uint64_t job, uint64_t born);
-/* Adds those that have not fallen silent: how many. */
-uint32_t contributors_add(struct aggregate *sum, uint64_t ns);
-/* From place *AT on the next that is to be told to EP: its job and age in ms; false: none. */
-bool contributors_next(const struct endpoint *ep, uint64_t ns, uint32_t *at, uint64_t *job,
-		       uint64_t *age, struct aggregate *sum);
-void contributors_forget(const struct endpoint *ep);
-
-/* ---- the wire (aggregate_wire.c) ------------------------------------------------------------------ */
-
-/* Tells the peer. */
+/* Sends the peer what it is to know. */
 void aggregate_send(struct endpoint *ep);
-/* And hears it. */
 void aggregate_received(struct endpoint *ep, const struct head *h);
-/* As contributors_next, for aggregate_wire.c, which has no lock. */
-bool aggregate_next_contributor(const struct endpoint *ep, uint32_t *at, uint64_t *job,
-				uint64_t *age, struct aggregate *sum);
-
 #endif

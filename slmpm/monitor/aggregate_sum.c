@@ -94,7 +94,7 @@ static const char *fabric_in_use(const struct slmpm_monitor *m)
 	return m->link;
 }
 
-/* More than what an idle link shows: one message on its way, and what the reader has not published. */
+/* More than an idle link shows: one message on its way, and what is read and not published. */
 static bool aggregate_sum_is_busy(uint64_t queue, uint32_t out)
 {
 	const struct mode_limits *l = mode_limits();

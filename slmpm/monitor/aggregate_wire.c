@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What travels of aggregates (aggregate.h): their words, little-endian, in parts of a packet each, of which the
- * first says which others follow. Nothing that comes is believed further than sums can bear.
+ * What travels of aggregates (aggregate.h): their words, little-endian, in parts of a packet each;
+ * the first says which others follow. What is received is bounded to what sums can hold.
  */
 #include <string.h>
 
@@ -11,9 +11,9 @@
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/base/clock.h"
 
-/* Of a packet: word 0 is the part's number and, of part 0, a bit for each that follows, from PART_BITS on; word 1
- * the job's (0: the sender's side of the receiver's own), word 2 the age in ms; of the own job's part 0 its
- * number, as far as known. */
+/* Of a packet: word 0 is the part's number and, of part 0, a bit for each that follows, from
+ * PART_BITS on; word 1 the job's (0: the sender's side of the receiver's own), word 2 the age in
+ * ms; of the own job's part 0 its number, as far as known. */
 #define PART_WORDS 8
 #define PART_BITS  8
 #define PARTS      (sizeof(struct aggregate) / sizeof(struct wire_part))
@@ -24,7 +24,7 @@ struct wire_part {
 _Static_assert(sizeof(struct aggregate) % sizeof(struct wire_part) == 0 && PARTS == 24,
 	       "wire layout");
 
-/* ---- telling ---------------------------------------------------------------------------------- */
+/* ---- sending --------------------------------------------------------------------------------- */
 
 /* False: it is empty. */
 static bool part_of(const struct aggregate *m, size_t part, struct wire_part *w)
@@ -58,7 +58,7 @@ static void aggregate_wire_tell(struct endpoint *ep, const struct aggregate *m, 
 void aggregate_send(struct endpoint *ep)
 {
 	uint32_t *turn = &ep->rooms->monitor->aggregate.turn, begun = *turn;
-	uint64_t job = aggregate_job(), age;
+	uint64_t job = aggregate_job, age;
 	struct aggregate m;
 
 	if (!ep->rooms->monitor->aggregate.agreed)
@@ -80,7 +80,7 @@ void aggregate_send(struct endpoint *ep)
 	}
 }
 
-/* ---- hearing ---------------------------------------------------------------------------------- */
+/* ---- receiving ------------------------------------------------------------------------------- */
 
 static void bound(uint64_t *value, uint64_t most)
 {
@@ -169,8 +169,8 @@ void aggregate_received(struct endpoint *ep, const struct head *h)
 	if (!job && !aggregate_is_kin(ep)) /* it is none of ours */
 		return;
 	if (!job && ep->life->is_parent && !part && last)
-		aggregate_set_job(last);
-	if (job != aggregate_job() || !job)
+		aggregate_job = last;
+	if (job != aggregate_job || !job)
 		m = aggregate_change(ep, job, clock_now() - last * 1000000);
 	if (!m)
 		return;

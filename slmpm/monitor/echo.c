@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Echoes: now and then a packet that the peer answers, behind all that was sent before. The time until
- * then is what a message takes both ways, the rings' content and the peer's attention included. None
- * goes where nothing was sent since the last: links that rest are left alone; nor from a call that waits for
- * nothing, for the answer would lie there until the next one.
+ * Echoes: now and then a packet that the peer answers, behind all that was sent before. The time
+ * until then is what a message takes both ways, the rings' content and the peer's attention
+ * included. Idle links carry none, and calls that wait for nothing send none: the answer would lie
+ * there unread.
  */
 #include "slmpm/link/link.h"
 #include "slmpm/link/packet.h"
@@ -35,7 +35,7 @@ bool echo_has_traffic(const struct endpoint *ep)
 static bool echo_is_due(const struct endpoint *ep, uint64_t ns)
 {
 	const struct monitor *m = ep->rooms->monitor;
-	uint64_t period = (uint64_t)config_get()->monitor_ms * 1000000;
+	uint64_t period = monitor_period();
 
 	if (!m->echo.agreed || !period || ep->state != SLMPM_PEER_UP || ep->closing ||
 	    ns - m->echo.asked < period || !echo_has_traffic(ep))
@@ -70,12 +70,6 @@ void echo_asked(struct endpoint *ep, const struct head *h)
 		link_control(ep, WIRE_ECHO_ANSWER, h->seq, 0, NULL, 0);
 }
 
-static void echo_take(struct echo_time *t, uint64_t took)
-{
-	t->mean = t->mean ? (7 * t->mean + took) / 8 : took;
-	t->least = !t->least || took < t->least ? took : t->least;
-}
-
 void echo_answered(struct endpoint *ep, const struct head *h)
 {
 	struct monitor *m = ep->rooms->monitor;
@@ -100,7 +94,7 @@ void echo_answered(struct endpoint *ep, const struct head *h)
 	took = clock_ticks() - m->echo.began;
 	m->echo.began = 0;
 	m->echo.count++;
-	echo_take(&m->echo.time, took);
+	monitor_time_add(&m->echo.time, took);
 	if (bond_is(ep->link.port) && bond_home(ep->link.port) == m->echo.path)
-		echo_take(&m->paths[m->echo.path].time, took);
+		monitor_time_add(&m->paths[m->echo.path].time, took);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is measured on a link begins and ends, and is looked at (monitor.h). */
+/* Measuring on a link begins, is inspected and ends (monitor.h). */
 #include "slmpm/monitor/monitor.h"
 
 #include <stdlib.h>
@@ -13,21 +13,22 @@
 
 _Static_assert(SLMPM_MONITOR_PATHS == BOND_PATHS, "one place for each link");
 
-#define SHARE   16 /* links in a look */
-/* Ticks between two looks: the one behind sends no packets of the monitor's, which would delay the
- * first messages' answers. */
+#define SHARE   16 /* links in an inspection */
+/* Ticks between two inspections: the one behind sends no packets of the monitor's, which would
+ * delay the first messages' answers. */
 #define SILENCE (INSPECT_TICKS << 2)
 #define SPARED  8 /* all but one of so many: traffic behind silence alone is measured, too */
 #define WINDOW  UINT64_C(100000000) /* ns, at least, that a rate is taken over */
 
 void monitor_new(struct endpoint *ep)
 {
-	ep->rooms->monitor = calloc(1, sizeof(*ep->rooms->monitor));
-	if (!ep->rooms->monitor)
+	struct monitor *m = calloc(1, sizeof(*m));
+
+	ep->rooms->monitor = m;
+	if (!m)
 		return; /* without one it is not measured */
-	ep->rooms->monitor->since = ep->rooms->monitor->flow.ns = clock_now();
-	ep->rooms->monitor->echo.id = ep->rooms->monitor->sample.seq =
-		ep->rooms->monitor->sample.sent = ep->sent;
+	m->since = m->flow.ns = clock_now();
+	m->echo.id = m->sample.seq = m->sample.sent = ep->sent;
 	monitor_page_assign(ep);
 }
 
@@ -56,13 +57,12 @@ void monitor_free(struct endpoint *ep)
 	if (!ep->rooms->monitor)
 		return;
 	aggregate_end(ep);
-	monitor_publish(ep);
-	monitor_page_release(ep);
+	monitor_leave_page(ep);
 	free(ep->rooms->monitor);
 	ep->rooms->monitor = NULL;
 }
 
-/* ---- looks ------------------------------------------------------------------------------------ */
+/* ---- inspection ------------------------------------------------------------------------------ */
 
 static uint32_t monitor_share_of(uint64_t part, uint64_t all)
 {
@@ -77,39 +77,19 @@ static uint64_t rate(uint64_t now, uint64_t before, uint64_t ns)
 	return now > before ? (uint64_t)((double)(now - before) * 1e9 / (double)ns) : 0;
 }
 
-static void inspect_requests(struct endpoint *ep, uint64_t took)
-{
-	struct monitor *m = ep->rooms->monitor;
-	struct slmpm_monitor now;
-
-	monitor_totals(ep, &now);
-	for (int p = 0; p < SLMPM_PROTOCOLS; p++) {
-		m->flow.request_rate[p] = rate(now.requests[p], m->flow.requests[p], took);
-		m->flow.request_byte_rate[p] =
-			rate(now.request_bytes[p], m->flow.request_bytes[p], took);
-		m->flow.requests[p] = now.requests[p];
-		m->flow.request_bytes[p] = now.request_bytes[p];
-	}
-}
-
 static void inspect_flow(struct endpoint *ep, uint64_t ns)
 {
-	const struct slmpm_stats *s = ep->stats;
 	struct monitor *m = ep->rooms->monitor;
 	uint64_t took = ns - m->flow.ns;
+	union monitor_flow now;
 
 	if (took < WINDOW)
 		return;
-	m->flow.sent_rate = rate(s->sent_messages, m->flow.sent, took);
-	m->flow.sent_byte_rate = rate(s->sent_bytes, m->flow.sent_bytes, took);
-	m->flow.received_rate = rate(s->received_messages, m->flow.received, took);
-	m->flow.received_byte_rate = rate(s->received_bytes, m->flow.received_bytes, took);
-	inspect_requests(ep, took);
+	monitor_totals(ep, &now);
+	for (size_t i = 0; i < sizeof(now.all) / sizeof(*now.all); i++)
+		m->flow.rates.all[i] = rate(now.all[i], m->flow.totals.all[i], took);
+	m->flow.totals = now;
 	m->flow.ns = ns;
-	m->flow.sent = s->sent_messages;
-	m->flow.sent_bytes = s->sent_bytes;
-	m->flow.received = s->received_messages;
-	m->flow.received_bytes = s->received_bytes;
 }
 
 static void inspect_rings(const struct fabric_counts *c, uint32_t *out, uint32_t *in)
@@ -130,7 +110,7 @@ static void inspect_paths(struct endpoint *ep)
 	}
 }
 
-/* With SLMPM_AGGREGATE also by a link that rests: that there is much to do elsewhere, and no more. */
+/* With SLMPM_AGGREGATE idle links, too, carry that much is to do elsewhere, and no more. */
 static bool has_news(const struct endpoint *ep)
 {
 	const struct monitor *m = ep->rooms->monitor;
@@ -140,13 +120,12 @@ static bool has_news(const struct endpoint *ep)
 		echo_traffic(ep->ctx) != m->aggregate.traffic);
 }
 
-/* Who sends no echoes tells the job what it knows all the same. */
+/* A link without echoes carries what the job is to know all the same. */
 static bool sends_opportunistic(const struct endpoint *ep, uint64_t ns)
 {
 	if (ep->state != SLMPM_PEER_UP || ep->closing || ep->ctx->handling ||
 	    !list_empty(&ep->link.deferred) ||
-	    ns - ep->rooms->monitor->aggregate.notified <
-		    (uint64_t)config_get()->monitor_ms * 1000000)
+	    ns - ep->rooms->monitor->aggregate.notified < monitor_period())
 		return false;
 	return (ep->ctx->monitor.opportunistic && echo_has_traffic(ep)) || has_news(ep);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The monitor: what is measured on a link, and the page that shows it to others. Nothing of it lies
- * on a fast path: samples are taken on the slow ones, and looks at the links where a call comes by that
- * is no single message's (link/inspect.h).
+ * on a fast path: samples are taken on the slow paths, links inspected by calls that are no single
+ * message's (link/inspect.h).
  */
 #ifndef SLMPM_MONITOR_H
 #define SLMPM_MONITOR_H
@@ -13,7 +13,7 @@
 #include "slmpm/request.h"
 #include "slmpm/link/wait.h"
 
-#define MONITOR_PASSES 32 /* short calls between looks, if nobody else looks; a power of two */
+#define MONITOR_PASSES 32 /* short calls between two inspections; a power of two */
 
 /* From so many bytes on each request is measured, where it is one anyway. */
 #define MONITOR_LONG 16384
@@ -21,13 +21,21 @@
 struct head;
 struct monitor_entry;
 
-struct monitor_cell { /* of one protocol, size class and warmth, in ticks */
-	uint64_t samples, bytes, busy;
-	uint64_t latency, least; /* recent mean, least; 0: not measured */
+struct monitor_time { /* in ticks: recent mean, least; 0: not measured */
+	uint64_t mean, least;
 };
 
-struct echo_time { /* of both ways, in ticks: recent mean, least; 0: none has come back */
-	uint64_t mean, least;
+struct monitor_cell { /* of one protocol, size class and warmth */
+	uint64_t samples, bytes, busy;
+	struct monitor_time latency;
+};
+
+union monitor_flow { /* what has gone over a link, or goes in a second */
+	struct {
+		uint64_t sent, sent_bytes, received, received_bytes; /* messages */
+		uint64_t requests[SLMPM_PROTOCOLS], request_bytes[SLMPM_PROTOCOLS];
+	};
+	uint64_t all[4 + 2 * SLMPM_PROTOCOLS];
 };
 
 struct monitor_load {   /* of a link, as it was added to the aggregate */
@@ -45,10 +53,8 @@ struct monitor { /* of an endpoint */
 		carried; /* messages sent that are parts of such, or answers; their bytes */
 	uint32_t out_share, in_share; /* of the rings, in 2^-16: recent means */
 	struct {
-		uint64_t ns, sent, sent_bytes, received, received_bytes; /* at the last look */
-		uint64_t sent_rate, sent_byte_rate, received_rate, received_byte_rate;
-		uint64_t requests[SLMPM_PROTOCOLS], request_bytes[SLMPM_PROTOCOLS];
-		uint64_t request_rate[SLMPM_PROTOCOLS], request_byte_rate[SLMPM_PROTOCOLS];
+		uint64_t ns; /* at the last look */
+		union monitor_flow totals, rates;
 	} flow;
 	struct {
 		bool agreed;      /* the peer answers */
@@ -57,12 +63,12 @@ struct monitor { /* of an endpoint */
 		uint64_t began;   /* 0: none is out */
 		uint64_t traffic; /* messages and one-sided operations when it was sent */
 		uint64_t count;
-		struct echo_time time;
-		uint32_t path; /* that the last one was sent by, of several */
+		struct monitor_time time; /* of both ways */
+		uint32_t path;            /* that the last one was sent by, of several */
 	} echo;
 	struct { /* of each of several links */
 		uint32_t out_share, in_share;
-		struct echo_time time; /* of echoes while it was in use */
+		struct monitor_time time; /* of echoes while it was in use */
 	} paths[SLMPM_MONITOR_PATHS];
 	struct monitor_load load[SLMPM_MONITOR_PATHS]; /* of the paths, or of the one link */
 	struct {                /* a message of one packet, of whose arrival the peer tells */
@@ -85,6 +91,12 @@ struct monitor { /* of an endpoint */
 	struct monitor_entry *entry; /* in a page; or NULL */
 };
 
+/* SLMPM_MONITOR_MS in ns. */
+static inline uint64_t monitor_period(void)
+{
+	return (uint64_t)config_get()->monitor_ms * 1000000;
+}
+
 /* What all links of the context have carried: messages and one-sided operations. */
 uint64_t echo_traffic(const struct context *ctx);
 /* Without memory for it the endpoint goes unwatched. */
@@ -100,7 +112,7 @@ int monitor_open(struct context *ctx);
 void monitor_shut(struct context *ctx);
 void monitor_forked(struct context *ctx);
 
-/* A look at the links, if one is due. Not while a request is half posted. */
+/* Inspects the links, if that is due. Not while a request is half posted. */
 COLD void monitor_inspect(struct context *ctx, uint64_t ticks);
 static inline void monitor_carrier(struct endpoint *ep, uint64_t bytes)
 {
@@ -110,7 +122,7 @@ static inline void monitor_carrier(struct endpoint *ep, uint64_t bytes)
 	ep->rooms->monitor->carried += bytes;
 }
 
-/* At the end of a short call that waits for nothing: a program of such alone comes by nowhere else. */
+/* At the end of a short call that waits for nothing: a program may make no others. */
 COLD void monitor_opportunistic(struct context *ctx);
 static inline void monitor_pass(struct context *ctx)
 {
@@ -124,20 +136,21 @@ static inline void monitor_pass_next(struct context *ctx)
 	ctx->monitor.passed = MONITOR_PASSES - 1;
 }
 
-/* Has nothing gone over the links of CTX since the last look? */
+/* Nothing has gone over the links of CTX since the last inspection. */
 bool monitor_is_shown(const struct context *ctx);
 /* An endpoint has: shows that, whatever the time. */
 void monitor_ended(struct endpoint *ep);
 
-/* ---- figures (monitor_take.c) ------------------------------------------------------------------- */
+/* ---- figures (monitor_take.c) ---------------------------------------------------------------- */
 
 /* As they are now. */
 void monitor_take(struct endpoint *ep, struct slmpm_monitor *m);
-/* Of these, the totals. */
-void monitor_totals(const struct endpoint *ep, struct slmpm_monitor *m);
+void monitor_totals(const struct endpoint *ep, union monitor_flow *t);
 
-/* ---- samples (sample.c) ------------------------------------------------------------------------- */
+/* ---- samples (sample.c) ---------------------------------------------------------------------- */
 
+/* VALUE is another one. */
+void monitor_time_add(struct monitor_time *t, uint64_t value);
 /* LENGTH bytes from or into MEMORY have taken the caller BUSY ticks, and LATENCY until the peer had
  * them (0: that is not known). */
 void monitor_timed(struct endpoint *ep, int protocol, uint64_t length, const void *memory,
@@ -145,8 +158,7 @@ void monitor_timed(struct endpoint *ep, int protocol, uint64_t length, const voi
 /* R, one-sided, is to go by requests or the engine; and ends. */
 void monitor_requested(struct request *r);
 void monitor_finished(struct request *r);
-/* Is one due of a message that goes in a packet? Then BLOCK_SAMPLE, until the next message has gone,
- * the slow path. */
+/* If one is due of a message in a packet: BLOCK_SAMPLE, until the next has gone the slow path. */
 void sample_inspect(struct endpoint *ep, uint64_t ns);
 /* In a handler nobody waits: true, the fast path is open again, and R is for that one. */
 bool sample_gives_way(const struct request *r);
@@ -156,7 +168,7 @@ void sample_sent(struct endpoint *ep, struct request *r, uint64_t began);
 void sample_asked(struct endpoint *ep, const struct head *h);
 void sample_answered(struct endpoint *ep, const struct head *h);
 
-/* ---- pages (monitor_page.c) -------------------------------------------------------------------------- */
+/* ---- pages (monitor_page.c) ------------------------------------------------------------------ */
 
 void monitor_page_assign(struct endpoint *ep);
 void monitor_page_release(struct endpoint *ep);
@@ -167,7 +179,7 @@ void monitor_publish(struct endpoint *ep);
 /* And the job's aggregate, in each page. */
 void monitor_publish_aggregate(struct context *ctx);
 
-/* ---- echoes (echo.c) -------------------------------------------------------------------------- */
+/* ---- echoes (echo.c) ------------------------------------------------------------------------- */
 
 /* Sends one, if one is due: true. */
 bool echo_inspect(struct endpoint *ep, uint64_t ns);

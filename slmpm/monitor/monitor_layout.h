@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How a page of the monitor lies in memory: sealed, so that nobody but its owner writes, and read by
- * whoever may look at the owner's /proc entry. Each entry has two places; `turn` says which of them is
- * whole, so that a reader finds a whole one also when the owner ends, or stops, while it writes. Words
- * are atomic; the fences are a sequence lock's.
+ * How a page of the monitor lies in memory: sealed, so that its owner alone writes, and read by any
+ * process with access to the owner's /proc entry. Each entry has two places; `turn` says which is
+ * whole, also when the owner ends, or stops, while it writes the other. Words are atomic; the
+ * fences are a sequence lock's.
  */
 #ifndef SLMPM_MONITOR_LAYOUT_H
 #define SLMPM_MONITOR_LAYOUT_H

@@ -16,7 +16,7 @@
 #define COUNTED         1000 /* of what is nowhere counted: a walk bounded */
 #define PERMILLE(share) ((uint32_t)(((uint64_t)(share)*1000 + 32768) >> 16))
 
-/* ---- the clock -------------------------------------------------------------------------------- */
+/* ---- the clock ------------------------------------------------------------------------------- */
 
 /* Ticks have a rate that shows between two looks at both clocks. */
 static struct {
@@ -41,29 +41,49 @@ static double tick(void)
 	return ticks ? (double)ns / (double)ticks : 1;
 }
 
-/* ---- figures ---------------------------------------------------------------------------------- */
+/* ---- figures --------------------------------------------------------------------------------- */
 
-void monitor_totals(const struct endpoint *ep, struct slmpm_monitor *out)
+void monitor_totals(const struct endpoint *ep, union monitor_flow *t)
 {
 	const struct slmpm_stats *s = ep->stats;
 	const struct monitor *m = ep->rooms->monitor;
 
-	out->sent_messages = s->sent_messages;
-	out->sent_bytes = s->sent_bytes;
-	out->received_messages = s->received_messages;
-	out->received_bytes = s->received_bytes;
+	t->sent = s->sent_messages;
+	t->sent_bytes = s->sent_bytes;
+	t->received = s->received_messages;
+	t->received_bytes = s->received_bytes;
 	/* Answers that wait for room are not among those sent yet. */
-	out->requests[SLMPM_BY_SMT] = excess_of(s->sent_messages - s->rget_messages, m->carriers);
-	out->request_bytes[SLMPM_BY_SMT] =
+	t->requests[SLMPM_BY_SMT] = excess_of(s->sent_messages - s->rget_messages, m->carriers);
+	t->request_bytes[SLMPM_BY_SMT] =
 		excess_of(s->sent_bytes - s->rget_bytes - s->push_bytes, m->carried);
-	out->requests[SLMPM_BY_RGET] = s->rget_messages;
-	out->request_bytes[SLMPM_BY_RGET] = s->rget_bytes + s->push_bytes;
-	out->requests[SLMPM_BY_PUT] = s->puts - m->puts + s->atomics - m->atomics;
-	out->request_bytes[SLMPM_BY_PUT] = s->put_bytes - m->put_bytes;
-	out->requests[SLMPM_BY_GET] = s->gets - m->gets;
-	out->request_bytes[SLMPM_BY_GET] = s->get_bytes - m->get_bytes;
-	out->requests[SLMPM_BY_REQUEST] = m->puts + m->gets + m->atomics;
-	out->request_bytes[SLMPM_BY_REQUEST] = m->put_bytes + m->get_bytes;
+	t->requests[SLMPM_BY_RGET] = s->rget_messages;
+	t->request_bytes[SLMPM_BY_RGET] = s->rget_bytes + s->push_bytes;
+	t->requests[SLMPM_BY_PUT] = s->puts - m->puts + s->atomics - m->atomics;
+	t->request_bytes[SLMPM_BY_PUT] = s->put_bytes - m->put_bytes;
+	t->requests[SLMPM_BY_GET] = s->gets - m->gets;
+	t->request_bytes[SLMPM_BY_GET] = s->get_bytes - m->get_bytes;
+	t->requests[SLMPM_BY_REQUEST] = m->puts + m->gets + m->atomics;
+	t->request_bytes[SLMPM_BY_REQUEST] = m->put_bytes + m->get_bytes;
+}
+
+static void take_flow(const struct endpoint *ep, struct slmpm_monitor *out)
+{
+	const union monitor_flow *rates = &ep->rooms->monitor->flow.rates;
+	union monitor_flow t;
+
+	monitor_totals(ep, &t);
+	out->sent_messages = t.sent;
+	out->sent_bytes = t.sent_bytes;
+	out->received_messages = t.received;
+	out->received_bytes = t.received_bytes;
+	memcpy(out->requests, t.requests, sizeof(t.requests));
+	memcpy(out->request_bytes, t.request_bytes, sizeof(t.request_bytes));
+	out->sent_rate = rates->sent;
+	out->sent_byte_rate = rates->sent_bytes;
+	out->received_rate = rates->received;
+	out->received_byte_rate = rates->received_bytes;
+	memcpy(out->request_rate, rates->requests, sizeof(rates->requests));
+	memcpy(out->request_byte_rate, rates->request_bytes, sizeof(rates->request_bytes));
 }
 
 static void take_movers(struct endpoint *ep, struct slmpm_monitor *out)
@@ -99,8 +119,8 @@ static void take_timing(const struct monitor_cell *c, struct slmpm_timing *t, do
 	t->samples = c->samples;
 	t->bytes = c->bytes;
 	t->busy_ns = (uint64_t)((double)c->busy * ns_of_tick);
-	t->latency_ns = short_ns(c->latency, ns_of_tick);
-	t->latency_least_ns = short_ns(c->least, ns_of_tick);
+	t->latency_ns = short_ns(c->latency.mean, ns_of_tick);
+	t->latency_least_ns = short_ns(c->latency.least, ns_of_tick);
 }
 
 static void take_rings(const struct endpoint *ep, struct slmpm_monitor *out)
@@ -227,14 +247,7 @@ void monitor_take(struct endpoint *ep, struct slmpm_monitor *out)
 	out->echo_least_ns = short_ns(m->echo.time.least, ns_of_tick / 2);
 	if (bond_is(ep->link.port))
 		take_paths(ep, out, ns_of_tick / 2);
-	out->sent_rate = m->flow.sent_rate;
-	out->sent_byte_rate = m->flow.sent_byte_rate;
-	out->received_rate = m->flow.received_rate;
-	out->received_byte_rate = m->flow.received_byte_rate;
-	monitor_totals(ep, out);
-	memcpy(out->request_rate, m->flow.request_rate, sizeof(m->flow.request_rate));
-	memcpy(out->request_byte_rate, m->flow.request_byte_rate,
-	       sizeof(m->flow.request_byte_rate));
+	take_flow(ep, out);
 	take_reasons(ep, out);
 	take_movers(ep, out);
 	for (int p = 0; p < SLMPM_PROTOCOLS; p++)

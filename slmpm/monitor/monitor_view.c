@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Another process's pages, read-only (monitor_layout.h). Their owner may be hostile: it can neither cut them,
- * for that they are sealed, nor have anything read outside of them, and texts end where they should.
+ * Another process's pages, read-only (monitor_layout.h). A hostile owner can neither cut them, as
+ * they are sealed, nor have anything read outside of them, and texts end where they should.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -28,7 +28,7 @@ struct slmpm_monitors {
 	struct view views[MONITOR_PAGES];
 };
 
-/* ---- finding them ----------------------------------------------------------------------------- */
+/* ---- finding them ---------------------------------------------------------------------------- */
 
 /* The process's number as itself sees it: another one inside of a container. */
 static uint32_t pid_inside(int pid)
@@ -133,7 +133,7 @@ void slmpm_monitors_close(struct slmpm_monitors *m)
 	free(m);
 }
 
-/* ---- reading them ----------------------------------------------------------------------------- */
+/* ---- reading them ---------------------------------------------------------------------------- */
 
 static struct monitor_entry *entry_of(const struct view *v, size_t i)
 {

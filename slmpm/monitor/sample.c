@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Samples of what operations take. Long ones are requests, and are timed as such. A short message is
- * timed where a look has asked for it: the fast paths are shut until the next one has gone, the slow
- * path marks it (WIRE_FLAG_TIMED), and the peer says when it had it. So a fast path pays for nothing.
+ * Samples of what operations take. Long ones are requests, and are timed as such. For a short
+ * message an inspection shuts the fast paths until the next one has gone; the slow path marks it
+ * (WIRE_FLAG_TIMED), and the peer answers when it arrived. So a fast path pays for nothing.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -14,20 +14,13 @@
 #define OF_PERIOD 8  /* samples of a link in SLMPM_MONITOR_MS, at most */
 #define GIVEN_UP  10 /* periods after which an answer is not waited for any more */
 
-/* ---- what has been measured ------------------------------------------------------------------- */
+/* ---- what has been measured ------------------------------------------------------------------ */
 
-/* A mean of which an eighth is the last one. */
-static uint64_t mean_with(uint64_t mean, uint64_t value)
+void monitor_time_add(struct monitor_time *t, uint64_t value)
 {
-	if (!mean)
-		return value;
-	return value > mean ? mean + (value - mean) / 8 : mean - (mean - value) / 8;
-}
-
-static void add_latency(struct monitor_cell *c, uint64_t latency)
-{
-	c->latency = mean_with(c->latency, latency);
-	c->least = !c->least || latency < c->least ? latency : c->least;
+	/* An eighth of the mean is the last one. */
+	t->mean = t->mean ? t->mean - t->mean / 8 + value / 8 : value;
+	t->least = !t->least || value < t->least ? value : t->least;
 }
 
 static struct monitor_cell *sample_add(struct monitor *m, int protocol, uint64_t length,
@@ -55,10 +48,10 @@ void monitor_timed(struct endpoint *ep, int protocol, uint64_t length, const voi
 		return;
 	c = sample_add(ep->rooms->monitor, protocol, length, memory, busy);
 	if (latency)
-		add_latency(c, latency);
+		monitor_time_add(&c->latency, latency);
 }
 
-/* ---- requests --------------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 void monitor_requested(struct request *r)
 {
@@ -104,7 +97,7 @@ void monitor_finished(struct request *r)
 			      took, latency_of(r, took));
 }
 
-/* ---- messages that go in a packet ------------------------------------------------------------- */
+/* ---- messages that go in a packet ------------------------------------------------------------ */
 
 /* A call that waits for nothing reads the answer late: its way back would be all. */
 static bool may_ask(const struct endpoint *ep)
@@ -117,7 +110,7 @@ static bool may_ask(const struct endpoint *ep)
 
 static bool sample_is_due(const struct monitor *m, uint64_t ns)
 {
-	uint64_t period = (uint64_t)config_get()->monitor_ms * 1000000;
+	uint64_t period = monitor_period();
 	uint64_t since = ns - m->sample.asked;
 
 	return since >= (m->sample.began ? GIVEN_UP * period : period / OF_PERIOD);
@@ -129,9 +122,7 @@ void sample_inspect(struct endpoint *ep, uint64_t ns)
 	bool sends = ep->sent != m->sample.sent;
 
 	m->sample.sent = ep->sent;
-	if (endpoint_is_blocked(
-		    ep,
-		    BLOCK_SAMPLE)) { /* nothing was sent that could be timed: the fast paths again */
+	if (endpoint_is_blocked(ep, BLOCK_SAMPLE)) { /* nothing sent since could be timed */
 		endpoint_block(ep, BLOCK_SAMPLE, false);
 		return;
 	}
@@ -179,7 +170,7 @@ void sample_asked(struct endpoint *ep, const struct head *h)
 		link_control(ep, WIRE_ECHO_ANSWER, h->seq, 1, &ticks, sizeof(ticks));
 }
 
-/* By the clock of a machine that is this one's; else, or where it cannot be, by what both ways took. */
+/* By the clock of this machine; on another one, or where that cannot be, by what both ways took. */
 static uint64_t latency_by(const struct endpoint *ep, uint64_t there)
 {
 	const struct monitor *m = ep->rooms->monitor;
@@ -207,5 +198,5 @@ void sample_answered(struct endpoint *ep, const struct head *h)
 	latency = latency_by(ep, LITTLE_64(there));
 	m->sample.began = 0;
 	if (latency)
-		add_latency(m->sample.cell, latency);
+		monitor_time_add(&m->sample.cell->latency, latency);
 }

@@ -90,7 +90,8 @@ static void begin_writing(void)
 	uint64_t turn = atomic_load_explicit(&head->turn, memory_order_relaxed);
 
 	atomic_store_explicit(&head->turn, turn + 1, memory_order_relaxed);
-	/* Who sees a word that is stored behind it sees the odd turn: pairs with the fence in copy_table. */
+	/* Words stored behind it are seen after the odd turn: pairs with the fence in
+	 * copy_table. */
 	atomic_thread_fence(memory_order_release);
 }
 
@@ -119,7 +120,7 @@ static struct slmpm_totals others_now(void)
 	return others;
 }
 
-/* The peer that was gone longest makes room, its figures go to the others. 0: all of them are connected. */
+/* The peer gone longest makes room, its figures go to the others. 0: all are connected. */
 static uint32_t totals_make_room(void)
 {
 	struct slmpm_totals others, none = {.size = 0};
@@ -208,7 +209,7 @@ static void change(struct endpoint *ep, uint32_t place, int connections, int liv
 	words_store(totals_entry(place), &now, sizeof(now));
 }
 
-/* The peer's id: what the program gave it, else its host's number for it, else what the peer calls itself. */
+/* The peer's id: the program's, else its host's number, else what the peer calls itself. */
 static void totals_name(const struct endpoint *ep, struct totals_peer *peer)
 {
 	if (!peer->id[0] && ep->life->element)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Lifetime totals by peer, across close and connect, of the whole process. A connection's figures are added
- * where it ends, is asked for or is looked at (monitor.h), under the id that its peer has then; nothing of
- * it lies on a fast path. The table is a memfd, made with the first connection, that other processes read.
+ * Lifetime totals by peer, across close and connect, of the whole process. A connection's figures
+ * are added when it ends, is asked for or inspected (monitor.h), under its peer's id then; none of
+ * this lies on a fast path. The table is a memfd, made with the first connection, that other
+ * processes read.
  */
 #ifndef SLMPM_TOTALS_H
 #define SLMPM_TOTALS_H
@@ -46,7 +47,8 @@ void totals_end(struct endpoint *ep);
 void totals_add(struct endpoint *ep);
 /* Of all peers of CTX, for others to see. */
 void totals_refresh(struct context *ctx);
-/* Of a call for N of them: -SLMPM_EINVAL with the detail set, where it is wrong; up to N of a TABLE, how many it has. */
+/* Of a CALL for N of them: -SLMPM_EINVAL with the detail set where it is wrong. And up to N of a
+ * TABLE: how many it has. */
 int totals_check(const char *call, const struct slmpm_totals *all, size_t size, int n);
 int totals_give(struct slmpm_totals *all, size_t size, int n, const struct slmpm_totals *table,
 		uint32_t entries);
