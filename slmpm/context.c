@@ -2,7 +2,6 @@
 /* Contexts: opening, the default one of each thread, closing (context.h). */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -13,7 +12,6 @@
 #include "slmpm/base/error.h"
 #include "slmpm/part.h"
 #include "slmpm/net/topology.h"
-#include "slmpm/request.h"
 #include "slmpm/base/sized.h"
 #include "slmpm/stats.h"
 #include "slmpm/watch.h"

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "slmpm/endpoint.h"
-#include "slmpm/base/error.h"
 #include "slmpm/base/sized.h"
 #include "slmpm/stats.h"
 

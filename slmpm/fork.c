@@ -6,7 +6,6 @@
 #include "slmpm/domain.h"
 #include "slmpm/endpoint.h"
 #include "slmpm/part.h"
-#include "slmpm/request.h"
 
 /* The child drops its copies of what belongs to the parent: a socket kept open here would hide
  * the parent's end from its peers. */

@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "slmpm/base/error.h"
-#include "slmpm/base/sized.h"
 
 #define LABEL   "slmpm-stats"
 #define MAGIC   UINT64_C(0x3154534d504d4c53) /* "SLMPMST1" */

@@ -4,7 +4,6 @@
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
-#include <net/if.h>
 #include <netpacket/packet.h>
 #include <stdio.h>
 #include <string.h>

@@ -3,13 +3,11 @@
 #include "slmpm/monitor/aggregate.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "slmpm/base/error.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/base/sized.h"
 #include "slmpm/base/clock.h"

@@ -6,7 +6,6 @@
 
 #include "slmpm/monitor/aggregate.h"
 #include "slmpm/monitor/monitor.h"
-#include "slmpm/base/wire.h"
 
 static uint64_t plus(uint64_t a, uint64_t b)
 {

@@ -5,8 +5,6 @@
 
 #include "slmpm/bond/bond.h"
 #include "slmpm/bond/secondary_state.h"
-#include "slmpm/base/error.h"
-#include "slmpm/link/addressee.h"
 #include "slmpm/link/link.h"
 #include "slmpm/monitor/aggregate.h"
 #include "slmpm/monitor/monitor.h"
