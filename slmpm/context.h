@@ -145,8 +145,7 @@ static inline void context_lock(struct context *ctx)
 		pthread_mutex_lock(&ctx->lock);
 }
 
-/* The object of ID in a TABLE with contexts, its context locked; NULL: none, with the detail and
- * *RC. */
+/* The object of ID in a TABLE with contexts, its context locked; NULL: none, and *RC. */
 void *context_lock_object(struct handle_table *table, uint64_t id, int *rc);
 
 /* Others may have what they wait for: wakes them, and the one that polls if it sleeps. */

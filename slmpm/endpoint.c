@@ -190,20 +190,13 @@ static uint32_t only_limit(uint32_t packet_max, uint32_t payload_max)
 	return (uint32_t)least_of(most, payload_max - CHECKSUM_SPARE);
 }
 
-static void begin_numbers_in(struct endpoint *ep)
-{
-	uint64_t start = endpoint_start_in(ep);
-
-	ep->received = ep->matched_charge = ep->returned_charge = start;
-}
-
 void endpoint_up(struct endpoint *ep)
 {
 	const struct fabric_link *port = ep->link.port;
 	uint32_t room_in = port->payload_max_in - endpoint_lead(ep);
 	uint32_t room = port->payload_max - endpoint_lead(ep);
 
-	begin_numbers_in(ep);
+	ep->received = ep->matched_charge = ep->returned_charge = endpoint_start_in(ep);
 	/* Each direction has its own ring, and so perhaps its own longest packet. */
 	ep->packet_max_in = packet_limit(ep->packet_max, room_in);
 	ep->packet_max = packet_limit(ep->packet_max, room);

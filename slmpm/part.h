@@ -30,8 +30,7 @@ struct parts {
 	int (*attend)(struct context *ctx, const struct fabric *fabric);
 	/* The context has several threads from now on, or may have. */
 	void (*const *to_threads)(struct context *ctx);
-	/* Does what is due by NOW: when something is due next, ns of clock_now; UINT64_MAX
-	 * never. */
+	/* Does what is due by NOW: when more is, in ns of clock_now; UINT64_MAX: never. */
 	uint64_t (*const *deadlines)(struct context *ctx, uint64_t now);
 	/* It is to close, or its thread ends: the library's threads leave it. Not locked. */
 	void (*retreat)(struct context *ctx);
@@ -46,8 +45,7 @@ struct parts {
 	void (*inspect)(struct context *ctx, uint64_t ticks);
 	/* Others see how things are. */
 	bool (*is_shown)(const struct context *ctx);
-	/* The application makes progress itself, and WAITS: the library's thread leaves that
-	 * alone. */
+	/* The application makes progress itself, and WAITS: the library's thread pauses. */
 	void (*step_aside)(struct context *ctx, bool waits);
 	/* That thread has found something: it is shown where the application polls. */
 	void (*show)(struct context *ctx);
@@ -58,8 +56,7 @@ struct parts {
 
 	/* ---- of a peer */
 
-	/* Puts functions of its own before those of a copy of the fabric's table: whether it
-	 * has. */
+	/* Puts functions of its own before those of a copy of the fabric's table: true. */
 	bool (*const *before)(struct fabric *table);
 	/* What all rooms keep of a peer, all zero: its size; false, there is no memory. */
 	size_t peer_size;
@@ -72,8 +69,7 @@ struct parts {
 	void (*const *up)(struct endpoint *ep);
 	/* Runs active messages that were kept, before anything sent behind them: how many. */
 	int (*run_kept)(struct endpoint *ep);
-	/* What has been begun with it goes on, as far as it can in one turn: how many things
-	 * happened. */
+	/* What has been begun with it goes on for one turn: how many things happened. */
 	int (*const *step)(struct endpoint *ep);
 	/* What waits to be sent to it goes out as far as there is room: packets. */
 	int (*push[PART_PUSHES])(struct endpoint *ep);
@@ -83,8 +79,7 @@ struct parts {
 	bool (*fetches_out)(const struct endpoint *ep);
 	/* It is about to end: its link is inspected a last time. */
 	void (*const *ending)(struct endpoint *ep);
-	/* It has just ended (ep->life->error): its requests fail, answers it still owed are
-	 * dropped. */
+	/* It has just ended (ep->life->error): its requests fail, answers to it are dropped. */
 	void (*const *end)(struct endpoint *ep);
 	/* By its control connection: an area of loans, a region; TYPE is of enum wire_control, FD
 	 * its memory's or -1. 0, -ENOTSUP where there are no descriptors, or negative. */

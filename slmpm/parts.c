@@ -176,8 +176,7 @@ const struct parts parts = {
 	PARTS(reclaim, bundle_free, bootstrap_reclaim, area_reclaim, monitor_leave_page,
 	      secondary_reclaim),
 	.close = close_peer,
-	/* The last figures are added while there are any; what lies in the ring is given back to
-	 * it. */
+	/* The last figures are added first; what lies in the ring is given back to it. */
 	PARTS(leave, listener_left, totals_add, monitor_free, held_forget, am_forget_kept,
 	      inbound_forget, fifo_forget, bootstrap_free, area_free_all, fetch_free, share_free,
 	      memory_forget, secondary_free),

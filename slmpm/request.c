@@ -108,10 +108,10 @@ void request_finish(struct request *r, int status)
 	r->ctx->finished = true;
 	if (r->ep && !r->result.peer.id)
 		r->result.peer.id = handle_id(r->ep);
-	if (r->kind == REQUEST_SEND)
+	if (r->kind == REQUEST_SEND) {
 		r->result.len = r->length;
-	if (r->kind == REQUEST_SEND)
 		r->result.stream = r->stream;
+	}
 	if (r->mode.way)
 		mode_done(r);
 	if (r->bound || r->wire & WIRE_FLAG_ACTIVE)
@@ -158,10 +158,8 @@ uint32_t request_checksum(uint32_t sum, const struct request *r, uint64_t offset
 	uint64_t take;
 	void *run;
 
-	while (n && (run = request_walk_on(&walk, n, &take))) {
+	for (; n && (run = request_walk_on(&walk, n, &take)); n -= take)
 		sum = checksum(sum, run, take);
-		n -= take;
-	}
 	return sum;
 }
 
@@ -181,11 +179,8 @@ void request_gather(const struct request *r, uint64_t offset, void *to, uint64_t
 	uint64_t take;
 	void *run;
 
-	while (n && (run = request_walk_on(&walk, n, &take))) {
+	for (; n && (run = request_walk_on(&walk, n, &take)); n -= take, at += take)
 		memcpy(at, run, take);
-		at += take;
-		n -= take;
-	}
 }
 
 void request_scatter(const struct request *r, uint64_t offset, const void *from, uint64_t n)
@@ -195,9 +190,6 @@ void request_scatter(const struct request *r, uint64_t offset, const void *from,
 	uint64_t take;
 	void *run;
 
-	while (n && (run = request_walk_on(&walk, n, &take))) {
+	for (; n && (run = request_walk_on(&walk, n, &take)); n -= take, at += take)
 		memcpy(run, at, take);
-		at += take;
-		n -= take;
-	}
 }

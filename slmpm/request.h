@@ -113,8 +113,7 @@ struct request_ops {
 	int (*submit)(struct request *r);
 	/* Takes an unfinished one out of wherever it is; false when it has gone too far. */
 	bool (*take_back)(struct request *r);
-	/* Ends one that could not be taken back and whose peer stalls: that peer; NULL: it goes
-	 * on. */
+	/* Ends one that is not taken back and whose peer stalls: the peer; NULL: it goes on. */
 	struct endpoint *(*abandon)(struct request *r);
 
 	/* Of those in a transmit queue: may it begin now? FIRST: all before it have. */

@@ -32,8 +32,7 @@ void watch_close(struct context *ctx, struct watch *w);
  * time. */
 bool alarm_open(struct context *ctx);
 void alarm_close(struct context *ctx);
-/* It rings at WHEN (clock_now), or earlier as asked before; UINT64_MAX: no need. False: it does
- * not. */
+/* Rings at WHEN (clock_now), or earlier as asked before; UINT64_MAX: no need. False: not. */
 bool alarm_set(struct context *ctx, uint64_t when);
 
 #endif

@@ -49,65 +49,40 @@ static uint32_t by_table(uint32_t c, const unsigned char *at, size_t n)
 }
 
 #if defined(__x86_64__)
-
-__attribute__((target("sse4.2"))) static uint32_t by_instruction(uint32_t c,
-								 const unsigned char *at, size_t n)
-{
-	uint64_t wide = c, word;
-
-	for (; n >= 8; n -= 8, at += 8) {
-		memcpy(&word, at, sizeof(word));
-		wide = __builtin_ia32_crc32di(wide, word);
-	}
-	c = (uint32_t)wide;
-	for (; n; n--, at++)
-		c = __builtin_ia32_crc32qi(c, *at);
-	return c;
-}
-
-static bool has_instruction(void)
-{
-	return __builtin_cpu_supports("sse4.2");
-}
-
+#define TARGET          "sse4.2"
+#define CRC_WORD        (uint32_t) __builtin_ia32_crc32di
+#define CRC_BYTE        __builtin_ia32_crc32qi
+#define HAS_INSTRUCTION __builtin_cpu_supports("sse4.2")
 #elif defined(__aarch64__) && !defined(__AARCH64EB__)
+#define TARGET          "+crc"
+#define CRC_WORD        __crc32cd
+#define CRC_BYTE        __crc32cb
+#define HAS_INSTRUCTION (getauxval(AT_HWCAP) & 1UL << 7) /* HWCAP_CRC32 */
+#endif
 
-#define HAS_CRC32 (1UL << 7) /* HWCAP_CRC32 */
-
-__attribute__((target("+crc"))) static uint32_t by_instruction(uint32_t c, const unsigned char *at,
+#ifdef TARGET
+__attribute__((target(TARGET))) static uint32_t by_instruction(uint32_t c, const unsigned char *at,
 							       size_t n)
 {
 	uint64_t word;
 
 	for (; n >= 8; n -= 8, at += 8) {
 		memcpy(&word, at, sizeof(word));
-		c = __crc32cd(c, word);
+		c = CRC_WORD(c, word);
 	}
 	for (; n; n--, at++)
-		c = __crc32cb(c, *at);
+		c = CRC_BYTE(c, *at);
 	return c;
 }
-
-static bool has_instruction(void)
-{
-	return getauxval(AT_HWCAP) & HAS_CRC32;
-}
-
 #else
-
-static checksum_step *const by_instruction = by_table;
-
-static bool has_instruction(void)
-{
-	return false;
-}
-
+#define by_instruction  by_table
+#define HAS_INSTRUCTION false
 #endif
 
 static void checksum_choose(void)
 {
 	make_table();
-	if (has_instruction())
+	if (HAS_INSTRUCTION)
 		step = by_instruction;
 }
 

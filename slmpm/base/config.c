@@ -204,13 +204,14 @@ static bool known(const char *name, size_t length)
 {
 	static const char *const internal[] = {"PARENT", "DEATH_PIPE", "JOB",   "BUILD",
 					       "SAN",    "EMULATOR",   "NATIVE"};
+	const size_t more = sizeof(internal) / sizeof(internal[0]);
 
-	for (size_t i = 0; i < SETTINGS; i++)
-		if (strlen(settings[i].name) == length && !strncmp(settings[i].name, name, length))
+	for (size_t i = 0; i < SETTINGS + more; i++) {
+		const char *one = i < SETTINGS ? settings[i].name : internal[i - SETTINGS];
+
+		if (strlen(one) == length && !strncmp(one, name, length))
 			return true;
-	for (size_t i = 0; i < sizeof(internal) / sizeof(internal[0]); i++)
-		if (strlen(internal[i]) == length && !strncmp(internal[i], name, length))
-			return true;
+	}
 	return false;
 }
 
@@ -233,11 +234,6 @@ static void warn_unknown(const char *name, size_t length)
 		 nearest);
 }
 
-static bool config_is_set(const char *name)
-{
-	return secure_getenv(name);
-}
-
 static void read_all(void)
 {
 	extern char **environ;
@@ -245,22 +241,19 @@ static void read_all(void)
 
 	for (size_t i = 0; i < SETTINGS; i++)
 		setting_read(&settings[i], variable(&settings[i], full), bad, sizeof(bad));
-	config.own_ring = config_is_set("SLMPM_MODE_RING");
-	config.own_queue = config_is_set("SLMPM_MODE_QUEUE");
-	config.own_dma = config_is_set("SLMPM_MODE_DMA");
-	if (config_is_set("SLMPM_LOG_LEVEL"))
+	config.own_ring = secure_getenv("SLMPM_MODE_RING") != NULL;
+	config.own_queue = secure_getenv("SLMPM_MODE_QUEUE") != NULL;
+	config.own_dma = secure_getenv("SLMPM_MODE_DMA") != NULL;
+	if (secure_getenv("SLMPM_LOG_LEVEL"))
 		log_set_level((int)config.log_level);
-	if (getauxval(
-		    AT_SECURE)) /* a set-uid program: what its caller set is none of its business */
+	if (getauxval(AT_SECURE)) /* a set-uid program takes nothing of its caller's */
 		return;
 	for (char **at = environ; at && *at; at++) {
-		const char *name = *at;
+		const char *name;
 
-		if (strncmp(name, "SLMPM_", 6) != 0)
+		if (strncmp(*at, "SLMPM_", 6) != 0 || !strncmp(*at, "SLMPM_TEST_", 11))
 			continue;
-		name += 6;
-		if (!strncmp(name, "TEST_", 5)) /* the test programs' own */
-			continue;
+		name = *at + 6;
 		if (!known(name, strcspn(name, "=")))
 			warn_unknown(name, strcspn(name, "="));
 	}

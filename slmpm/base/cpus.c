@@ -64,16 +64,12 @@ static bool read_list(const char *text, cpus_mask set)
 	return false;
 }
 
-static bool cpus_is_word(const char *text)
-{
-	return !strcmp(text, "auto") || !strcmp(text, "inherit") || !strcmp(text, "cpuset");
-}
-
 bool cpus_readable(const char *text, char why[80])
 {
 	cpus_mask set;
 
-	if (cpus_is_word(text) || read_list(text, set))
+	if (!strcmp(text, "auto") || !strcmp(text, "inherit") || !strcmp(text, "cpuset") ||
+	    read_list(text, set))
 		return true;
 	snprintf(why, 80, "auto, inherit, cpuset or a list up to %d like 0-3,8", CPUS_MAX - 1);
 	return false;

@@ -293,8 +293,7 @@ struct wire_control_head {
 #define WIRE_FEATURE_AGGREGATE UINT64_C(32768)  /* takes WIRE_AGGREGATE */
 #define WIRE_FEATURE_ATTACH    UINT64_C(65536)  /* trusts any peer with its time: SLMPM_ATTACH=y */
 #define WIRE_FEATURE_ENGINE    UINT64_C(131072) /* has an engine, which takes WIRE_SHARE_ENGINE */
-/* Each packet names its addressee; and its place. A side that wants that requires it of the
- * other. */
+/* Each packet names its addressee; and its place. Required of the other side, too. */
 #define WIRE_FEATURE_IDS       UINT64_C(262144)
 #define WIRE_FEATURE_PLACES    UINT64_C(524288)
 #define WIRE_FEATURES                                                                              \
@@ -335,8 +334,7 @@ struct wire_proof {
 };
 _Static_assert(sizeof(struct wire_proof) == 40, "wire layout");
 
-/* A round of a link, by its number and life: the first one's are 0. The connecting side begins
- * others. */
+/* A round of a link, by number and life: 0 of the first. The connecting side begins others. */
 struct wire_round {
 	struct wire_control_head head;
 	uint32_t round; /* or WIRE_ROUND_* */

@@ -81,8 +81,7 @@ static inline bool aggregate_is_kin(const struct endpoint *ep)
 extern _Atomic uint64_t aggregate_job;
 /* Of the job, but for what was received over EP; NULL: all of it. */
 void aggregate_of_job(const struct endpoint *ep, struct aggregate *sum);
-/* What was received of EP's side of the job (JOB 0) or of another job, to be changed; NULL: no
- * place. */
+/* What EP has sent of its side of the job (JOB 0), or of another, to be changed; or NULL. */
 struct aggregate *aggregate_change(struct endpoint *ep, uint64_t job, uint64_t born);
 void aggregate_changed(void);
 /* From place *AT on the next contributor for EP: its job, age in ms, sum; false: none. */

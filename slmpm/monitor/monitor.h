@@ -89,6 +89,7 @@ struct monitor { /* of an endpoint */
 		struct aggregate_part *heard; /* of the job's others, over this link; or NULL */
 	} aggregate;
 	struct monitor_entry *entry; /* in a page; or NULL */
+	bool *taken;                 /* it is, there */
 };
 
 /* SLMPM_MONITOR_MS in ns. */
@@ -147,9 +148,9 @@ void monitor_ended(struct endpoint *ep);
 void monitor_take(struct endpoint *ep, struct slmpm_monitor *m);
 void monitor_totals(const struct endpoint *ep, union monitor_flow *t);
 
-/* ---- samples (sample.c) ---------------------------------------------------------------------- */
+/* ---- samples, echoes (sample.c) -------------------------------------------------------------- */
 
-/* VALUE is another one. */
+/* VALUE is the latest. */
 void monitor_time_add(struct monitor_time *t, uint64_t value);
 /* LENGTH bytes from or into MEMORY have taken the caller BUSY ticks, and LATENCY until the peer had
  * them (0: that is not known). */
@@ -164,28 +165,24 @@ void sample_inspect(struct endpoint *ep, uint64_t ns);
 bool sample_gives_way(const struct request *r);
 /* R has gone in a packet that asked for it: it was begun at BEGAN. */
 void sample_sent(struct endpoint *ep, struct request *r, uint64_t began);
-/* The peer's message asks; and it has answered. */
+/* The peer's message asks. */
 void sample_asked(struct endpoint *ep, const struct head *h);
-void sample_answered(struct endpoint *ep, const struct head *h);
+/* Sends an echo, if one is due: true. */
+bool echo_inspect(struct endpoint *ep, uint64_t ns);
+/* The link has carried something since the last one. */
+bool echo_has_traffic(const struct endpoint *ep);
+void echo_asked(struct endpoint *ep, const struct head *h);
+void echo_answered(struct endpoint *ep, const struct head *h);
 
 /* ---- pages (monitor_page.c) ------------------------------------------------------------------ */
 
 void monitor_page_assign(struct endpoint *ep);
 void monitor_page_release(struct endpoint *ep);
-/* Bytes of a peer's: what is measured, its place in a page, what is heard of the job over it. */
+/* Bytes of a peer's: what is measured, its place in a page, what is received of the job. */
 uint64_t monitor_memory(void);
 /* Shows them. */
 void monitor_publish(struct endpoint *ep);
 /* And the job's aggregate, in each page. */
 void monitor_publish_aggregate(struct context *ctx);
-
-/* ---- echoes (echo.c) ------------------------------------------------------------------------- */
-
-/* Sends one, if one is due: true. */
-bool echo_inspect(struct endpoint *ep, uint64_t ns);
-/* Has the link carried something since the last one? */
-bool echo_has_traffic(const struct endpoint *ep);
-void echo_asked(struct endpoint *ep, const struct head *h);
-void echo_answered(struct endpoint *ep, const struct head *h);
 
 #endif

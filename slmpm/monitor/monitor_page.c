@@ -83,56 +83,49 @@ static void drop_empty(struct context *ctx)
 	}
 }
 
-static struct monitor_entry *monitor_page_take(struct monitor_pages *p, uint32_t i)
-{
-	p->taken[i] = true;
-	return monitor_page_entry_of(p, i);
-}
-
 /* One that was never used, or else, where ENDED, that of an ended link. */
-static struct monitor_entry *take_free(struct monitor_pages *p, bool ended)
+static bool take_free(struct monitor_pages *p, bool ended, struct monitor *m)
 {
 	for (uint32_t n = 0; n < MONITOR_ENTRIES; n++) {
 		uint32_t i = (p->turn + n) % MONITOR_ENTRIES;
+		struct monitor_entry *e = monitor_page_entry_of(p, i);
 
-		if (p->taken[i] ||
-		    (!ended && atomic_load_explicit(&monitor_page_entry_of(p, i)->turn,
-						    memory_order_relaxed)))
+		if (p->taken[i] || (!ended && atomic_load_explicit(&e->turn, memory_order_relaxed)))
 			continue;
 		p->turn = ended ? i + 1 : p->turn;
-		return monitor_page_take(p, i);
+		m->entry = e;
+		m->taken = &p->taken[i];
+		*m->taken = true;
+		return true;
 	}
-	return NULL;
+	return false;
 }
 
 void monitor_page_assign(struct endpoint *ep)
 {
-	struct context *ctx = ep->ctx;
-	struct monitor_entry *e = NULL;
-	struct monitor_pages *p;
+	struct monitor *m = ep->rooms->monitor;
+	struct monitor_pages *p, *first = ep->ctx->monitor.pages;
+	bool found = false;
 	uint32_t count = 0;
 
-	for (int ended = 0; ended < 2 && !e; ended++)
-		for (p = ctx->monitor.pages; p && !e; p = p->next)
-			e = take_free(p, ended);
-	for (p = ctx->monitor.pages; p; p = p->next)
+	for (int ended = 0; ended < 2; ended++)
+		for (p = first; p && !found; p = p->next)
+			found = take_free(p, ended, m);
+	for (p = first; p; p = p->next)
 		count++;
-	if (!e && count < MONITOR_PAGES && (p = new_page(ctx)))
-		e = monitor_page_take(p, 0);
-	ep->rooms->monitor->entry = e;
-	if (e)
+	if (!found && count < MONITOR_PAGES && (p = new_page(ep->ctx)))
+		found = take_free(p, false, m);
+	if (found)
 		monitor_publish(ep);
 }
 
 void monitor_page_release(struct endpoint *ep)
 {
-	const struct monitor_entry *e = ep->rooms->monitor->entry;
+	struct monitor *m = ep->rooms->monitor;
 
-	for (struct monitor_pages *p = ep->ctx->monitor.pages; p && e; p = p->next)
-		for (uint32_t i = 0; i < MONITOR_ENTRIES; i++)
-			if (monitor_page_entry_of(p, i) == e)
-				p->taken[i] = false;
-	ep->rooms->monitor->entry = NULL;
+	if (m->entry)
+		*m->taken = false;
+	m->entry = NULL;
 	drop_empty(ep->ctx);
 }
 

@@ -121,17 +121,16 @@ static void take_timing(const struct monitor_cell *c, struct slmpm_timing *t, do
 	t->latency_least_ns = short_ns(c->latency.least, ns_of_tick);
 }
 
-static void take_rings(const struct endpoint *ep, struct slmpm_monitor *out)
-{
-	const struct fabric_counts *c = &ep->link.port->counts;
-
-	out->out_unread = c->produced - c->consumed_seen;
-	out->out_segments = c->out_segments;
-	out->in_unread = c->in_produced_seen - c->consumed;
-	out->in_segments = c->in_segments;
-	out->out_permille = PERMILLE(ep->rooms->monitor->out_share);
-	out->in_permille = PERMILLE(ep->rooms->monitor->in_share);
-}
+/* Into structures with members of the same names, of the link and of one of several. */
+#define TAKE_RINGS(out, c, shares)                                                                 \
+	do {                                                                                       \
+		(out)->out_unread = (c)->produced - (c)->consumed_seen;                            \
+		(out)->out_segments = (c)->out_segments;                                           \
+		(out)->in_unread = (c)->in_produced_seen - (c)->consumed;                          \
+		(out)->in_segments = (c)->in_segments;                                             \
+		(out)->out_permille = PERMILLE((shares)->out_share);                               \
+		(out)->in_permille = PERMILLE((shares)->in_share);                                 \
+	} while (0)
 
 static void take_path(const struct endpoint *ep, uint32_t i, struct slmpm_monitor_path *out,
 		      double ns_of_tick)
@@ -150,12 +149,7 @@ static void take_path(const struct endpoint *ep, uint32_t i, struct slmpm_monito
 	out->echo_least_ns = short_ns(m->paths[i].time.least, ns_of_tick);
 	if (!c || out->state != SLMPM_LINK_UP)
 		return;
-	out->out_unread = c->produced - c->consumed_seen;
-	out->out_segments = c->out_segments;
-	out->in_unread = c->in_produced_seen - c->consumed;
-	out->in_segments = c->in_segments;
-	out->out_permille = PERMILLE(m->paths[i].out_share);
-	out->in_permille = PERMILLE(m->paths[i].in_share);
+	TAKE_RINGS(out, c, &m->paths[i]);
 }
 
 static void take_paths(const struct endpoint *ep, struct slmpm_monitor *out, double ns_of_tick)
@@ -239,7 +233,7 @@ void monitor_take(struct endpoint *ep, struct slmpm_monitor *out)
 	out->queue_depth = ep->link.depth;
 	out->awaiting = monitor_take_length_of(&ep->link.announced);
 	out->one_sided = monitor_take_length_of(&ep->one_sided);
-	take_rings(ep, out);
+	TAKE_RINGS(out, &ep->link.port->counts, m);
 	out->echoes = m->echo.count;
 	out->echo_ns = short_ns(m->echo.time.mean, ns_of_tick / 2);
 	out->echo_least_ns = short_ns(m->echo.time.least, ns_of_tick / 2);

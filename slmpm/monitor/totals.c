@@ -89,8 +89,7 @@ static void begin_writing(void)
 	uint64_t turn = atomic_load_explicit(&head->turn, memory_order_relaxed);
 
 	atomic_store_explicit(&head->turn, turn + 1, memory_order_relaxed);
-	/* Words stored behind it are seen after the odd turn: pairs with the fence in
-	 * copy_table. */
+	/* Words behind it are seen after the odd turn: pairs with the fence in copy_table. */
 	atomic_thread_fence(memory_order_release);
 }
 
