@@ -101,12 +101,12 @@ struct life {
 	bool big_endian, is_parent;
 	bool related; /* started by this process, or its parent: over the inherited socket */
 	bool native;  /* the link's fabric has one-sided operations of its own (domain_is_native) */
-	bool beside; /* over TCP from an address of this machine: HEADER.process is likely one here */
-	bool attach;   /* cross-memory attach is allowed between the two processes (hello_agree) */
-	bool mirrored; /* the peer knows mirrors */
-	bool sent_end; /* WIRE_CLOSE has been sent: who leaves now leaves in order */
-	bool was_up;   /* what it sent can be read, also when it has ended since */
-	int error;     /* of calls on it once it is not UP */
+	bool beside;  /* over TCP, likely of this machine: HEADER.process is perhaps one here */
+	bool attach;  /* cross-memory attach is allowed between the two processes (hello_agree) */
+	bool mirrored;    /* the peer knows mirrors */
+	bool sent_end;    /* WIRE_CLOSE has been sent: who leaves now leaves in order */
+	bool was_up;      /* what it sent can be read, also when it has ended since */
+	int error;        /* of calls on it once it is not UP */
 	char reason[128]; /* of its end, for the detail */
 	char remote[56];  /* of a peer over TCP: "host:port"; its pid is 0 */
 	char name[64];
