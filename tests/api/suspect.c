@@ -3,11 +3,9 @@
  * told. */
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "tests/lib/actor.h"
-#include "tests/lib/child.h"
 
 static const slmpm_ctx none;
 
@@ -37,18 +35,6 @@ static int role_follow(slmpm_peer host, char **words)
 	(void)mirror(host, SLMPM_MIRROR_FOLLOW | SLMPM_MIRROR_BOTH);
 	OK(slmpm_send(host, 0, NULL, 0, PATIENCE));
 	return role_idle(host, words);
-}
-
-/* Over TCP, beside the inherited socket. */
-static int role_call(slmpm_peer host, char **words)
-{
-	slmpm_peer peer;
-
-	(void)host;
-	OK(slmpm_connect(&peer, none, words[0], PATIENCE));
-	EXPECT(slmpm_recv(peer, 0, NULL, 0, NULL, PATIENCE), 0);
-	OK(slmpm_close(peer, PATIENCE));
-	return 0;
 }
 
 /* SUSPECT events queued. */
@@ -104,51 +90,14 @@ static void mirrored(void)
 	OK(slmpm_mirror_destroy(m));
 }
 
-/* Of a stranger over TCP the kernel does not know the process, but the handshake has told it. */
-static int over_tcp(void *unused)
-{
-	struct slmpm_peer_info info = {.size = sizeof(info)};
-	slmpm_peer child, peer;
-	slmpm_listener listener;
-	struct slmpm_listener_info there = {.size = sizeof(there)};
-	char url[400];
-
-	(void)unused;
-	CHECK(setenv("SLMPM_FABRIC", "tcp", 1) == 0, "setenv");
-	OK(slmpm_listen(&listener, none, "tcp://127.0.0.1:0"));
-	OK(slmpm_listener_query(listener, &there));
-	snprintf(url, sizeof(url), "%s#%s", there.url, there.secret);
-	child = actor_spawn("call", url, NULL);
-	OK(slmpm_accept(listener, &peer, PATIENCE));
-	OK(slmpm_peer_query(child, &info));
-	EXPECT(slmpm_recv(peer, 1, NULL, 0, NULL, 20), -SLMPM_ETIMEOUT);
-	CHECK(!strstr(slmpm_error_detail(), "suspect"), "\"%s\"", slmpm_error_detail());
-	for (int i = 0; i < 2; i++) {
-		EXPECT(suspicions(), 0);
-		OK(kill(info.pid, SIGSTOP));
-		actor_await_state(info.pid, "T");
-		REFUSED(slmpm_recv(peer, 1, NULL, 0, NULL, 20), SLMPM_ETIMEOUT,
-			"suspect: its process is stopped");
-		EXPECT(suspicions(), 1);
-		OK(kill(info.pid, SIGCONT));
-		actor_await_state(info.pid, "SR");
-		EXPECT(slmpm_recv(peer, 1, NULL, 0, NULL, 20), -SLMPM_ETIMEOUT);
-	}
-	OK(slmpm_send(peer, 0, NULL, 0, PATIENCE));
-	EXPECT(slmpm_recv(peer, 0, NULL, 0, NULL, PATIENCE), -SLMPM_ECLOSED);
-	actor_join(child, 0);
-	return 0;
-}
-
 int main(int argc, char **argv)
 {
 	static const struct actor roles[] = {
-		{"idle", role_idle}, {"follow", role_follow}, {"call", role_call}, {NULL, NULL}};
+		{"idle", role_idle}, {"follow", role_follow}, {NULL, NULL}};
 	struct slmpm_peer_info info = {.size = sizeof(info)};
 	slmpm_peer child;
 
 	actor_begin(argc, argv, roles);
-	EXPECT(child_run(over_tcp, NULL, 30), 0);
 	child = actor_spawn("idle", NULL, NULL);
 	OK(slmpm_peer_query(child, &info));
 	EXPECT(slmpm_recv(child, 1, NULL, 0, NULL, 20), -SLMPM_ETIMEOUT);
