@@ -37,7 +37,7 @@ struct context {
 	bool accepted;    /* there is a peer with am_is_due (am_run_due) */
 	bool paused;      /* a listener waits for descriptors */
 	bool enomem;      /* a peer's message for memory */
-	bool asking;      /* a peer has not taken yet what its engine is to do (ask.h) */
+	bool asking;      /* a peer has not taken yet what its engine is to do (ask.c) */
 	bool refused;     /* strangers that failed before anybody knew of them */
 	bool ended;       /* an ended peer may hold memory or descriptors that nobody needs */
 	bool yields;      /* a poll that finds nothing gives the processor to others */

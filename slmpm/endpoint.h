@@ -296,6 +296,11 @@ void endpoint_name(struct endpoint *ep);
 void endpoint_up(struct endpoint *ep);
 /* Ends: each idempotent; the first cause stays. The peer broke RULE: false, for the check. */
 bool endpoint_poison(struct endpoint *ep, const char *rule);
+/* FAULT: the peer broke RULE, and has ended. */
+static inline bool endpoint_broke(struct endpoint *ep, const char *rule, bool fault)
+{
+	return PEER_FAULT(fault) && !endpoint_poison(ep, rule);
+}
 void endpoint_lost(struct endpoint *ep, const char *why);
 void endpoint_refused(struct endpoint *ep, int error, const char *why);
 /* A message that was promised cannot be kept. */

@@ -23,7 +23,6 @@
 #include "slmpm/completion/late.h"
 #include "slmpm/link/link.h"
 #include "slmpm/link/trace.h"
-#include "slmpm/share/ask.h"
 #include "slmpm/emulation/emulate.h"
 #include "slmpm/region/memory.h"
 #include "slmpm/rma/rma.h"
@@ -159,7 +158,7 @@ const struct parts parts = {
 	.run_kept = am_run_kept,
 	PARTS(step, workqueue_advance, fetch_step, share_step, ask_step, engine_step,
 	      rma_post_step),
-	.push = {link_push_queue, rma_serve, emulate_turn, mirror_push},
+	.push = {link_push_queue, rma_serve, emulate_push, mirror_push},
 	.lost = bootstrap_link_lost,
 	.fetches_out = fetch_is_out,
 	PARTS(ending, watermark_settle, link_ending, landing_end),

@@ -11,12 +11,12 @@
 
 struct handle_table request_table = HANDLE_TABLE("request", struct request);
 
-enum mode_op request_mode_op(const struct request *r)
+enum mode_op request_mode_op(enum request_kind kind)
 {
-	return r->kind == REQUEST_PUT    ? MODE_PUT :
-	       r->kind == REQUEST_GET    ? MODE_GET :
-	       r->kind == REQUEST_ATOMIC ? MODE_ATOMIC :
-					   MODE_SEND;
+	return kind == REQUEST_PUT    ? MODE_PUT :
+	       kind == REQUEST_GET    ? MODE_GET :
+	       kind == REQUEST_ATOMIC ? MODE_ATOMIC :
+					MODE_SEND;
 }
 
 struct request *request_new(void)
@@ -81,7 +81,7 @@ int request_submit(struct request *r)
 
 static void mode_done(struct request *r)
 {
-	enum mode_op op = request_mode_op(r);
+	enum mode_op op = request_mode_op(r->kind);
 
 	if (UNLIKELY(r->ep->rooms->secondary) && r->result.status == 0)
 		r->result.flags |= SLMPM_ON_LINK(r->mode.link);
@@ -163,11 +163,18 @@ uint32_t request_checksum(uint32_t sum, const struct request *r, uint64_t offset
 	return sum;
 }
 
-void *request_run(const struct request *r, uint64_t offset, uint64_t n)
+void *request_run_on(const struct request *r, uint64_t offset, uint64_t most, uint64_t *n)
 {
 	struct request_walk walk = {r, 0, offset};
+
+	*n = 0;
+	return request_walk_on(&walk, most, n);
+}
+
+void *request_run(const struct request *r, uint64_t offset, uint64_t n)
+{
 	uint64_t found;
-	void *run = request_walk_on(&walk, n, &found);
+	void *run = request_run_on(r, offset, n, &found);
 
 	return run && found == n ? run : NULL;
 }

@@ -50,10 +50,8 @@ struct rma_work {              /* a request's part that is one-sided */
 	bool is_long;              /* a put of which a span takes several packets */
 	bool open;                 /* counts among the Writes of several packets */
 	bool parked;               /* waits for a slot, or its turn, outside of the queue */
-	bool engine;               /* moved by an engine, not by packets ... */
-	bool asked;                /* ... which is the peer's (ask.h) */
-	bool posted;               /* ... or the fabric's (rma_post.c) */
-	bool for_peer;             /* done here because the peer has asked (ask.h) */
+	uint8_t carrier;           /* enum rma_by; RMA_BY_RING: packets, of whatever form */
+	bool for_peer;             /* done here because the peer has asked (ask.c) */
 	struct transfer *transfer; /* which has it; or NULL */
 	unsigned char *to;         /* a store out of a FIFO: memory of this process; or NULL */
 	struct rma_slot *slot;     /* taken for the next request */
@@ -153,8 +151,14 @@ static inline int request_explain(const struct request *r)
 {
 	return r->result.status ? parts.explain(r) : 0;
 }
-/* What it is to the selector. */
-enum mode_op request_mode_op(const struct request *r);
+/* What KIND is to the selector; and one-sided, to the fabric. */
+enum mode_op request_mode_op(enum request_kind kind);
+static inline enum fabric_op request_fabric_op(enum request_kind kind)
+{
+	return kind == REQUEST_PUT ? FABRIC_WRITE :
+	       kind == REQUEST_GET ? FABRIC_READ :
+				     FABRIC_ATOMIC;
+}
 /* Forgets the pieces; frees a request with a handle. */
 void request_drop(struct request *r);
 
@@ -172,6 +176,8 @@ struct request_walk {
 void *request_walk_on(struct request_walk *w, uint64_t most, uint64_t *n);
 /* SUM goes on over N bytes of R from OFFSET on (checksum.h). */
 uint32_t request_checksum(uint32_t sum, const struct request *r, uint64_t offset, uint64_t n);
+/* The run at OFFSET, *N bytes and at most MOST; NULL, and 0, behind the last. */
+void *request_run_on(const struct request *r, uint64_t offset, uint64_t most, uint64_t *n);
 /* The piece at OFFSET when N bytes of it lie in one run, else NULL. */
 void *request_run(const struct request *r, uint64_t offset, uint64_t n);
 

@@ -15,7 +15,6 @@
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/mode/mode_hint.h"
 #include "slmpm/completion/completion.h"
-#include "slmpm/completion/leaving.h"
 
 /* ---- one packet ----------------------------------------------------------------------------- */
 

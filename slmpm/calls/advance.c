@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* slmpm_progress: for one peer that sends active messages or changes of a mirror straight from its ring, else a pass. */
+/*
+ * slmpm_progress: for one peer that sends active messages or changes of a mirror straight from its
+ * ring, else a pass; and a context in the application's own loop.
+ */
+#include "slmpm/watch.h"
+#include "slmpm/base/sized.h"
 #include "slmpm/engine/engine.h"
 #include "slmpm/link/progress.h"
 #include "slmpm/am/am_take.h"
@@ -11,8 +16,8 @@
 #define ASK_TICKS 200000 /* between questions to the kernel, by who calls all the time */
 
 /*
- * The fast path of a call, for one peer that sends active messages: takes those that are there and counts them in
- * TAKEN. False: the slow path has to look, too.
+ * The fast path of a call, for one peer that sends active messages: takes those that are there and
+ * counts them in TAKEN. False: the slow path has to look, too.
  */
 static inline bool progress_shortly(struct context *ctx, int *taken)
 {
@@ -77,15 +82,6 @@ static int progress_locked(struct context *ctx)
 	return n;
 }
 
-static void advance_enter(struct context *ctx)
-{
-	if (LIKELY(!ctx->multiple))
-		return;
-	pthread_mutex_lock(&ctx->lock);
-	if (ctx->port)
-		engine_step_aside(ctx, false);
-}
-
 int slmpm_progress(slmpm_ctx handle)
 {
 	int rc = 0, taken = 0;
@@ -95,7 +91,11 @@ int slmpm_progress(slmpm_ctx handle)
 		return rc;
 	if (LIKELY(progress_shortly(ctx, &taken)))
 		return taken;
-	advance_enter(ctx);
+	if (UNLIKELY(ctx->multiple)) {
+		pthread_mutex_lock(&ctx->lock);
+		if (ctx->port)
+			engine_step_aside(ctx, false);
+	}
 	rc = taken + progress_locked(ctx);
 	/* Who calls all the time need not ask the kernel each time. */
 	if (!rc && clock_ticks() - ctx->inspected >= ASK_TICKS) {
@@ -108,6 +108,63 @@ int slmpm_progress(slmpm_ctx handle)
 		yield_poll(ctx);
 	if (UNLIKELY(ctx->yields)) /* the next one comes this way, too */
 		ctx->inspected = 0;
+	context_unlock(ctx);
+	return rc;
+}
+
+/* ---- the application's own loop ---------------------------------------------------------- */
+
+int slmpm_fd(slmpm_ctx handle)
+{
+	int rc = 0;
+	struct context *ctx = context_get(handle, &rc);
+
+	if (!ctx)
+		return rc;
+	context_lock(ctx);
+	(void)alarm_open(ctx);
+	rc = engine_descriptor(ctx);
+	context_unlock(ctx);
+	return rc;
+}
+
+int slmpm_arm(slmpm_ctx handle)
+{
+	int rc = 0;
+	struct context *ctx = context_get(handle, &rc);
+
+	if (!ctx)
+		return rc;
+	context_lock(ctx);
+	rc = !wait_announce(ctx);
+	if (ctx->port)
+		engine_seen(ctx);
+	if (rc && !ctx->sleeping)
+		wait_disarm(ctx);
+	context_unlock(ctx);
+	return rc;
+}
+
+static bool has_event(void *arg)
+{
+	return !list_empty(&((struct context *)arg)->events);
+}
+
+int slmpm_next_event(slmpm_ctx handle, struct slmpm_event *event, int timeout_ms)
+{
+	int rc = 0;
+	struct context *ctx = context_get(handle, &rc);
+
+	if (!ctx)
+		return rc;
+	rc = sized_check_own("slmpm_next_event", event, sizeof(*event));
+	if (rc < 0)
+		return rc;
+	context_lock(ctx);
+	if (!timeout_ms && !has_event(ctx))
+		(void)wait_inspect(ctx);
+	(void)wait_until(ctx, has_event, ctx, timeout_ms);
+	rc = context_next_event(ctx, event);
 	context_unlock(ctx);
 	return rc;
 }

@@ -2,6 +2,7 @@
 /* What the machine offers, each found by a real try; and the fabrics built in. */
 #include <errno.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -35,20 +36,27 @@ static const struct fabric_config with_uring = {
 	.engine = FABRIC_ENGINE_URING,
 };
 
+__attribute__((format(printf, 3, 4))) static void found(struct slmpm_check *c, int state,
+							const char *format, ...)
+{
+	va_list args;
+
+	c->state = state;
+	va_start(args, format);
+	vsnprintf(c->detail, sizeof(c->detail), format, args);
+	va_end(args);
+}
+
 static void check_seals(struct slmpm_check *c)
 {
 	struct mapping m;
 	int rc = mapping_create(&m, "slmpm-check", 65536);
 
-	if (rc == 0 && mapping_close_seals(&m) == 0 && mapping_seals_closed(m.fd)) {
-		c->state = 1;
-		snprintf(c->detail, sizeof(c->detail), "memory without a name, sealed");
-	} else {
-		c->state = -1;
-		snprintf(c->detail, sizeof(c->detail),
-			 "a sealed memfd cannot be made (%s): Linux 4.14 or later is needed",
-			 strerror(rc ? -rc : errno));
-	}
+	if (rc == 0 && mapping_close_seals(&m) == 0 && mapping_seals_closed(m.fd))
+		found(c, 1, "memory without a name, sealed");
+	else
+		found(c, -1, "a sealed memfd cannot be made (%s): Linux 4.14 or later is needed",
+		      strerror(rc ? -rc : errno));
 	if (rc == 0)
 		mapping_destroy(&m);
 }
@@ -58,10 +66,9 @@ static void check_membarrier(struct slmpm_check *c)
 	struct fabric_caps caps;
 
 	(void)fabric_find("shm")->probe(NULL, &caps);
-	c->state = caps.membarrier;
-	snprintf(c->detail, sizeof(c->detail), "%s",
-		 c->state ? "the sleeper pays for the barrier of both sides" :
-			    "refused here: each send fences instead");
+	found(c, caps.membarrier, "%s",
+	      caps.membarrier ? "the sleeper pays for the barrier of both sides" :
+				"refused here: each send fences instead");
 }
 
 /* A child reads a word of ours, as a peer would. */
@@ -76,17 +83,16 @@ static void check_attach(struct slmpm_check *c)
 		struct iovec to = {&copy, sizeof(copy)};
 		struct iovec from = {(void *)(uintptr_t)&word, sizeof(word)};
 
-		_exit(process_vm_readv(parent, &to, 1, &from, 1, 0) == sizeof(copy) &&
-				      copy == 4711 ?
-			      0 :
-			      1);
+		_exit(process_vm_readv(parent, &to, 1, &from, 1, 0) != sizeof(copy) ||
+		      copy != 4711);
 	}
-	c->state = child > 0 && waitpid(child, &status, 0) == child && status == 0;
-	snprintf(c->detail, sizeof(c->detail), "%s",
-		 c->state ?
-			 "a child read this process's memory; used between a process and those it "
-			 "starts (SLMPM_ATTACH)" :
-			 "refused (ptrace scope or a filter): large transfers go through the ring");
+	if (child > 0 && waitpid(child, &status, 0) == child && status == 0)
+		found(c, 1,
+		      "a child read this process's memory; used between a process and those it "
+		      "starts (SLMPM_ATTACH)");
+	else
+		found(c, 0,
+		      "refused (ptrace scope or a filter): large transfers go through the ring");
 }
 
 static void check_uring(struct slmpm_check *c)
@@ -96,49 +102,11 @@ static void check_uring(struct slmpm_check *c)
 
 	if (fabric)
 		(void)fabric->probe(&with_uring, &caps);
-	c->state = caps.uring > 0;
-	if (c->state)
-		snprintf(c->detail, sizeof(c->detail), "a socket was received by it");
+	if (caps.uring > 0)
+		found(c, 1, "a socket was received by it");
 	else
-		snprintf(c->detail, sizeof(c->detail),
-			 "refused (%s): sockets are served by plain calls",
-			 fabric ? strerror(-caps.uring) : "not tried");
-}
-
-/* Ways to track a mirror: WORKS says what it is, or LESS what is done without it. */
-static void check_track(struct slmpm_check *c, int how, const char *works, const char *less)
-{
-	const char *why = track_try(how);
-
-	c->state = !why;
-	if (why)
-		snprintf(c->detail, sizeof(c->detail), "refused (%s): %s", why, less);
-	else
-		snprintf(c->detail, sizeof(c->detail), "%s", works);
-}
-
-static void check_pagemap(struct slmpm_check *c)
-{
-	check_track(c, SLMPM_TRACK_PAGEMAP, "a page that was written has been told",
-		    "tracked mirrors take another way");
-}
-
-static void check_fault(struct slmpm_check *c)
-{
-	check_track(c, SLMPM_TRACK_FAULT,
-		    track_fault_of_kernel() ?
-			    "a thread has opened a page that was written" :
-			    "a thread has opened a page that was written; system calls that write "
-			    "there get EFAULT (/proc/sys/vm/unprivileged_userfaultfd)",
-		    "tracked mirrors take another way");
-}
-
-static void check_signal(struct slmpm_check *c)
-{
-	check_track(c, SLMPM_TRACK_SIGNAL,
-		    "a handler of SIGSEGV has opened a page that was written; system calls that "
-		    "write there get EFAULT",
-		    "tracked mirrors compare all their memory");
+		found(c, 0, "refused (%s): sockets are served by plain calls",
+		      fabric ? strerror(-caps.uring) : "not tried");
 }
 
 static void check_huge(struct slmpm_check *c)
@@ -146,10 +114,10 @@ static void check_huge(struct slmpm_check *c)
 	void *at = mmap(NULL, HUGE_PAGE, PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
 
-	c->state = at != MAP_FAILED;
-	snprintf(c->detail, sizeof(c->detail), "%s",
-		 c->state ? "a huge page could be had" :
-			    "none reserved (/proc/sys/vm/nr_hugepages): ordinary pages are used");
+	found(c, at != MAP_FAILED, "%s",
+	      at != MAP_FAILED ?
+		      "a huge page could be had" :
+		      "none reserved (/proc/sys/vm/nr_hugepages): ordinary pages are used");
 	if (at != MAP_FAILED)
 		munmap(at, HUGE_PAGE);
 }
@@ -157,14 +125,14 @@ static void check_huge(struct slmpm_check *c)
 static void check_memlock(struct slmpm_check *c)
 {
 	struct rlimit l = {0, 0};
+	bool enough;
 
 	(void)getrlimit(RLIMIT_MEMLOCK, &l);
-	c->state = l.rlim_cur >= slmpm_memory_per_peer();
+	enough = l.rlim_cur >= slmpm_memory_per_peer();
 	if (l.rlim_cur == RLIM_INFINITY)
-		snprintf(c->detail, sizeof(c->detail), "unlimited");
+		found(c, enough, "unlimited");
 	else
-		snprintf(c->detail, sizeof(c->detail), "%llu KiB (ulimit -l)",
-			 (unsigned long long)l.rlim_cur / 1024);
+		found(c, enough, "%llu KiB (ulimit -l)", (unsigned long long)l.rlim_cur / 1024);
 }
 
 static uint64_t check_link_memory(const struct config *config, const struct fabric *fabric)
@@ -184,16 +152,17 @@ static void check_files(struct slmpm_check *c)
 	const struct config *config = config_get();
 	uint64_t ring = config ? check_link_memory(config, fabric_find(config->fabric)) : 0;
 	struct rlimit files = {0, 0}, size = {0, 0};
+	bool enough;
 
 	(void)getrlimit(RLIMIT_NOFILE, &files);
 	(void)getrlimit(RLIMIT_FSIZE, &size);
-	c->state = files.rlim_cur >= 64 && size.rlim_cur >= ring ? 1 : -1;
-	snprintf(c->detail, sizeof(c->detail),
-		 "%llu descriptors (ulimit -n), 2 a peer; file size %s (ulimit -f)",
-		 (unsigned long long)files.rlim_cur,
-		 size.rlim_cur == RLIM_INFINITY ? "unlimited" :
-		 c->state > 0                   ? "enough" :
-						  "too small for a ring");
+	enough = files.rlim_cur >= 64 && size.rlim_cur >= ring;
+	found(c, enough ? 1 : -1,
+	      "%llu descriptors (ulimit -n), 2 a peer; file size %s (ulimit -f)",
+	      (unsigned long long)files.rlim_cur,
+	      size.rlim_cur == RLIM_INFINITY ? "unlimited" :
+	      enough                         ? "enough" :
+					       "too small for a ring");
 }
 
 static void check_cgroup(struct slmpm_check *c)
@@ -206,30 +175,53 @@ static void check_cgroup(struct slmpm_check *c)
 	if (f)
 		fclose(f);
 	text[strcspn(text, "\n")] = 0;
-	c->state = 1;
 	if (!*text || !strcmp(text, "max"))
-		snprintf(c->detail, sizeof(c->detail), "no memory limit found");
+		found(c, 1, "no memory limit found");
 	else
-		snprintf(c->detail, sizeof(c->detail), "memory.max %.32s; a peer needs %llu KiB",
-			 text, (unsigned long long)slmpm_memory_per_peer() / 1024);
+		found(c, 1, "memory.max %.32s; a peer needs %llu KiB", text,
+		      (unsigned long long)slmpm_memory_per_peer() / 1024);
 }
 
 static const struct {
 	const char *name;
 	void (*run)(struct slmpm_check *);
+	/* Else a way to track a mirror: what it does, and what is done without. */
+	int track;
+	const char *works, *less;
 } checks[] = {
-	{"memfd seals", check_seals},
-	{"membarrier", check_membarrier},
-	{"cross-memory attach", check_attach},
-	{"io_uring", check_uring},
-	{"tracking: pagemap", check_pagemap},
-	{"tracking: fault", check_fault},
-	{"tracking: signal", check_signal},
-	{"huge pages", check_huge},
-	{"locked memory", check_memlock},
-	{"files", check_files},
-	{"cgroup", check_cgroup},
+	{"memfd seals", .run = check_seals},
+	{"membarrier", .run = check_membarrier},
+	{"cross-memory attach", .run = check_attach},
+	{"io_uring", .run = check_uring},
+	{"tracking: pagemap", .track = SLMPM_TRACK_PAGEMAP,
+	 .works = "a page that was written has been told",
+	 .less = "tracked mirrors take another way"},
+	{"tracking: fault", .track = SLMPM_TRACK_FAULT,
+	 .works = "a thread has opened a page that was written",
+	 .less = "tracked mirrors take another way"},
+	{"tracking: signal", .track = SLMPM_TRACK_SIGNAL,
+	 .works = "a handler of SIGSEGV has opened a page that was written; system calls that "
+		  "write there get EFAULT",
+	 .less = "tracked mirrors compare all their memory"},
+	{"huge pages", .run = check_huge},
+	{"locked memory", .run = check_memlock},
+	{"files", .run = check_files},
+	{"cgroup", .run = check_cgroup},
 };
+
+static void check_track(struct slmpm_check *c, int i)
+{
+	const char *why = track_try(checks[i].track);
+
+	if (why)
+		found(c, 0, "refused (%s): %s", why, checks[i].less);
+	else
+		found(c, 1, "%s%s", checks[i].works,
+		      checks[i].track == SLMPM_TRACK_FAULT && !track_fault_of_kernel() ?
+			      "; system calls that write there get EFAULT "
+			      "(/proc/sys/vm/unprivileged_userfaultfd)" :
+			      "");
+}
 
 int slmpm_check_at(int i, struct slmpm_check *check)
 {
@@ -240,7 +232,10 @@ int slmpm_check_at(int i, struct slmpm_check *check)
 	if (sized_check_own("slmpm_check_at", check, sizeof(now)) < 0)
 		return -SLMPM_EINVAL;
 	snprintf(now.name, sizeof(now.name), "%s", checks[i].name);
-	checks[i].run(&now);
+	if (checks[i].run)
+		checks[i].run(&now);
+	else
+		check_track(&now, i);
 	sized_give_own(check, &now, sizeof(now));
 	return 0;
 }

@@ -3,7 +3,7 @@
 #include "slmpm/calls/close.h"
 
 #include "slmpm/connect/bootstrap.h"
-#include "slmpm/share/ask.h"
+#include "slmpm/share/share.h"
 #include "slmpm/message/fetch.h"
 #include "slmpm/base/error.h"
 #include "slmpm/completion/late.h"
@@ -91,11 +91,11 @@ static int send_end(struct closing *c, int timeout_ms)
 		rc = wait_until(ctx, close_all_sent, c, clock_ms(clock_now(), deadline, -1));
 	if (is_gone(c))
 		return 0;
-	if (rc < 0)
-		rc = late_from(ctx, c->ep, -1, "not everything was sent to");
-	if (let_arrive(c, deadline) < 0 && rc == 0)
-		rc = late_from(ctx, c->ep, -1, "not everything was sent to");
-	return is_gone(c) ? 0 : rc;
+	if (let_arrive(c, deadline) < 0)
+		rc = -SLMPM_ETIMEOUT;
+	if (is_gone(c) || rc == 0)
+		return 0;
+	return late_from(ctx, c->ep, -1, "not everything was sent to");
 }
 
 int close_peer(struct endpoint *ep, int timeout_ms)
@@ -138,9 +138,7 @@ int slmpm_close(slmpm_peer peer, int timeout_ms)
 	struct context *ctx;
 	int rc;
 
-	if (!ep)
-		return endpoint_bad_handle(peer);
-	if (!endpoint_lock(ep, peer))
+	if (!ep || !endpoint_lock(ep, peer))
 		return endpoint_bad_handle(peer);
 	ctx = ep->ctx;
 	rc = context_forbids(ctx, "slmpm_close");

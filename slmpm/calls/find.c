@@ -16,7 +16,7 @@
 #include "slmpm/net/topology.h"
 #include "slmpm/base/sized.h"
 
-/* ---- the addresses of a peer ---------------------------------------------------------------- */
+/* ---- the addresses of a peer ------------------------------------------------------------- */
 
 struct addresses {
 	struct slmpm_peer_info info;
@@ -130,7 +130,7 @@ int slmpm_peer_address(slmpm_peer peer, int i, struct slmpm_address *address)
 	return 0;
 }
 
-/* ---- the peer of an address ----------------------------------------------------------------- */
+/* ---- the peer of an address -------------------------------------------------------------- */
 
 /* Those of CTX, to be freed; *N of them. NULL: none, or no memory. */
 static slmpm_peer *list_peers(struct context *ctx, int *n)
@@ -147,7 +147,7 @@ static slmpm_peer *list_peers(struct context *ctx, int *n)
 	return peers;
 }
 
-/* Has PEER the address? *LINK: by which link; by any, if all have it, else by the first that has. */
+/* Has PEER the address? *LINK: the first that has it; or any, if all have. */
 static bool has_address(slmpm_peer peer, const struct address *a, uint32_t *link)
 {
 	struct addresses all;
@@ -172,31 +172,13 @@ static slmpm_peer with_link(slmpm_peer peer, uint32_t link)
 	return peer;
 }
 
-static int find_link_of(struct context *ctx, const struct address *a, const char *text,
-			slmpm_peer *peer)
-{
-	int n, found = 0;
-	slmpm_peer *peers = list_peers(ctx, &n);
-	uint32_t link;
-
-	if (!peers)
-		return error_set(SLMPM_ENOMEM, "slmpm_peer_find");
-	for (int i = 0; i < n; i++)
-		if (has_address(peers[i], a, &link) && !found++)
-			*peer = with_link(peers[i], link);
-	free(peers);
-	if (found > 1)
-		return error_set(SLMPM_EINVAL, "%.90s: %d peers have it; write %.90s/ELEMENT", text,
-				 found, text);
-	return found ? 0 : error_set(SLMPM_ENOENT, "%.90s: no peer has it", text);
-}
-
 int slmpm_peer_find(slmpm_peer *peer, slmpm_ctx handle, const char *text)
 {
+	int n, found = 0, rc = 0;
+	slmpm_peer one = {0}, *peers;
 	struct context *ctx;
 	struct address a;
-	slmpm_peer one = {0};
-	int rc = 0;
+	uint32_t link;
 
 	if (!peer)
 		return error_set(SLMPM_EINVAL, "slmpm_peer_find: no peer");
@@ -208,8 +190,18 @@ int slmpm_peer_find(slmpm_peer *peer, slmpm_ctx handle, const char *text)
 	ctx = context_get(handle, &rc);
 	if (!ctx)
 		return rc;
-	rc = find_link_of(ctx, &a, text, &one);
-	if (rc == 0)
-		*peer = one;
-	return rc;
+	peers = list_peers(ctx, &n);
+	if (!peers)
+		return error_set(SLMPM_ENOMEM, "slmpm_peer_find");
+	for (int i = 0; i < n; i++)
+		if (has_address(peers[i], &a, &link) && !found++)
+			one = with_link(peers[i], link);
+	free(peers);
+	if (found > 1)
+		return error_set(SLMPM_EINVAL, "%.90s: %d peers have it; write %.90s/ELEMENT", text,
+				 found, text);
+	if (!found)
+		return error_set(SLMPM_ENOENT, "%.90s: no peer has it", text);
+	*peer = one;
+	return 0;
 }

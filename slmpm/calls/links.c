@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The links of a peer as applications see them: what there are, which one is used, and what has gone over them. */
+/* The links of a peer as applications see them, which one is used, what has gone over them. */
 #include <stdio.h>
 
 #include "slmpm/bond/secondary_state.h"
@@ -7,11 +7,6 @@
 #include "slmpm/base/error.h"
 #include "slmpm/link/link.h"
 #include "slmpm/base/sized.h"
-
-static void links_copy(char *to, size_t size, const char *from)
-{
-	snprintf(to, size, "%s", from ? from : "");
-}
 
 static void links_count(struct slmpm_link_info *info, const struct fabric_link *port)
 {
@@ -36,9 +31,10 @@ static void links_describe(const struct endpoint *ep, uint32_t i, struct slmpm_l
 	info->made = l->made;
 	info->lost = l->lost;
 	links_count(info, bond_port(bond, i));
-	links_copy(info->fabric, sizeof(info->fabric), l->fabric);
-	links_copy(info->where, sizeof(info->where), l->where);
-	links_copy(info->reason, sizeof(info->reason), bond_reason(bond, i));
+	snprintf(info->fabric, sizeof(info->fabric), "%s", l->fabric);
+	snprintf(info->where, sizeof(info->where), "%s", l->where);
+	if (bond_reason(bond, i))
+		snprintf(info->reason, sizeof(info->reason), "%s", bond_reason(bond, i));
 }
 
 /* Without a bond. */
@@ -53,8 +49,9 @@ static void describe_only(const struct endpoint *ep, struct slmpm_link_info *inf
 	info->used = ep->state == SLMPM_PEER_UP;
 	info->state = info->used ? SLMPM_LINK_UP : info->lost ? SLMPM_LINK_LOST : SLMPM_LINK_NONE;
 	links_count(info, port);
-	links_copy(info->fabric, sizeof(info->fabric), port->domain->fabric->name);
-	links_copy(info->reason, sizeof(info->reason), info->lost ? ep->life->reason : NULL);
+	snprintf(info->fabric, sizeof(info->fabric), "%s", port->domain->fabric->name);
+	if (info->lost)
+		snprintf(info->reason, sizeof(info->reason), "%s", ep->life->reason);
 	if (!net_end(port->bell, false, &end))
 		return;
 	net_host((const struct sockaddr *)&end, here);
@@ -98,9 +95,7 @@ int slmpm_link_use(slmpm_peer peer, uint32_t link)
 	struct endpoint *ep = endpoint_of(peer);
 	int rc = 0;
 
-	if (!ep)
-		return endpoint_bad_handle(peer);
-	if (!endpoint_lock(ep, peer))
+	if (!ep || !endpoint_lock(ep, peer))
 		return endpoint_bad_handle(peer);
 	if (ep->state != SLMPM_PEER_UP)
 		rc = error_set(SLMPM_ESTATE, "%s is not connected", ep->life->name);

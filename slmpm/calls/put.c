@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The fast paths of puts and gets: on memory that is within direct reach a plain one is a lookup, the
- * checks and a copy, and a large put one that both sides copy. All others are left to rma_operate.
+ * The fast paths of puts and gets: on memory that is within direct reach a plain one is a lookup,
+ * the checks and a copy, and a large put one that both sides copy. All others are left to
+ * rma_operate.
  */
 #include "shm/copy.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/request.h"
 #include "slmpm/rma/direct.h"
-#include "slmpm/rma/rma_operate.h"
 #include "slmpm/share/share.h"
 
 /* After COUNT operations, some of which nobody has timed. */
@@ -15,35 +15,20 @@ static COLD void put_inspect_one(struct remote *remote, uint64_t count)
 {
 	const slmpm_rmem rmem = {handle_id(remote)};
 
-	if (direct_opportunistic(remote->ctx, count) && remote_get(rmem) == remote)
-		direct_measure(remote);
+	if (direct_opportunistic(remote->ctx, count) && remote_get(rmem) == remote) {
+		/* The next operation goes the slow path, where it is measured. */
+		remote->measured |= remote->direct.ops | remote->guarded;
+		remote->direct.ops = 0;
+	}
 }
 
-static int operate_one(const char *call, int kind, slmpm_rmem rmem, uint64_t offset, void *local,
-		       size_t len, const struct slmpm_how *how, slmpm_req *req)
+static int operate_one(const char *call, enum request_kind kind, slmpm_rmem rmem, uint64_t offset,
+		       void *local, size_t len, const struct slmpm_how *how, slmpm_req *req)
 {
-	struct slmpm_span span = {offset, len};
-	struct slmpm_iov piece = {local, len};
-	struct operation o = {
-		.call = call,
-		.rmem = rmem,
-		.kind = kind,
-		.access = kind == REQUEST_PUT ? SLMPM_WRITE : SLMPM_READ,
-		.spans = &span,
-		.span_count = 1,
-		.pieces = &piece,
-		.piece_count = 1,
-		.how = how,
-		.req = req,
-	};
+	const struct slmpm_span span = {offset, len};
+	const struct slmpm_iov piece = {local, len};
 
-	return rma_operate(&o);
-}
-
-/* What goes the slow path is measured there. */
-static bool is_measured_here(const struct slmpm_how *how, const slmpm_req *req)
-{
-	return !req && direct_is_plain(how);
+	return rma_operate_lists(call, kind, rmem, &span, 1, &piece, 1, how, req);
 }
 
 static COLD int put_measured(struct remote *remote, int kind, slmpm_rmem rmem, uint64_t offset,
@@ -57,7 +42,8 @@ static COLD int put_measured(struct remote *remote, int kind, slmpm_rmem rmem, u
 	rc = puts ? slmpm_put(rmem, offset, local, len, how, req) :
 		    slmpm_get(rmem, offset, local, len, how, req);
 	took = clock_ticks() - took;
-	if (rc == 0 && is_measured_here(how, req) && remote_get(rmem) == remote)
+	/* What goes the slow path is measured there. */
+	if (rc == 0 && !req && direct_is_plain(how) && remote_get(rmem) == remote)
 		monitor_timed(remote->ep, puts ? SLMPM_BY_PUT : SLMPM_BY_GET, len, local, took,
 			      took);
 	return rc;

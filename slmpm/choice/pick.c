@@ -381,7 +381,7 @@ int slmpm_req_mode(slmpm_req req, struct slmpm_mode *mode)
 	else if (!r->ep)
 		rc = error_set(SLMPM_EINVAL, "slmpm_req_mode: a receive from any peer");
 	else
-		pick_describe(r->ep, request_mode_op(r), r->mode, mode);
+		pick_describe(r->ep, request_mode_op(r->kind), r->mode, mode);
 	context_unlock(ctx);
 	return rc;
 }

@@ -2,7 +2,6 @@
 /* Completions: from the operation that has ended to the counter or queue that wants to know. */
 #include "slmpm/completion/completion.h"
 
-#include "slmpm/completion/counter.h"
 #include "slmpm/base/error.h"
 #include "slmpm/base/sized.h"
 #include "slmpm/link/link.h"
@@ -10,8 +9,6 @@
 #include "slmpm/completion/queue.h"
 #include "slmpm/request.h"
 #include "slmpm/link/wait.h"
-
-/* ---- what a call asks for beyond its arguments -------------------------------------------------- */
 
 int how_take(const char *call, struct slmpm_how *full, const struct slmpm_how *how, uint32_t flags)
 {
@@ -27,8 +24,6 @@ int how_take(const char *call, struct slmpm_how *full, const struct slmpm_how *h
 		return error_set(SLMPM_EINVAL, "%s: flags 0x%x", call, full->flags);
 	return 0;
 }
-
-/* ---- whom to tell --------------------------------------------------------------------------- */
 
 int completion_find(struct context *ctx, slmpm_ctr ctr, slmpm_cq cq, struct counter **counter,
 		    struct queue **queue)
@@ -88,8 +83,6 @@ void completion_undo(struct notified *t)
 	t->queue = NULL;
 }
 
-/* ---- telling -------------------------------------------------------------------------------- */
-
 static void count_done(struct counter *c, int32_t status)
 {
 	c->done++;
@@ -117,7 +110,7 @@ void completion_tell(struct context *ctx, struct notified *t, const struct slmpm
 	context_changed(ctx);
 }
 
-/* ---- requests ------------------------------------------------------------------------------- */
+/* ---- requests ---------------------------------------------------------------------------- */
 
 /* Those that have been told: whoever finished them has released them by now. */
 static void drop_spent(struct context *ctx)
@@ -161,8 +154,6 @@ void completion_deliver(struct request *r)
 	list_append(&r->ctx->spent, &r->node);
 }
 
-/* ---- notifications -------------------------------------------------------------------------- */
-
 void completion_notify(struct counter *counter, struct queue *queue, struct endpoint *ep,
 		       uint64_t offset, uint64_t len, uint32_t imm, enum slmpm_protocol by)
 {
@@ -192,7 +183,48 @@ void completion_notify(struct counter *counter, struct queue *queue, struct endp
 	context_changed(ep->ctx);
 }
 
-/* ---- ends ----------------------------------------------------------------------------------- */
+/* ---- what a link that lags has taken leaves this process later --------------------------- */
+
+struct leaving {
+	struct endpoint *ep;
+	uint64_t id; /* another thread may free it */
+	struct link_mark mark;
+};
+
+/* What others send behind it is not waited for. */
+static bool leaving_has_left(void *arg)
+{
+	const struct leaving *l = arg;
+
+	return handle_id(l->ep) != l->id || link_passed(l->ep, &l->mark);
+}
+
+void leaving_await(struct endpoint *ep, int timeout_ms)
+{
+	struct leaving l = {.ep = ep, .id = handle_id(ep)};
+
+	if (ep->ctx->handling)
+		return;
+	link_mark(ep, &l.mark);
+	(void)wait_until(ep->ctx, leaving_has_left, &l, timeout_ms);
+}
+
+bool leaving_tell(struct endpoint *ep, struct notified *notified, const struct slmpm_done *done)
+{
+	struct request *r = request_new();
+
+	if (!r)
+		return false;
+	(void)request_init(r, REQUEST_SEND, ep->ctx, ep, done->stream, NULL, 0);
+	completion_pass_on(notified, r);
+	completion_copy(&r->result, done);
+	r->length = r->offset = done->len;
+	r->seq = ep->sent;
+	r->numbered = true;
+	link_enqueue(ep, r);
+	link_streams(ep, r);
+	return true;
+}
 
 void completion_end(struct context *ctx)
 {

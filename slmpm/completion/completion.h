@@ -14,22 +14,17 @@
 
 #include "slmpm/request.h"
 
-struct counter;
-struct endpoint;
-struct queue;
-struct request;
-
 /* A completion but for what it has in reserve, which is the caller's. */
 static inline void completion_copy(struct slmpm_done *to, const struct slmpm_done *from)
 {
 	memcpy(to, from, offsetof(struct slmpm_done, reserved));
 }
 
-/* No how, or one of this library's size without anything rare: the fast paths look no further. */
-static inline bool how_is_plain(const struct slmpm_how *how)
+/* No how, or one of this library's size with FLAGS at most: the fast paths check no further. */
+static inline bool how_is_plain(const struct slmpm_how *how, uint32_t flags)
 {
-	return !how || (how->size == sizeof(*how) &&
-			!((how->flags & ~SLMPM_MORE) | how->ctr.id | how->cq.id));
+	return !how ||
+	       (how->size == sizeof(*how) && !((how->flags & ~flags) | how->ctr.id | how->cq.id));
 }
 
 /* HOW in full, zero where an older one ends or there is none; -SLMPM_EINVAL, with the detail set,
@@ -57,7 +52,7 @@ static inline bool completion_notified(const struct notified *t)
  * handle is wrong or of another context, or REQ is there too. T then tells nobody. */
 int completion_open(struct notified *t, struct context *ctx, const struct slmpm_how *how,
 		    const slmpm_req *req);
-/* It has not started after all, or nobody asks for its end any more; nothing, once it has been told. */
+/* It has not started after all, or its end is not wanted. Nothing, once T is notified. */
 void completion_undo(struct notified *t);
 /* It is done. Fills in the cookie. */
 void completion_tell(struct context *ctx, struct notified *t, const struct slmpm_done *done);
@@ -65,7 +60,7 @@ void completion_tell(struct context *ctx, struct notified *t, const struct slmpm
 /* Before R, from request_new, is submitted: it will be told to how->ctr or how->cq, if there is
  * one. As completion_open; request_drop undoes it. */
 int completion_bind(struct request *r, const struct slmpm_how *how, const slmpm_req *req);
-/* It is done when R is, which is bound by that. In its place among those posted: T is the newest. */
+/* It is done when R is, which takes its place among those posted: T is the newest. */
 void completion_pass_on(struct notified *t, struct request *r);
 /* R has ended: its counter or queue is told, if it is bound. */
 void completion_deliver(struct request *r);
@@ -75,12 +70,37 @@ void completion_deliver(struct request *r);
 int completion_find(struct context *ctx, slmpm_ctr ctr, slmpm_cq cq, struct counter **counter,
 		    struct queue **queue);
 /*
- * A peer's notified put has landed in a region, moved BY: told to the region's counter and queue, or NULL. Who took the packet
- * has added WIRE_ENVELOPE to ep->unmatched_charge and checked it against the credit, as for a
- * message without bytes; that goes back to the peer from here: now, or when it is polled.
+ * A peer's notified put has landed in a region, moved BY: told to the region's counter and queue,
+ * or NULL. Who took the packet has added WIRE_ENVELOPE to ep->unmatched_charge and checked it
+ * against the credit, as for a message without bytes; that goes back to the peer from here: now, or
+ * when it is polled.
  */
 void completion_notify(struct counter *counter, struct queue *queue, struct endpoint *ep,
 		       uint64_t offset, uint64_t len, uint32_t imm, enum slmpm_protocol by);
+
+/* ---- messages that a link which lags has taken, and that cannot be taken back ------------ */
+
+/* Of a fast path: sent, or not so; or sent, but part of it has not left this process yet. */
+enum sent { NOT_SENT, SENT, SENT_IN_PART };
+
+/* Waits until all of it has left this process, or the deadline. */
+COLD void leaving_await(struct endpoint *ep, int timeout_ms);
+/* The same without waiting: NOTIFIED is, with DONE, when it has left; false: no memory for that. */
+COLD bool leaving_tell(struct endpoint *ep, struct notified *notified,
+		       const struct slmpm_done *done);
+
+/* The fast path of a message has returned SENT: 1, or 0, not so. */
+static inline int leaving_end(struct endpoint *ep, struct notified *notified,
+			      const struct slmpm_done *done, enum sent sent)
+{
+	if (UNLIKELY(sent == NOT_SENT)) {
+		completion_undo(notified);
+		return 0;
+	}
+	if (LIKELY(sent == SENT) || !leaving_tell(ep, notified, done))
+		completion_tell(ep->ctx, notified, done);
+	return 1;
+}
 
 /* The context ends: its counters and queues, and requests that have been told. */
 void completion_end(struct context *ctx);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Counters of completions: made, waited for, looked at, and ended. */
-#include "slmpm/completion/counter.h"
+#include "slmpm/completion/queue.h"
 
 #include "slmpm/completion/completion.h"
 #include "slmpm/base/error.h"
@@ -111,11 +111,9 @@ int slmpm_ctr_query(slmpm_ctr ctr, struct slmpm_ctr_info *info)
 	struct slmpm_ctr_info now;
 	int rc = 0;
 	struct counter *c = context_lock_object(&counter_table, ctr.id, &rc);
-	struct context *ctx;
 
 	if (!c)
 		return rc;
-	ctx = c->ctx;
 	rc = sized_check_own("slmpm_ctr_query", info, sizeof(now));
 	if (rc == 0) {
 		now = (struct slmpm_ctr_info){
@@ -126,7 +124,7 @@ int slmpm_ctr_query(slmpm_ctr ctr, struct slmpm_ctr_info *info)
 		};
 		sized_give_own(info, &now, sizeof(now));
 	}
-	context_unlock(ctx);
+	context_unlock(c->ctx);
 	return rc;
 }
 

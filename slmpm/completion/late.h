@@ -5,8 +5,6 @@
 
 #include "slmpm/context.h"
 
-struct endpoint;
-
 /* What is known of a peer's reaction; inspected in failing calls alone. */
 struct reaction {
 	bool reported;      /* an event has reported the present stop */
@@ -23,8 +21,8 @@ static inline int late_code(int timeout_ms)
 }
 
 /*
- * -late_code(TIMEOUT_MS); the detail is FORMAT, and which peer is suspect: EP, or, where that is NULL, the first
- * such of CTX. Calls that only try come often: for them /proc is not read each time.
+ * -late_code(TIMEOUT_MS); the detail is FORMAT, and which peer is suspect: EP, or, where that is
+ * NULL, the first such of CTX. For calls that only try, /proc is not read each time.
  */
 __attribute__((format(printf, 4, 5), cold)) int late_error(struct context *ctx, struct endpoint *ep,
 							   int timeout_ms, const char *format, ...);

@@ -1,12 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Completion queues: a ring of completions that grows. Room is taken before an operation starts,
- * so that its end never lacks it.
+ * Completion targets. Counters: how many of the operations that name one are done, and what the
+ * first failure was. Completion queues: a ring of completions that grows; room is taken before an
+ * operation starts, so that its end never lacks it.
  */
 #ifndef SLMPM_QUEUE_H
 #define SLMPM_QUEUE_H
 
 #include "slmpm/context.h"
+
+struct counter {
+	struct handle handle;
+	struct context *ctx;   /* stays: another thread may look just as it is freed */
+	struct list node;      /* of the context's */
+	struct list in_flight; /* struct notified, in posting order */
+	uint64_t posted, done, failed;
+	uint32_t users; /* regions that notify it */
+	int32_t status; /* of the first that failed since it was last asked, or 0 */
+};
+
+extern struct handle_table counter_table;
+
+/* The context's, when it ends. */
+void counter_free(struct counter *c);
 
 struct queue {
 	struct handle handle;
@@ -16,7 +32,7 @@ struct queue {
 	uint64_t size, head, tail;
 	uint64_t in_flight; /* operations that have taken room */
 	uint32_t users;     /* regions that notify it, work queues that end here */
-	/* A work queue's own, which has no handle: takes each completion at once, in place of pollers; or NULL. */
+	/* A work queue's own, which has no handle, takes each completion at once; or NULL. */
 	void (*pass_on)(struct queue *q, const struct slmpm_done *done);
 };
 

@@ -30,7 +30,7 @@
 #include "slmpm/link/addressee.h"
 #include "slmpm/base/log.h"
 #include "slmpm/region/memory.h"
-#include "slmpm/share/ask.h"
+#include "slmpm/share/share.h"
 #include "slmpm/stats.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/monitor/totals.h"

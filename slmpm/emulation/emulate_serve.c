@@ -1,26 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Emulated operations, the side whose memory it is. A request with its bytes is done where it lies in the ring, and its
- * answer is sent when they can be seen; what takes longer has an entry: a tagged write until its bytes have come, and
- * reads, whose bytes are taken from the region when there is room for them, never kept. Key and range are looked at for
- * each packet.
+ * Emulated operations, what arrives, each field of which is checked here; and the side whose memory
+ * it is. A request with its bytes is done where it lies in the ring, and its answer is sent when
+ * they can be seen; what takes longer has an entry: a tagged write until its bytes have come, and
+ * reads, whose bytes are taken from the region when there is room for them, never kept. Key and
+ * range are checked for each packet.
  */
 #include "slmpm/emulation/emulate.h"
 
-#include <errno.h>
+#include <string.h>
 
+#include "slmpm/message/match.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/region/memory.h"
-#include "slmpm/rma/rma.h"
-
-/* ---- entries, answers ------------------------------------------------------------------------ */
-
-static void count_entry(struct slmpm_stats *s)
-{
-	s->rma_queue++;
-	if (s->rma_queue > s->rma_queue_peak)
-		s->rma_queue_peak = s->rma_queue;
-}
 
 static void emulate_entry_free(struct endpoint *ep, struct entry *entry)
 {
@@ -41,7 +33,8 @@ static struct entry *emulate_entry(struct endpoint *ep, uint16_t id,
 		if (entry->id)
 			continue;
 		*entry = (struct entry){.id = id, .tag = q->tag, .target = q->target};
-		count_entry(ep->stats);
+		if (++ep->stats->rma_queue > ep->stats->rma_queue_peak)
+			ep->stats->rma_queue_peak = ep->stats->rma_queue;
 		return entry;
 	}
 	endpoint_poison(ep, "number of requests under way");
@@ -64,17 +57,15 @@ static void emulate_reply(struct endpoint *ep, uint32_t tag, int status, uint64_
 		monitor_carrier(ep, sizeof(a));
 }
 
-/* ---- writes ----------------------------------------------------------------------------------- */
+/* ---- writes ------------------------------------------------------------------------------ */
 
 static void emulate_serve_write(struct endpoint *ep, const struct emulate_request *q,
 				const void *data, uint64_t len)
 {
 	int status = 0;
 
-	if (PEER_FAULT(q->target.length != len)) {
-		endpoint_poison(ep, "range of a request");
+	if (endpoint_broke(ep, "range of a request", q->target.length != len))
 		return;
-	}
 	(void)rma_store(ep, &q->target, 0, data, (uint32_t)len, &status);
 	ep->stats->am_served++;
 	ep->stats->served += !status;
@@ -106,10 +97,8 @@ static void emulate_serve_tagged_write(struct endpoint *ep, const struct emulate
 {
 	struct entry *entry;
 
-	if (PEER_FAULT(emulate_write_entry_of(ep, q->tag))) {
-		endpoint_poison(ep, "tag of a request");
+	if (endpoint_broke(ep, "tag of a request", emulate_write_entry_of(ep, q->tag)))
 		return;
-	}
 	entry = emulate_entry(ep, EMULATE_TAGGED_WRITE, q);
 	if (!entry)
 		return;
@@ -120,45 +109,42 @@ static void emulate_serve_tagged_write(struct endpoint *ep, const struct emulate
 		emulate_write_done(ep, entry);
 }
 
-void emulate_take_tagged(struct endpoint *ep, uint32_t tag, const void *data, uint32_t len)
+static void emulate_take_tagged(struct endpoint *ep, uint32_t tag, const void *data, uint32_t len)
 {
 	struct entry *entry = emulate_write_entry_of(ep, tag);
 
-	if (PEER_FAULT(!entry || !len || len > entry->target.length - entry->got)) {
-		endpoint_poison(ep, "tag of a message");
+	if (endpoint_broke(ep, "tag of a message",
+			   !entry || !len || len > entry->target.length - entry->got))
 		return;
-	}
 	(void)rma_store(ep, &entry->target, entry->got, data, len, &entry->status);
 	entry->got += len;
 	if (entry->got == entry->target.length)
 		emulate_write_done(ep, entry);
 }
 
-void emulate_serve_give_up(struct endpoint *ep, uint32_t tag)
+static void emulate_serve_give_up(struct endpoint *ep, uint32_t tag)
 {
 	struct entry *entry = emulate_write_entry_of(ep, tag);
 
-	if (PEER_FAULT(!entry)) {
-		endpoint_poison(ep, "tag of a request");
+	if (endpoint_broke(ep, "tag of a request", !entry))
 		return;
-	}
 	if (!entry->status)
 		entry->status = -SLMPM_ECANCELED;
 	emulate_write_done(ep, entry);
 }
 
-/* ---- reads ------------------------------------------------------------------------------------ */
+/* ---- reads ------------------------------------------------------------------------------- */
 
 static void emulate_serve_read(struct endpoint *ep, uint16_t id, const struct emulate_request *q)
 {
 	struct entry *entry;
 	int status = 0;
 
-	if (PEER_FAULT(id == EMULATE_READ &&
-		       q->target.length > ep->packet_max - sizeof(struct emulate_answer))) {
-		endpoint_poison(ep, "range of a request");
+	if (endpoint_broke(ep, "range of a request",
+			   id == EMULATE_READ &&
+				   q->target.length >
+					   ep->packet_max - sizeof(struct emulate_answer)))
 		return;
-	}
 	ep->stats->am_served += id == EMULATE_READ;
 	ep->stats->tag_served += id == EMULATE_TAGGED_READ;
 	if (!rma_find(ep, &q->target, SLMPM_READ, &status)) {
@@ -174,16 +160,6 @@ static void emulate_serve_read(struct endpoint *ep, uint16_t id, const struct em
 	(void)emulate_push(ep);
 }
 
-static int post_data(struct endpoint *ep, const struct entry *entry, const void *data, uint32_t n)
-{
-	struct emulate_answer a = {.tag = LITTLE_32(entry->tag)};
-
-	if (entry->id == EMULATE_TAGGED_READ)
-		return emulate_post(ep, NULL, entry->tag, EMULATE_BACK, NULL, 0, data, n);
-	return emulate_post(ep, NULL, am_stream(EMULATE_DATA, sizeof(a)), 0, &a, sizeof(a), data,
-			    n);
-}
-
 static void emulate_read_answered(struct endpoint *ep, struct entry *entry)
 {
 	emulate_entry_free(ep, entry);
@@ -197,6 +173,7 @@ static int send_data(struct endpoint *ep, struct entry *entry)
 	uint64_t left = entry->target.length - entry->got;
 	uint32_t n = left < ep->packet_max ? (uint32_t)left : ep->packet_max;
 	struct region *region = rma_find(ep, &entry->target, SLMPM_READ, &entry->status);
+	struct emulate_answer a = {.tag = LITTLE_32(entry->tag)};
 	const void *data;
 	int rc;
 
@@ -210,7 +187,11 @@ static int send_data(struct endpoint *ep, struct entry *entry)
 		endpoint_no_memory(ep);
 		return -SLMPM_ENOMEM;
 	}
-	rc = post_data(ep, entry, data, n);
+	if (entry->id == EMULATE_TAGGED_READ)
+		rc = emulate_post(ep, NULL, entry->tag, EMULATE_BACK, NULL, 0, data, n);
+	else
+		rc = emulate_post(ep, NULL, am_stream(EMULATE_DATA, sizeof(a)), 0, &a, sizeof(a),
+				  data, n);
 	if (rc != 1)
 		return rc;
 	entry->got += n;
@@ -238,8 +219,6 @@ int emulate_push_answers(struct endpoint *ep, int most)
 	return n;
 }
 
-/* ---- the others ------------------------------------------------------------------------------- */
-
 static void emulate_serve_notify(struct endpoint *ep, const struct emulate_request *q)
 {
 	struct region *region;
@@ -263,10 +242,9 @@ static void emulate_serve_atomic(struct endpoint *ep, const struct emulate_reque
 	int status = 0;
 	void *at;
 
-	if (PEER_FAULT(!sound || q->imm < SLMPM_FETCH_ADD || q->imm > SLMPM_SWAP)) {
-		endpoint_poison(ep, "width of an atomic operation");
+	if (endpoint_broke(ep, "width of an atomic operation",
+			   !sound || q->imm < SLMPM_FETCH_ADD || q->imm > SLMPM_SWAP))
 		return;
-	}
 	ep->stats->am_served++;
 	at = rma_word(ep, &q->target, &status);
 	if (at)
@@ -274,7 +252,8 @@ static void emulate_serve_atomic(struct endpoint *ep, const struct emulate_reque
 	emulate_reply(ep, q->tag, status, old);
 }
 
-void emulate_serve(struct endpoint *ep, const struct slmpm_am *am, const struct emulate_request *q)
+static void emulate_serve(struct endpoint *ep, const struct slmpm_am *am,
+			  const struct emulate_request *q)
 {
 	switch (am->id) {
 	case EMULATE_WRITE: emulate_serve_write(ep, q, am->data, am->data_len); break;
@@ -285,4 +264,74 @@ void emulate_serve(struct endpoint *ep, const struct slmpm_am *am, const struct 
 		break;
 	default: emulate_serve_read(ep, am->id, q);
 	}
+}
+
+/* ---- what arrives ------------------------------------------------------------------------ */
+
+static void take_answer(struct endpoint *ep, const struct slmpm_am *am)
+{
+	struct emulate_answer a;
+
+	if (endpoint_broke(ep, "length of an answer",
+			   am->head_len != sizeof(a) || (am->data_len && am->id != EMULATE_DATA)))
+		return;
+	memcpy(&a, am->head, sizeof(a));
+	a.old = LITTLE_64(a.old);
+	a.tag = LITTLE_32(a.tag);
+	if (am->id == EMULATE_GIVE_UP)
+		emulate_serve_give_up(ep, a.tag);
+	else
+		emulate_take_answer(ep, am, &a);
+}
+
+static bool take_request(struct endpoint *ep, const struct slmpm_am *am, struct emulate_request *q)
+{
+	if (PEER_FAULT(am->head_len != emulate_head_length(am->id) ||
+		       (am->data_len && am->id != EMULATE_WRITE)))
+		return endpoint_poison(ep, "length of a request");
+	memcpy(q, am->head, sizeof(*q));
+	rma_target_in(&q->target);
+	q->tag = LITTLE_32(q->tag);
+	q->imm = LITTLE_32(q->imm);
+	if (PEER_FAULT(q->target.length > SLMPM_MESSAGE_MAX ||
+		       q->target.zero > (am->id == EMULATE_NOTIFY)))
+		return endpoint_poison(ep, "range of a request");
+	return true;
+}
+
+void emulate_handle(struct endpoint *ep, const struct slmpm_am *am)
+{
+	struct emulate_request q;
+
+	if (ep->closing) /* what is under way ends with the connection */
+		return;
+	if (endpoint_broke(ep, "number of a handler", am->id >= EMULATE_END))
+		return;
+	if (am->id >= EMULATE_GIVE_UP) {
+		take_answer(ep, am);
+		return;
+	}
+	if (take_request(ep, am, &q))
+		emulate_serve(ep, am, &q);
+}
+
+void emulate_tagged(struct endpoint *ep, const struct head *h)
+{
+	if (!inbound_envelope(ep, h, 0) || ep->closing)
+		return;
+	match_account(ep, h->length);
+	if (h->damaged)
+		emulate_damaged(ep, EMULATE_DATA);
+	else if (h->imm == EMULATE_OUT)
+		emulate_take_tagged(ep, h->stream, h->data, h->length);
+	else
+		emulate_tagged_answer(ep, h);
+}
+
+void emulate_damaged(struct endpoint *ep, uint16_t id)
+{
+	if (id <= SLMPM_AM_ID_MAX)
+		ep->stats->am_unhandled++;
+	else /* nobody knows whose answer or request it was */
+		endpoint_end(ep, SLMPM_PEER_DEAD, SLMPM_ECHECKSUM, "a request came damaged");
 }

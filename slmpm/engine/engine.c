@@ -23,17 +23,12 @@ bool engine_wants(uint64_t length)
 	return engine_takes(length) && length >= (uint64_t)config_get()->engine_min;
 }
 
-/* ---- moving --------------------------------------------------------------------------------- */
-
-static bool engine_is_direct(const _Atomic unsigned char *access)
-{
-	return !access ||
-	       atomic_load_explicit(access, memory_order_relaxed) == FABRIC_ACCESS_DIRECT;
-}
+/* ---- moving ------------------------------------------------------------------------------ */
 
 static int engine_reach(struct transfer *t, uint64_t offset, void *here, uint64_t n)
 {
-	if (!engine_is_direct(t->access))
+	if (t->access &&
+	    atomic_load_explicit(t->access, memory_order_relaxed) != FABRIC_ACCESS_DIRECT)
 		return -ENOTSUP; /* by packets, all of it: the owner says what may be done */
 	if (!t->to)
 		return link_reach(t->ep, t->op, &t->memory, offset, here, n);
@@ -99,7 +94,7 @@ int transfer_pieces(const struct transfer *t)
 	return rest <= PIECE ? 1 : 2;
 }
 
-/* ---- requests ------------------------------------------------------------------------------- */
+/* ---- requests ---------------------------------------------------------------------------- */
 
 int engine_start(struct request *r, const struct fabric_memory *memory,
 		 const _Atomic unsigned char *access)
@@ -115,7 +110,7 @@ int engine_start(struct request *r, const struct fabric_memory *memory,
 	t->access = access;
 	t->to = w->to;
 	t->r = r;
-	t->op = r->kind == REQUEST_PUT ? FABRIC_WRITE : FABRIC_READ;
+	t->op = request_fabric_op(r->kind);
 	t->own = !w->for_peer;
 	w->transfer = t;
 	w->parts = 1;
@@ -161,15 +156,6 @@ uint64_t engine_stop(struct request *r)
 	return at;
 }
 
-static void engine_land(struct transfer *t)
-{
-	struct request *r = t->r;
-	int rc = t->status;
-
-	transfer_free(t);
-	parts.moved(r, rc);
-}
-
 int engine_copy(struct request *r, const struct fabric_memory *memory,
 		const _Atomic unsigned char *access, uint64_t from)
 {
@@ -178,7 +164,7 @@ int engine_copy(struct request *r, const struct fabric_memory *memory,
 		.access = access,
 		.r = r,
 		.memory = *memory,
-		.op = r->kind == REQUEST_PUT ? FABRIC_WRITE : FABRIC_READ,
+		.op = request_fabric_op(r->kind),
 		.in_span = from,
 		.at = from,
 	};
@@ -197,8 +183,9 @@ int engine_step(struct endpoint *ep)
 
 	if (!ep->moving || !port)
 		return 0;
-	/* Who waits moves a piece itself: of its own transfers, which nobody forgets meanwhile. What a peer asked for
-	 * is left to the thread where there are others, whose messages would wait for each piece. */
+	/* Who waits moves a piece itself: of its own transfers, which nobody forgets meanwhile.
+	 * What a peer asked for is left to the thread where there are others, whose messages would
+	 * wait for each piece. */
 	if (config_get()->engine == ENGINE_INLINE)
 		n += engine_move_one(port, true);
 	else if (ctx->polling && !ctx->multiple)
@@ -206,10 +193,13 @@ int engine_step(struct endpoint *ep)
 	/* Seen late, it is seen at the next pass, or by the eventfd. */
 	while (atomic_load_explicit(&port->any, memory_order_relaxed)) {
 		struct transfer *t = engine_take_landed(port);
+		struct request *r = t ? t->r : NULL;
+		int rc = t ? t->status : 0;
 
 		if (!t)
 			break;
-		engine_land(t);
+		transfer_free(t);
+		parts.moved(r, rc);
 		n++;
 	}
 	return n;

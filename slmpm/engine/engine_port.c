@@ -16,10 +16,10 @@
 
 static void engine_rung(struct context *ctx, struct watch *w)
 {
-	uint64_t count;
+	eventfd_t count;
 
 	(void)ctx;
-	(void)!read(w->fd, &count, sizeof(count));
+	(void)eventfd_read(w->fd, &count);
 }
 
 static struct engine_port *port_new(struct context *ctx)
@@ -65,7 +65,7 @@ void engine_close(struct context *ctx)
 	engine_leave();
 }
 
-/* ---- progress while the application is busy ------------------------------------------------- */
+/* ---- progress while the application is busy ---------------------------------------------- */
 
 /* Asked whenever something has been found, too: who never sleeps shows it as well. */
 static bool engine_port_is_over(void *arg)
@@ -90,8 +90,8 @@ void engine_step_aside(struct context *ctx, bool waits)
 		context_wake(ctx);
 }
 
-/* Who waits polls with less delay than a thread that would have to wake him: the server comes back once no call has
- * made progress for a while. */
+/* Who waits polls with less delay than a thread that would have to wake it: the server comes back
+ * once no call has made progress for a while. */
 static void stay_aside(struct engine_port *port)
 {
 	const struct timespec while_ = {.tv_nsec = ASIDE_NS};
@@ -184,7 +184,7 @@ bool engine_serves(const struct context *ctx)
 	return port && port->served && pthread_equal(pthread_self(), port->server);
 }
 
-/* ---- the application's own loop --------------------------------------------------------------- */
+/* ---- the application's own loop ---------------------------------------------------------- */
 
 static int open_front(struct engine_port *port)
 {
@@ -214,31 +214,26 @@ int engine_descriptor(struct context *ctx)
 
 void engine_show(struct context *ctx)
 {
-	static const uint64_t one = 1;
 	struct engine_port *port = ctx->port;
 
 	if (port->news >= 0 && !port->shown)
-		port->shown = write(port->news, &one, sizeof(one)) == sizeof(one);
+		port->shown = eventfd_write(port->news, 1) == 0;
 }
 
 void engine_seen(struct context *ctx)
 {
 	struct engine_port *port = ctx->port;
-	uint64_t count;
+	eventfd_t count;
 
-	if (!port->shown)
-		return;
-	(void)!read(port->news, &count, sizeof(count));
+	if (port->shown)
+		(void)eventfd_read(port->news, &count);
 	port->shown = false;
 }
-
-/* ---- fork ----------------------------------------------------------------------------------- */
 
 void engine_forked(struct context *ctx)
 {
 	if (!ctx->port)
 		return;
-	if (ctx->port->watch.fd >= 0)
-		close(ctx->port->watch.fd);
+	close(ctx->port->watch.fd);
 	close_front(ctx->port);
 }

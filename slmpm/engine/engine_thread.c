@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "slmpm/engine/engine.h"
@@ -27,7 +28,7 @@ static struct {
 	.injected = {&engine.injected, &engine.injected},
 };
 
-/* ---- the thread ----------------------------------------------------------------------------- */
+/* ---- the thread -------------------------------------------------------------------------- */
 
 /* Bound to the one processor of the thread that needed it, it would move nothing while that one
  * computes: the kernel leaves those that the process may have at all. */
@@ -112,8 +113,6 @@ static bool lands(struct transfer *t)
 
 static void *run(void *arg)
 {
-	static const uint64_t one = 1;
-
 	(void)arg;
 	unbind();
 	pthread_mutex_lock(&engine.lock);
@@ -131,7 +130,7 @@ static void *run(void *arg)
 		 * that the descriptor says so already. */
 		if (lands(t) &&
 		    !atomic_exchange_explicit(&t->port->any, true, memory_order_relaxed))
-			(void)!write(t->port->watch.fd, &one, sizeof(one));
+			(void)eventfd_write(t->port->watch.fd, 1);
 	}
 	pthread_mutex_unlock(&engine.lock);
 	return NULL;
@@ -194,7 +193,7 @@ void engine_leave(void)
 	pthread_mutex_unlock(&engine.lock);
 }
 
-/* ---- its FIFOs ------------------------------------------------------------------------------ */
+/* ---- its FIFOs --------------------------------------------------------------------------- */
 
 void engine_inject(struct transfer *t)
 {
@@ -243,8 +242,6 @@ void engine_recall(struct transfer *t)
 		pthread_cond_wait(&engine.idle, &engine.lock);
 	pthread_mutex_unlock(&engine.lock);
 }
-
-/* ---- fork ----------------------------------------------------------------------------------- */
 
 /* The child has neither the thread nor any of the requests. */
 void engine_fork(void)

@@ -10,10 +10,10 @@
 #include "slmpm/watch.h"
 
 /*
- * A descriptor. The thread and who waits move it a piece at a time, each a piece of its own: what the last
- * members say is under the engine's lock, the others do not change. The last piece begins once all others are in
- * place; while nobody moves it, all in front of `at` is. The request and the remote region stay as they are until
- * it has landed.
+ * A descriptor. The thread and who waits move it a piece at a time, each a piece of its own: what
+ * the last members say is under the engine's lock, the others do not change. The last piece begins
+ * once all others are in place; while nobody moves it, all in front of `at` is. The request and the
+ * remote region stay as they are until it has landed.
  */
 struct transfer {
 	struct list node; /* injection: a piece may be taken; reception; or alone */
@@ -39,11 +39,11 @@ struct engine_port { /* a context's side of the engine */
 	atomic_bool any;    /* something has landed */
 	struct watch watch; /* an eventfd that says so */
 	pthread_t server;
-	/* The context's lock. The server: there is one; it is to end; it begins to wait; it waits, or polls;
-	 * the application has made progress itself since the server last looked. */
+	/* The context's lock. The server: there is one; it is to end; it begins to wait; it waits,
+	 * or polls; the application has made progress itself since the server last looked. */
 	bool served, stop, enters, polls, aside;
 	bool attends; /* a context that was opened for one thread */
-	/* Of the application's own loop: the context's descriptor, and an eventfd; -1: nobody has asked. */
+	/* Of the application's own loop: its descriptor, an eventfd; -1: not asked for. */
 	int front, news;
 	bool shown; /* the eventfd says so */
 };
@@ -55,7 +55,7 @@ void transfer_skip(struct transfer *t);
 /* What remains, in pieces: 0, 1, or 2, more than one. */
 int transfer_pieces(const struct transfer *t);
 
-/* ---- engine_thread.c ------------------------------------------------------------------------ */
+/* ---- engine_thread.c --------------------------------------------------------------------- */
 
 /* A thread that takes no signal of the application's. */
 int engine_start_thread(pthread_t *thread, void *(*body)(void *), void *arg);
@@ -66,7 +66,7 @@ void engine_leave(void);
 bool engine_thread_runs(void);
 /* Into the injection FIFO. */
 void engine_inject(struct transfer *t);
-/* A piece of the first of PORT that is in it, by this thread, if it is this side's own or may be ANY: was there one? */
+/* Moves a piece of PORT's first in it, if it is this side's own or may be ANY: was there one? */
 bool engine_move_one(const struct engine_port *port, bool any);
 /* Out of the reception FIFO, or NULL. */
 struct transfer *engine_take_landed(struct engine_port *port);

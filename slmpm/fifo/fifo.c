@@ -16,7 +16,6 @@
 #include "slmpm/part.h"
 #include "slmpm/region/memory.h"
 #include "slmpm/rma/rma.h"
-#include "slmpm/rma/rma_operate.h"
 #include "slmpm/sendrecv/sendrecv.h"
 
 /* Little-endian. */

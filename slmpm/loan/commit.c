@@ -12,7 +12,6 @@
 #include "slmpm/choice/pick.h"
 #include "slmpm/bond/bond.h"
 #include "slmpm/completion/completion.h"
-#include "slmpm/completion/leaving.h"
 #include "slmpm/stats.h"
 
 /* A loan without a hint to a link had nothing to choose. */

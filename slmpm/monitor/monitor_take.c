@@ -188,7 +188,7 @@ static void leave_out_unfinished(const struct endpoint *ep, uint64_t *rest)
 		int direct = r->kind == REQUEST_GET ? SLMPM_BY_GET : SLMPM_BY_PUT;
 
 		if (w->remote && !w->stored)
-			rest[w->engine ? direct : SLMPM_BY_REQUEST]--;
+			rest[w->carrier ? direct : SLMPM_BY_REQUEST]--;
 	}
 }
 

@@ -70,7 +70,7 @@ void monitor_requested(struct request *r)
 		return;
 	}
 	r->began = clock_ticks();
-	if (r->rma.engine)
+	if (r->rma.carrier)
 		return;
 	*(r->kind == REQUEST_PUT ? &m->puts : &m->gets) += 1;
 	*(r->kind == REQUEST_PUT ? &m->put_bytes : &m->get_bytes) += r->length;
@@ -89,7 +89,7 @@ static uint64_t latency_of(const struct request *r, uint64_t took)
 void monitor_finished(struct request *r)
 {
 	int protocol = r->kind < REQUEST_PUT  ? SLMPM_BY_SMT :
-		       !r->rma.engine         ? SLMPM_BY_REQUEST :
+		       !r->rma.carrier        ? SLMPM_BY_REQUEST :
 		       r->kind == REQUEST_PUT ? SLMPM_BY_PUT :
 						SLMPM_BY_GET;
 	uint64_t took;

@@ -7,7 +7,6 @@
 #include <sys/mman.h>
 
 #include "slmpm/completion/completion.h"
-#include "slmpm/completion/counter.h"
 #include "slmpm/domain.h"
 #include "slmpm/base/error.h"
 #include "slmpm/completion/late.h"

@@ -6,7 +6,6 @@
  */
 #include "fabrics/fabric.h"
 #include "slmpm/rma/direct.h"
-#include "slmpm/rma/rma_operate.h"
 #include "slmpm/base/error.h"
 #include "slmpm/request.h"
 
@@ -115,8 +114,7 @@ static NOINLINE int add_slow_path(slmpm_rmem mem, uint64_t offset, uint64_t oper
 	return operate(mem, offset, SLMPM_FETCH_ADD, 64, operand, 0, old, NULL, NULL);
 }
 
-/* The most frequent one by itself: each store ahead of the instruction delays it, a saved register's
- * as well. */
+/* The most frequent one: each store ahead of the instruction delays it, a saved register too. */
 static NOINLINE int atomic_add(slmpm_rmem mem, uint64_t offset, uint64_t operand, void *old)
 {
 	const struct remote *remote;

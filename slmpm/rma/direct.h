@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The fast paths of one-sided calls: when a mapped region needs no more than a lookup and the access
- * itself; and atomic operations as the machine does them. */
+/* The fast paths of one-sided calls, where a mapped region needs no more than a lookup and the
+ * access; and atomic operations as the machine does them. */
 #ifndef SLMPM_DIRECT_H
 #define SLMPM_DIRECT_H
 
@@ -13,8 +13,8 @@
 #include "slmpm/part.h"
 
 /* Direct operations alone make no progress; once in a while they do. Powers of two. */
-#define RMA_INSPECT_EVERY 1024 /* between looks at the peers */
-#define RMA_PASS_EVERY    128  /* and between chances that others see what they came to */
+#define RMA_INSPECT_EVERY 1024 /* between inspections of the peers */
+#define RMA_PASS_EVERY    128  /* and of what others are shown */
 
 /* After COUNT of them, each RMA_PASS_EVERY: the one or, true, the other (rma.c). */
 bool direct_opportunistic(struct context *ctx, uint64_t count);
@@ -41,14 +41,7 @@ static inline bool direct_misses_mirrors(const struct remote *remote, unsigned o
 	       !parts.mirrored(remote->ctx, at, n);
 }
 
-/* The next operation goes the slow path, where it is measured; and that is over. */
-static inline void direct_measure(struct remote *remote)
-{
-	remote->measured |= remote->direct.ops | remote->guarded;
-	remote->direct.ops = 0;
-}
-
-/* Nothing is written where threads share the context: they look without a lock, and find 0. */
+/* One has been measured. Nothing is written where threads share the context: they take no lock. */
 static inline void direct_measured(struct remote *remote)
 {
 	if (!remote->measured)
@@ -66,8 +59,7 @@ static inline bool direct_is_within(const struct remote *remote, uint64_t offset
 /* Nothing that a finished call has not done anyway. */
 static inline bool direct_is_plain(const struct slmpm_how *how)
 {
-	return !how || (how->size == sizeof(*how) &&
-			!((how->flags & ~(SLMPM_MORE | SLMPM_REMOTE)) | how->ctr.id | how->cq.id));
+	return how_is_plain(how, SLMPM_MORE | SLMPM_REMOTE);
 }
 
 static inline void *direct_at(const struct remote *remote, uint64_t offset)

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One-sided calls: lists, and flush; those of one range are in calls/put.c, one word's in atomic.c. */
+/* One-sided calls: checks, lists, flush; others are in calls/put.c and atomic.c. */
 #include "slmpm/rma/rma.h"
 
 #include "slmpm/base/error.h"
+#include "slmpm/completion/completion.h"
 #include "slmpm/completion/late.h"
 #include "slmpm/link/progress.h"
 #include "slmpm/link/wait.h"
 #include "slmpm/message/message.h"
 #include "slmpm/monitor/monitor.h"
+#include "slmpm/mode/mode_hint.h"
 #include "slmpm/request.h"
 #include "slmpm/rma/direct.h"
-#include "slmpm/rma/rma_operate.h"
 
 COLD bool direct_opportunistic(struct context *ctx, uint64_t count)
 {
@@ -22,16 +23,86 @@ COLD bool direct_opportunistic(struct context *ctx, uint64_t count)
 	return true;
 }
 
-/* ---- lists and flush ------------------------------------------------------------------------ */
+/* ---- checks ------------------------------------------------------------------------------ */
 
-int slmpm_putv(slmpm_rmem to, const struct slmpm_span *spans, int n, const struct slmpm_iov *pieces,
-	       int m, const struct slmpm_how *how, slmpm_req *req)
+#define FLAGS                                                                                      \
+	(SLMPM_MORE | SLMPM_FENCE | SLMPM_BARRIER | SLMPM_REMOTE | SLMPM_NOTIFY | SLMPM_FIFO |     \
+	 MODE_LINK_MASK)
+
+static int rma_check_spans(struct operation *o)
+{
+	const struct remote *remote = o->remote;
+	uint64_t here = 0;
+
+	o->length = 0;
+	for (int i = 0; i < o->span_count; i++) {
+		const struct slmpm_span *s = &o->spans[i];
+
+		if (s->offset > remote->memory.size || s->len > remote->memory.size - s->offset)
+			return error_set(SLMPM_EINVAL, "%s: %llu bytes at %llu of a region of %llu",
+					 o->call, (unsigned long long)s->len,
+					 (unsigned long long)s->offset,
+					 (unsigned long long)remote->memory.size);
+		if (s->len > SLMPM_MESSAGE_MAX - o->length)
+			return error_set(SLMPM_ELIMIT, "%s: more than %llu bytes", o->call,
+					 (unsigned long long)SLMPM_MESSAGE_MAX);
+		o->length += s->len;
+	}
+	for (int i = 0; i < o->piece_count; i++) {
+		if (o->pieces[i].len && !o->pieces[i].base)
+			return error_set(SLMPM_EINVAL, "%s: piece %d is NULL", o->call, i);
+		if (o->pieces[i].len > o->length - here) {
+			here = UINT64_MAX; /* whatever it would be */
+			break;
+		}
+		here += o->pieces[i].len;
+	}
+	if (!o->atomic && here != o->length)
+		return error_set(SLMPM_EINVAL, "%s: the bytes here are not the %llu there", o->call,
+				 (unsigned long long)o->length);
+	return 0;
+}
+
+int rma_check(struct operation *o)
+{
+	const struct remote *remote = o->remote;
+	uint32_t flags = o->kind == REQUEST_PUT ? FLAGS : FLAGS & ~(SLMPM_NOTIFY | SLMPM_FIFO);
+	int rc = how_take(o->call, &o->full, o->how, flags);
+
+	if (rc < 0)
+		return rc;
+	if (!(o->full.flags & (SLMPM_ON_LINK_MASK | SLMPM_FIFO)))
+		o->full.flags |= remote->hint;
+	if (o->span_count < 0 || o->piece_count < 0 || (o->span_count && !o->spans) ||
+	    (o->piece_count && !o->pieces))
+		return error_set(SLMPM_EINVAL, "%s: %d spans and %d pieces", o->call, o->span_count,
+				 o->piece_count);
+	rc = rma_check_spans(o);
+	if (rc < 0)
+		return rc;
+	if (remote->ep->state != SLMPM_PEER_UP)
+		return endpoint_error(remote->ep);
+	if (remote_is_revoked(remote))
+		return error_set(SLMPM_EACCES, "%s: %s has taken the region back", o->call,
+				 remote->ep->life->name);
+	if (o->access & ~remote->access)
+		return error_set(SLMPM_EACCES, "%s: %s allows no %s", o->call,
+				 remote->ep->life->name,
+				 o->access & ~remote->access & SLMPM_WRITE ? "writing" : "reading");
+	return 0;
+}
+
+/* ---- lists and flush --------------------------------------------------------------------- */
+
+int rma_operate_lists(const char *call, enum request_kind kind, slmpm_rmem rmem,
+		      const struct slmpm_span *spans, int n, const struct slmpm_iov *pieces, int m,
+		      const struct slmpm_how *how, slmpm_req *req)
 {
 	struct operation o = {
-		.call = "slmpm_putv",
-		.rmem = to,
-		.kind = REQUEST_PUT,
-		.access = SLMPM_WRITE,
+		.call = call,
+		.rmem = rmem,
+		.kind = kind,
+		.access = kind == REQUEST_PUT ? SLMPM_WRITE : SLMPM_READ,
 		.spans = spans,
 		.span_count = n,
 		.pieces = pieces,
@@ -43,23 +114,16 @@ int slmpm_putv(slmpm_rmem to, const struct slmpm_span *spans, int n, const struc
 	return rma_operate(&o);
 }
 
+int slmpm_putv(slmpm_rmem to, const struct slmpm_span *spans, int n, const struct slmpm_iov *pieces,
+	       int m, const struct slmpm_how *how, slmpm_req *req)
+{
+	return rma_operate_lists("slmpm_putv", REQUEST_PUT, to, spans, n, pieces, m, how, req);
+}
+
 int slmpm_getv(slmpm_rmem from, const struct slmpm_span *spans, int n,
 	       const struct slmpm_iov *pieces, int m, const struct slmpm_how *how, slmpm_req *req)
 {
-	struct operation o = {
-		.call = "slmpm_getv",
-		.rmem = from,
-		.kind = REQUEST_GET,
-		.access = SLMPM_READ,
-		.spans = spans,
-		.span_count = n,
-		.pieces = pieces,
-		.piece_count = m,
-		.how = how,
-		.req = req,
-	};
-
-	return rma_operate(&o);
+	return rma_operate_lists("slmpm_getv", REQUEST_GET, from, spans, n, pieces, m, how, req);
 }
 
 struct flushed {

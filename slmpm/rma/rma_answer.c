@@ -17,7 +17,7 @@ static void rma_answer_free_slot(struct rma *m, struct rma_slot *s)
 	m->taken--;
 }
 
-/* ---- answers -------------------------------------------------------------------------------- */
+/* ---- answers ----------------------------------------------------------------------------- */
 
 static struct rma_slot *slot_of(struct rma *m, uint64_t seq)
 {
@@ -72,35 +72,13 @@ static void slot_done(struct endpoint *ep, struct rma_slot *s, int status, uint6
 		rma_wake(ep);
 }
 
-static bool check_part(struct endpoint *ep, const struct rma_slot *s, const struct head *h)
+static bool is_sound_part(const struct endpoint *ep, const struct rma_slot *s, const struct head *h)
 {
-	uint64_t extent = h->extent & WIRE_LENGTH_MASK, left;
+	bool first = h->opcode == WIRE_READ_ONLY || h->opcode == WIRE_READ_FIRST;
+	bool last = h->opcode == WIRE_READ_ONLY || h->opcode == WIRE_READ_LAST;
 
-	if (PEER_FAULT(!s || s->kind != REQUEST_GET))
-		return endpoint_poison(ep, "response to no read");
-	left = s->length - s->got;
-	switch (h->opcode) {
-	case WIRE_READ_ONLY:
-		if (!PEER_FAULT(s->got || extent != s->length || h->length != s->length ||
-				h->length > ep->packet_max_in))
-			return true;
-		break;
-	case WIRE_READ_FIRST:
-		if (!PEER_FAULT(s->got || extent != s->length || h->length != ep->packet_max_in ||
-				h->length >= left))
-			return true;
-		break;
-	case WIRE_READ_MIDDLE:
-		if (!PEER_FAULT(!s->got || extent != s->got || h->length != ep->packet_max_in ||
-				h->length >= left))
-			return true;
-		break;
-	default:
-		if (!PEER_FAULT(!s->got || extent != s->got || h->length != left ||
-				h->length > ep->packet_max_in))
-			return true;
-	}
-	return endpoint_poison(ep, "length or offset of a read's response");
+	return (h->extent & WIRE_LENGTH_MASK) == (first ? s->length : s->got) && first == !s->got &&
+	       rma_is_part(ep, last, h->length, s->length - s->got);
 }
 
 void *rma_place_response(struct endpoint *ep, const struct fabric_arrival *a)
@@ -116,7 +94,8 @@ void rma_response(struct endpoint *ep, const struct head *h)
 {
 	struct rma_slot *s = slot_of(ep->rma, h->seq);
 
-	if (!check_part(ep, s, h))
+	if (endpoint_broke(ep, "response to no read", !s || s->kind != REQUEST_GET) ||
+	    endpoint_broke(ep, "length or offset of a read's response", !is_sound_part(ep, s, h)))
 		return;
 	if (s->request && h->length)
 		landing_scatter(s->request, s->at + s->got, h->data, h->length);
@@ -131,11 +110,10 @@ void rma_acknowledged(struct endpoint *ep, const struct head *h)
 	struct rma_slot *s = slot_of(ep->rma, h->seq);
 	uint64_t error = h->extent & WIRE_LENGTH_MASK;
 
-	if (PEER_FAULT(!s || h->length || error > WIRE_ERROR_LAST ||
-		       (!error && s->kind != REQUEST_PUT))) {
-		endpoint_poison(ep, "acknowledgement");
+	if (endpoint_broke(ep, "acknowledgement",
+			   !s || h->length || error > WIRE_ERROR_LAST ||
+				   (!error && s->kind != REQUEST_PUT)))
 		return;
-	}
 	slot_done(ep, s, h->damaged ? -SLMPM_ECHECKSUM : wire_status((uint32_t)error), 0);
 }
 
@@ -144,10 +122,9 @@ void rma_atomic_acknowledged(struct endpoint *ep, const struct head *h)
 	struct rma_slot *s = slot_of(ep->rma, h->seq);
 	uint64_t old;
 
-	if (PEER_FAULT(!s || s->kind != REQUEST_ATOMIC || h->length != sizeof(old))) {
-		endpoint_poison(ep, "acknowledgement of an atomic operation");
+	if (endpoint_broke(ep, "acknowledgement of an atomic operation",
+			   !s || s->kind != REQUEST_ATOMIC || h->length != sizeof(old)))
 		return;
-	}
 	memcpy(&old, h->data, sizeof(old));
 	slot_done(ep, s, h->damaged ? -SLMPM_ECHECKSUM : 0, LITTLE_64(old));
 }
@@ -169,14 +146,21 @@ void rma_refused(struct remote *remote, uint64_t received)
 	}
 }
 
-/* ---- ends ----------------------------------------------------------------------------------- */
+/* ---- ends -------------------------------------------------------------------------------- */
 
-/* Its slots stay until their answers come: the peer is at work on them. */
-static void rma_answer_forget(struct rma *m, struct request *r)
+/* The slots stay until their answers come: the peer is at work on them. */
+void rma_detach(const struct request *r)
 {
+	struct rma *m = r->ep->rma;
+
 	for (struct rma_slot *s = m->slots; s < m->slots + RMA_WINDOW; s++)
 		if (s->request == r && s->out)
 			s->request = NULL;
+}
+
+static void rma_answer_forget(struct rma *m, struct request *r)
+{
+	rma_detach(r);
 	if (r->rma.slot)
 		rma_answer_free_slot(m, r->rma.slot);
 	r->rma.slot = NULL;
@@ -224,23 +208,12 @@ void rma_finished(struct request *r)
 
 bool rma_take_back(struct request *r)
 {
-	struct endpoint *ep = r->ep;
-	struct rma_work *w = &r->rma;
-
-	if (w->parked) {
+	if (r->rma.parked) {
 		list_remove(&r->node);
-		w->parked = false;
+		r->rma.parked = false;
 	} else if (!rma_carriers[rma_carrier_of(r)].take_back(r)) {
 		return false;
 	}
-	/* Of a put to several spans those before this one have been done. */
-	if (r->kind == REQUEST_PUT && r->numbered && w->span < w->span_count)
-		ep->rma->wrote = ep->rma->seq + 1; /* part of it may be on its way */
-	if (r->kind == REQUEST_PUT && w->in_span)
-		link_control(ep, WIRE_WITHDRAW, r->seq, 1, NULL, 0);
-	if (r->kind == REQUEST_PUT && r->numbered && (r->flags & SLMPM_NOTIFY) &&
-	    w->span < w->span_count && !(w->in_span && w->span == w->span_count - 1))
-		ep->charged -= WIRE_ENVELOPE; /* the peer has not heard of it */
 	rma_finished(r);
 	return true;
 }

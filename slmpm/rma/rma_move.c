@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One-sided operations that an engine moves: the region stays as it is meanwhile, and what comes of them. */
+/* One-sided operations that an engine moves; the region stays as it is meanwhile. */
 #include <errno.h>
 #include <stdatomic.h>
 

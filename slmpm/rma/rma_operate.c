@@ -2,24 +2,27 @@
 /*
  * One-sided operations in general: checked, then done at once where memory is within direct reach,
  * else begun as a request; and how their end is told.
+ *
  */
+#include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "slmpm/rma/direct.h"
 #include "slmpm/engine/engine.h"
 #include "slmpm/base/error.h"
+#include "slmpm/link/link.h"
 #include "slmpm/link/progress.h"
 #include "slmpm/message/message.h"
 #include "slmpm/part.h"
 #include "slmpm/monitor/monitor.h"
-#include "slmpm/rma/rma_operate.h"
 #include "slmpm/choice/pick.h"
 #include "slmpm/bond/bond.h"
 #include "slmpm/bond/secondary_state.h"
 #include "slmpm/stats.h"
 
-/* ---- which way -------------------------------------------------------------------------------- */
+/* ---- which route ------------------------------------------------------------------------- */
 
 bool rma_is_settled(const struct endpoint *ep)
 {
@@ -35,7 +38,8 @@ bool rma_overtakes(const struct rma *m, uint32_t flags)
 /* The fabric begins it, and tells of its end later. A notification is a packet behind the bytes. */
 static bool rma_operate_is_posted(const struct operation *o)
 {
-	return o->remote->memory.later >> rma_fabric_op(o) & 1 && !(o->full.flags & SLMPM_NOTIFY);
+	return o->remote->memory.later >> request_fabric_op(o->kind) & 1 &&
+	       !(o->full.flags & SLMPM_NOTIFY);
 }
 
 static bool is_behind(const struct operation *o)
@@ -47,17 +51,6 @@ static bool is_behind(const struct operation *o)
 		return rma_overtakes(ep->rma, o->full.flags);
 	return ep->rma->holds ||
 	       (o->full.flags & (SLMPM_FENCE | SLMPM_BARRIER) && !rma_is_settled(ep));
-}
-
-static enum mode_op mode_op(const struct operation *o)
-{
-	return o->kind == REQUEST_PUT ? MODE_PUT : o->kind == REQUEST_GET ? MODE_GET : MODE_ATOMIC;
-}
-
-/* By request: is there a link to be chosen? */
-static bool rma_operate_has_choice(const struct operation *o)
-{
-	return bond_is(o->remote->ep->link.port) && o->length >= mode_limits()->bulk;
 }
 
 /* There is no other way: because a setting wants none, or here. */
@@ -80,22 +73,17 @@ static int default_link(const struct operation *o)
 	return secondary_default(ep, fabric);
 }
 
-/* A setting says how it is to go. */
-static bool rma_operate_is_set(const struct operation *o)
-{
-	return mode_limits()->force != MODE_AUTO || default_link(o) >= 0;
-}
-
-/* What can be decided without asking: nothing is hinted at, and there is one way only, or it is the
- * nearest and nobody else could move it. */
+/* What can be decided without asking: no hint or setting says how, and there is one route, or it
+ * is the nearest and nobody else could move it. */
 static bool rma_operate_is_plain(struct operation *o, bool reached, bool engine)
 {
-	if (mode_hint(o->full.flags) || (mode_limits()->chooses && rma_operate_is_set(o)))
+	if (mode_hint(o->full.flags) ||
+	    (mode_limits()->chooses && (mode_limits()->force != MODE_AUTO || default_link(o) >= 0)))
 		return false;
 	o->mode = reached ? (struct mode){.way = MODE_COPY, .reason = SLMPM_REASON_SHORT} :
 			    (struct mode){.way = MODE_REQUEST, .reason = (uint8_t)why_request()};
-	if (!reached)
-		return !rma_operate_has_choice(o);
+	if (!reached) /* else a link is to be chosen */
+		return !bond_is(o->remote->ep->link.port) || o->length < mode_limits()->bulk;
 	return !(is_behind(o) || (engine && engine_wants(o->length)) ||
 		 o->length >= o->remote->ep->ask_min);
 }
@@ -105,11 +93,11 @@ static int rma_operate_choose(struct operation *o)
 {
 	struct endpoint *ep = o->remote->ep;
 	bool posted = rma_operate_is_posted(o);
-	bool reached = (posted || o->remote->memory.ops >> rma_fabric_op(o) & 1) &&
+	bool reached = (posted || o->remote->memory.ops >> request_fabric_op(o->kind) & 1) &&
 		       remote_access(o->remote) == FABRIC_ACCESS_DIRECT;
 	bool waits = completion_blocks(&o->full, o->req);
 	bool engine = reached && !posted && !waits && !(o->full.flags & SLMPM_NOTIFY) && !o->atomic;
-	struct mode_ask ask = {.op = mode_op(o), .waits = waits, .size = o->length};
+	struct mode_ask ask = {.op = request_mode_op(o->kind), .waits = waits, .size = o->length};
 	uint32_t ways = 1u << MODE_REQUEST | (reached ? 1u << MODE_COPY : 0);
 	int usual, link = mode_hint_link(mode_hint(o->full.flags));
 
@@ -147,7 +135,80 @@ static int choose_again(struct operation *o)
 	return 0;
 }
 
-/* ---- directly ------------------------------------------------------------------------------- */
+/* ---- directly ---------------------------------------------------------------------------- */
+
+static int explain_reach(const struct operation *o, int rc)
+{
+	const char *name = o->remote->ep->life->name;
+
+	if (rc == -EFAULT)
+		return error_set(SLMPM_EINVAL, "%s: no memory there, at %s or here", o->call, name);
+	if (rc == -ESRCH)
+		return error_set(SLMPM_EDEAD, "%s: %s is gone", o->call, name);
+	return error_system(rc, o->call);
+}
+
+/* Each run of bytes that is one on both sides. 1, or what the fabric says. */
+static int reach_spans(const struct operation *o, enum fabric_op op)
+{
+	struct remote *remote = o->remote;
+	uint64_t in_piece = 0;
+	int piece = 0, rc = 1;
+
+	for (int i = 0; i < o->span_count && rc == 1; i++) {
+		for (uint64_t at = 0, n; at < o->spans[i].len && rc == 1; at += n) {
+			const struct slmpm_iov *p = &o->pieces[piece];
+			uint64_t left = o->spans[i].len - at;
+
+			n = p->len - in_piece < left ? p->len - in_piece : left;
+			if (n)
+				rc = link_reach(remote->ep, op, &remote->memory,
+						o->spans[i].offset + at,
+						(unsigned char *)p->base + in_piece, n);
+			in_piece += n;
+			if (in_piece == p->len) {
+				piece++;
+				in_piece = 0;
+			}
+		}
+	}
+	return rc;
+}
+
+static void fence_before(const struct operation *o)
+{
+	if (!(o->full.flags & (SLMPM_FENCE | SLMPM_BARRIER)))
+		return;
+	if (o->kind == REQUEST_PUT)
+		atomic_thread_fence(memory_order_acq_rel);
+	else
+		atomic_thread_fence(memory_order_seq_cst);
+}
+
+static void fence_behind(const struct operation *o)
+{
+	if (o->full.flags & SLMPM_BARRIER)
+		atomic_thread_fence(memory_order_seq_cst);
+	else if (o->kind == REQUEST_GET)
+		atomic_thread_fence(memory_order_acquire);
+}
+
+/* Does it at once: 1; 0: not this way after all; negative with the detail set. */
+static int rma_reach(const struct operation *o)
+{
+	int rc;
+
+	fence_before(o);
+	rc = o->atomic ? link_reach(o->remote->ep, FABRIC_ATOMIC, &o->remote->memory,
+				    o->spans->offset, o->atomic, o->spans->len) :
+			 reach_spans(o, request_fabric_op(o->kind));
+	fence_behind(o);
+	if (rc == 1 && o->atomic)
+		direct_give_old(o->old, (int)o->atomic->bits, o->atomic->old);
+	if (rc == 1)
+		return 1;
+	return rc == -EPERM || rc == -ENOTSUP ? 0 : explain_reach(o, rc);
+}
 
 static void rma_operate_describe(const struct operation *o, struct slmpm_done *done)
 {
@@ -164,29 +225,16 @@ static void rma_operate_describe(const struct operation *o, struct slmpm_done *d
 		done->flags |= SLMPM_ON_LINK(o->mode.link);
 }
 
-static COLD void note_begun(const struct operation *o)
+COLD void rma_count(struct endpoint *ep, enum request_kind kind, int64_t more, int64_t bytes)
 {
-	struct endpoint *ep = o->remote->ep;
+	struct figures *f = ep->rooms->figures;
 
-	if (o->kind == REQUEST_PUT) {
-		ep->rooms->figures->puts++;
-		ep->rooms->figures->put_bytes += o->length;
-	} else if (!o->atomic) {
-		ep->rooms->figures->gets++;
-		ep->rooms->figures->get_bytes += o->length;
-	}
-}
-
-void rma_uncount(const struct request *r, uint64_t from)
-{
-	struct endpoint *ep = r->ep;
-
-	if (r->kind == REQUEST_PUT) {
-		ep->rooms->figures->puts--;
-		ep->rooms->figures->put_bytes -= r->length - from;
-	} else {
-		ep->rooms->figures->gets--;
-		ep->rooms->figures->get_bytes -= r->length - from;
+	if (kind == REQUEST_PUT) {
+		f->puts += (uint64_t)more;
+		f->put_bytes += (uint64_t)bytes;
+	} else if (kind == REQUEST_GET) {
+		f->gets += (uint64_t)more;
+		f->get_bytes += (uint64_t)bytes;
 	}
 }
 
@@ -205,9 +253,10 @@ static void account(const struct operation *o, bool direct)
 		stats->atomics++;
 	}
 	if (!direct)
-		note_begun(o);
+		rma_count(o->remote->ep, o->kind, 1, (int64_t)o->length);
 	else if (o->mode.reason != SLMPM_REASON_SHORT)
-		mode_count(&o->remote->ep->rooms->figures->modes, mode_op(o), o->mode);
+		mode_count(&o->remote->ep->rooms->figures->modes, request_mode_op(o->kind),
+			   o->mode);
 }
 
 /* With a request of the caller's, which is done when it gets it. */
@@ -225,7 +274,7 @@ static int reach_for_request(const struct operation *o)
 		request_drop(r);
 		return rc;
 	}
-	r->kind = (enum request_kind)o->kind;
+	r->kind = o->kind;
 	rma_operate_describe(o, &r->result);
 	request_finish(r, 0);
 	r->mode = o->mode;
@@ -276,7 +325,7 @@ static int operate_measured(const struct operation *o)
 	return rc;
 }
 
-/* ---- by requests ---------------------------------------------------------------------------- */
+/* ---- by requests ------------------------------------------------------------------------- */
 
 static int rma_operate_copy_spans(struct request *r, const struct operation *o)
 {
@@ -298,8 +347,8 @@ static int rma_operate_copy_spans(struct request *r, const struct operation *o)
 static int rma_operate_prepare(struct request *r, const struct operation *o, bool stored)
 {
 	struct rma_work *w = &r->rma;
-	int rc = request_init(r, (enum request_kind)o->kind, o->remote->ep->ctx, o->remote->ep, 0,
-			      o->pieces, o->piece_count);
+	int rc = request_init(r, o->kind, o->remote->ep->ctx, o->remote->ep, 0, o->pieces,
+			      o->piece_count);
 
 	if (rc == 0)
 		rc = rma_operate_copy_spans(r, o);
@@ -310,9 +359,10 @@ static int rma_operate_prepare(struct request *r, const struct operation *o, boo
 	list_init(&w->live);
 	w->remote = o->remote;
 	w->stored = stored;
-	w->asked = o->mode.way == MODE_ASKED;
-	w->posted = o->mode.way == MODE_COPY && !stored;
-	w->engine = w->asked || w->posted || o->mode.way == MODE_ENGINE;
+	w->carrier = o->mode.way == MODE_ASKED           ? RMA_BY_PEER :
+		     o->mode.way == MODE_ENGINE          ? RMA_BY_ENGINE :
+		     o->mode.way == MODE_COPY && !stored ? RMA_BY_FABRIC :
+							   RMA_BY_RING;
 	r->hint = mode_hint(o->full.flags);
 	if (r->hint || o->routed)
 		r->by = rail_flags(o->remote->ep, o->mode, r->hint);

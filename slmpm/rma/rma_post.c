@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One-sided operations that the fabric begins and its poll tells of (memory.later). Each run of bytes that is one
- * on both sides is an operation of the fabric's; those under way have a place each in a table of the link's.
+ * One-sided operations that the fabric begins and its poll tells of (memory.later). Each run of
+ * bytes that is one on both sides is an operation of the fabric's; those under way have a place
+ * each in a table of the link's.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -22,7 +23,7 @@ struct posts {
 };
 _Static_assert(FABRIC_OPS <= 64, "a bit each");
 
-/* A request or an operation on REMOTE begins to move bytes, outside of what packets do; it does so no more. */
+/* Something begins to move bytes of REMOTE other than by packets; it does so no more. */
 static void posts_enter(struct remote *remote)
 {
 	remote->copying++;
@@ -42,8 +43,8 @@ static void leave_fabric(struct request *r)
 	posts_leave(r->rma.remote);
 }
 
-/* Who refuses does not reach the memory this way; packets do, or say why not. Of what was under way on a link that is
- * lost nobody knows whether it is done: that of an atomic operation must not be done twice. */
+/* Packets may reach what the fabric does not. Of what was under way on a link that is lost nobody
+ * knows whether it is done: an atomic operation must not be done twice. */
 static bool is_for_packets(const struct request *r, int status)
 {
 	return status == -EPERM || status == -ENOTSUP || status == -EFAULT ||
@@ -76,16 +77,7 @@ static bool is_posted(const struct request *r)
 	return r->rma.status < 0 || r->rma.span == r->rma.span_count;
 }
 
-/* ---- begun -------------------------------------------------------------------------------------- */
-
-/* The next run of R's: its bytes here, N of them. */
-static void *contiguous_run(const struct request *r, uint64_t *n)
-{
-	const struct slmpm_span *span = &r->rma.spans[r->rma.span];
-	struct request_walk walk = {r, 0, r->offset};
-
-	return request_walk_on(&walk, span->len - r->rma.in_span, n);
-}
+/* ---- begun ------------------------------------------------------------------------------- */
 
 static void step_over(struct request *r, uint64_t n)
 {
@@ -113,9 +105,7 @@ static int post_contiguous(struct request *r)
 	struct posts *p = ep->rma->posts;
 	struct fabric_atomic a = {w->atomic, w->bits, w->operand, w->compare, 0};
 	struct fabric_wr wr = {
-		.op = (uint8_t)(r->kind == REQUEST_PUT ? FABRIC_WRITE :
-				r->kind == REQUEST_GET ? FABRIC_READ :
-							 FABRIC_ATOMIC),
+		.op = (uint8_t)request_fabric_op(r->kind),
 		.memory = &w->remote->memory,
 		.offset = w->spans[w->span].offset + w->in_span,
 		.size = w->spans[w->span].len,
@@ -127,7 +117,7 @@ static int post_contiguous(struct request *r)
 		return -EAGAIN;
 	wr.length = (uint32_t)__builtin_ctzll(~p->taken);
 	if (!w->atomic && wr.size)
-		wr.into = contiguous_run(r, &wr.size);
+		wr.into = request_run_on(r, r->offset, wr.size - w->in_span, &wr.size);
 	atomic_store_explicit(&p->ops[wr.length].status, FABRIC_PENDING, memory_order_relaxed);
 	rc = !wr.size ? 1 : is_reached(w->remote, wr.op) ? link_begin(ep, &wr) : -EPERM;
 	if (rc == -EAGAIN || rc == -EPIPE || rc == -EPROTO) /* poll tells how the link ends */
@@ -174,27 +164,18 @@ static int post_more(struct endpoint *ep)
 	return n;
 }
 
-static struct posts *posts_of(struct endpoint *ep)
-{
-	struct posts *p = ep->rma->posts;
-
-	if (p)
-		return p;
-	p = calloc(1, sizeof(*p));
-	if (p)
-		list_init(&p->waiting);
-	ep->rma->posts = p;
-	return p;
-}
-
 void rma_post_start(struct request *r)
 {
 	struct endpoint *ep = r->ep;
-	struct posts *p = posts_of(ep);
+	struct posts *p = ep->rma->posts;
 
 	if (!p) {
-		rma_retry(r);
-		return;
+		p = ep->rma->posts = calloc(1, sizeof(*p));
+		if (!p) {
+			rma_retry(r);
+			return;
+		}
+		list_init(&p->waiting);
 	}
 	ep->link.port->ops = p->ops; /* each time: another may have come to stand before the link */
 	posts_enter(r->rma.remote);
@@ -202,7 +183,7 @@ void rma_post_start(struct request *r)
 	(void)post_more(ep);
 }
 
-/* ---- and done ------------------------------------------------------------------------------------ */
+/* ---- and done ---------------------------------------------------------------------------- */
 
 /* Its call has not waited for it. */
 static void post_left_done(struct endpoint *ep, unsigned i)
@@ -258,7 +239,6 @@ bool rma_post_take_back(struct request *r)
 {
 	if (r->rma.parts)
 		return false;
-	r->rma.in_span = 0; /* no packet has told the peer of it */
 	leave_fabric(r);
 	return true;
 }
@@ -297,6 +277,6 @@ void rma_post_end(struct endpoint *ep)
 			post_left_done(ep, (unsigned)__builtin_ctzll(left));
 	p->taken = 0;
 	LIST_EACH_ENTRY(const struct rma_work, w, &ep->one_sided, live)
-		if (w->posted && !w->parked)
+		if (w->carrier == RMA_BY_FABRIC && !w->parked)
 			leave_fabric(LIST_ENTRY(w, struct request, rma));
 }

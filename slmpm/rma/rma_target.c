@@ -11,8 +11,6 @@
 #include "slmpm/rma/direct.h"
 #include "slmpm/rma/rma.h"
 
-/* ---- the side that asks --------------------------------------------------------------------- */
-
 struct wire_target rma_target(const struct remote *remote, uint64_t offset, uint64_t length)
 {
 	struct wire_target t = {
@@ -34,7 +32,7 @@ struct wire_atomic rma_operands(const struct request *r)
 	};
 }
 
-/* ---- the side whose memory it is ------------------------------------------------------------ */
+/* ---- the side whose memory it is --------------------------------------------------------- */
 
 void rma_target_in(struct wire_target *t)
 {
@@ -111,6 +109,12 @@ uint64_t rma_change(struct endpoint *ep, void *at, int op, const struct wire_ato
 	part_landed(ep->ctx, at, a->bits / 8);
 	ep->stats->served++;
 	return old;
+}
+
+bool rma_is_part(const struct endpoint *ep, bool last, uint32_t length, uint64_t left)
+{
+	return last ? length == left && length <= ep->packet_max_in :
+		      length == ep->packet_max_in && length < left;
 }
 
 const void *rma_staged(struct endpoint *ep, const void *data, uint32_t n)

@@ -13,7 +13,6 @@
 #include "slmpm/request.h"
 #include "slmpm/mode/mode_hint.h"
 #include "slmpm/completion/completion.h"
-#include "slmpm/completion/leaving.h"
 
 /* ---- the fast paths ------------------------------------------------------------------------- */
 
@@ -243,7 +242,7 @@ static int sendv_slow(slmpm_peer peer, uint32_t stream, const struct slmpm_iov *
 	if (rc < 0)
 		return rc;
 	full.flags = endpoint_hints(peer, full.flags);
-	if (how_is_plain(&full))
+	if (how_is_plain(&full, SLMPM_MORE))
 		return slmpm_sendv(peer, stream, iov, n, &full, req);
 	if (!endpoint_lock(ep, peer))
 		return endpoint_bad_handle(peer);
@@ -268,7 +267,7 @@ static NOINLINE int sendv(slmpm_peer peer, uint32_t stream, const struct slmpm_i
 		return sendv_slow(peer, stream, iov, n, how, req);
 	if (UNLIKELY(stream > SLMPM_STREAM_MAX))
 		return bad_send("slmpm_sendv", stream);
-	if (UNLIKELY(!how_is_plain(how)))
+	if (UNLIKELY(!how_is_plain(how, SLMPM_MORE)))
 		return sendv_slow(peer, stream, iov, n, how, req);
 	if (UNLIKELY(!endpoint_lock(ep, peer)))
 		return endpoint_bad_handle(peer);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Puts and gets that the peer's engine is asked to do: the side that asks (ask.h). */
-#include "slmpm/share/ask.h"
+/* Puts and gets that the peer's engine is asked to do: the side that asks (ask.c). */
+#include "slmpm/share/share.h"
 
 #include "slmpm/base/config.h"
-#include "slmpm/rma/rma_operate.h"
 #include "slmpm/message/fetch.h"
 #include "slmpm/base/clock.h"
 #include "slmpm/mode/mode_hint.h"
@@ -13,8 +12,6 @@
 #define PATIENCE_NS 10000000 /* for a target to take an offer; ... */
 #define BYTES_A_NS  8        /* ... or as long as the copy would take */
 #define LEAST_MS    100      /* a call that has less does not wait for another's engine */
-
-/* ---- whether ---------------------------------------------------------------------------------- */
 
 uint64_t ask_least(const struct endpoint *ep, bool engine)
 {
@@ -47,12 +44,6 @@ static uint32_t access_here(int kind)
 	return kind == REQUEST_PUT ? SLMPM_READ : SLMPM_WRITE;
 }
 
-/* What the engine would have to attach to takes it longer than a copy here, whatever the length. */
-static bool is_wished(const struct operation *o)
-{
-	return mode_hint(o->full.flags) || mode_limits()->force == MODE_DMA;
-}
-
 bool ask_reaches(const struct operation *o, bool *beyond)
 {
 	const struct endpoint *ep = o->remote->ep;
@@ -64,21 +55,20 @@ bool ask_reaches(const struct operation *o, bool *beyond)
 	if (share_grant(ep, o->pieces->base, o->length, access_here(o->kind), &offset))
 		return true;
 	*beyond = !is_attached(ep);
-	return !*beyond && is_wished(o);
+	/* What it would have to attach to takes it longer than a copy here, whatever the length. */
+	return !*beyond && (mode_hint(o->full.flags) || mode_limits()->force == MODE_DMA);
 }
-
-/* ---- by this side after all ------------------------------------------------------------------- */
 
 /* From the byte DONE on. */
 static void copy_here(struct request *r, uint64_t done, enum slmpm_reason reason)
 {
-	r->rma.asked = false;
+	r->rma.carrier = RMA_BY_ENGINE;
 	r->mode = (struct mode){.way = MODE_COPY, .reason = (uint8_t)reason, .link = r->mode.link};
-	rma_uncount(r, done);
+	rma_count(r->ep, r->kind, -1, (int64_t)(done - r->length));
 	rma_move_here(r, done);
 }
 
-/* ---- offering --------------------------------------------------------------------------------- */
+/* ---- offering ---------------------------------------------------------------------------- */
 
 static bool ask_offer(struct endpoint *ep, const struct request *r)
 {
@@ -118,8 +108,8 @@ static uint64_t late_at(const struct share *s)
 	return s->since + (copy > PATIENCE_NS ? copy : PATIENCE_NS);
 }
 
-/* Nobody has come for what is asked, and nobody will: true, nothing is any more. Not in a handler: its packet lies where
- * others would be read to. */
+/* What is asked is taken back: true, nothing is asked any more. Not in a handler: its packet lies
+ * where others would be read to. */
 static bool ask_undo(struct endpoint *ep)
 {
 	struct share *s = ep->rooms->share;
@@ -185,7 +175,7 @@ uint64_t ask_deadlines(struct context *ctx, uint64_t now)
 	return first > now ? first : 0;
 }
 
-/* ---- ends ------------------------------------------------------------------------------------- */
+/* ---- ends -------------------------------------------------------------------------------- */
 
 void ask_answered(struct endpoint *ep)
 {
@@ -201,7 +191,7 @@ void ask_answered(struct endpoint *ep)
 	if (done == r->length) {
 		ep->stats->asked++;
 		ep->stats->asked_bytes += done;
-		/* What a get has brought was stored before the packet that said so was committed. */
+		/* What a get has brought was stored before the packet that said so. */
 		rma_part_done(r, 0, 0);
 		return;
 	}
@@ -231,7 +221,7 @@ struct endpoint *ask_abandon(struct request *r)
 {
 	struct endpoint *ep = r->ep;
 
-	if (!r->rma.asked || ep->rooms->share->asked != r)
+	if (ep->rooms->share->asked != r)
 		return NULL;
 	ep->rooms->share->asked = NULL;
 	ask_block(ep);

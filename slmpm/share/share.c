@@ -8,7 +8,6 @@
 #include "slmpm/link/link.h"
 #include "slmpm/message/fetch.h"
 #include "slmpm/rma/rma.h"
-#include "slmpm/share/ask.h"
 
 #define REGIONS 16 /* own ones among which memory is looked for */
 
@@ -68,12 +67,11 @@ void share_taken(struct endpoint *ep, const struct head *h)
 	uint64_t done = over ? upto : h->stream | (uint64_t)h->imm << 32;
 	struct share *s = ep->rooms->share;
 
-	if (PEER_FAULT(!s || !s->out || s->over || h->seq != s->id || h->length || h->flags ||
-		       upto > s->limit || done < s->done || done > s->upto ||
-		       (!over && upto <= s->upto))) {
-		endpoint_poison(ep, "share of a put");
+	if (endpoint_broke(ep, "share of a put",
+			   !s || !s->out || s->over || h->seq != s->id || h->length || h->flags ||
+				   upto > s->limit || done < s->done || done > s->upto ||
+				   (!over && upto <= s->upto)))
 		return;
-	}
 	s->done = done;
 	s->upto = upto;
 	s->over = over;

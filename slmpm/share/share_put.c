@@ -75,7 +75,7 @@ static bool claim_back(struct job *j)
 		take_all_back(j);
 		return false;
 	}
-	/* Where it has not said all yet for want of memory here, too: a later claim might ask for less. */
+	/* Also if all has not come for want of memory here: a later claim might ask for less. */
 	if (!split_catch_up(ep) || s->upto > claim)
 		return s->over;
 	share_put_copy(j, claim, j->claim);

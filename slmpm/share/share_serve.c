@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The target: the peer's offer, what is copied of it here, or moved by this side's engine (share.h, ask.h). */
+/* The target of share.h: the offer is copied here, or moved by this side's engine. */
 #include <string.h>
 
 #include "slmpm/base/config.h"
 #include "slmpm/link/link.h"
 #include "slmpm/stats.h"
-#include "slmpm/share/ask.h"
+#include "slmpm/share/share.h"
 #include "slmpm/message/fetch.h"
 #include "slmpm/part.h"
 #include "slmpm/rma/rma.h"
 
 #define BUDGET ((uint64_t)8 << 20) /* of a put before others have their turn */
-
-/* ---- what the origin says ---------------------------------------------------------------------- */
 
 static bool is_sound(struct endpoint *ep, const struct head *h, const struct wire_share *w)
 {
@@ -31,21 +29,19 @@ void share_offered(struct endpoint *ep, const struct head *h)
 	struct share *s = ep->rooms->share;
 	struct wire_share w;
 
-	if (PEER_FAULT(!s || share_waits(ep) || s->in.mover || h->length < sizeof(w) || h->flags ||
-		       h->seq != s->in.id + 1)) {
-		endpoint_poison(ep, "offer of a share");
+	if (endpoint_broke(ep, "offer of a share",
+			   !s || share_waits(ep) || s->in.mover || h->length < sizeof(w) ||
+				   h->flags || h->seq != s->in.id + 1))
 		return;
-	}
 	memcpy(&w, h->data, sizeof(w));
 	rma_target_in(&w.target);
 	w.offset = LITTLE_64(w.offset);
 	w.grant = LITTLE_32(w.grant);
 	w.how = LITTLE_32(w.how);
-	if (PEER_FAULT(!w.target.length || w.target.length > SLMPM_MESSAGE_MAX || w.target.zero ||
-		       !is_sound(ep, h, &w))) {
-		endpoint_poison(ep, "offer of a share");
+	if (endpoint_broke(ep, "offer of a share",
+			   !w.target.length || w.target.length > SLMPM_MESSAGE_MAX ||
+				   w.target.zero || !is_sound(ep, h, &w)))
 		return;
-	}
 	s->in.id = h->seq;
 	s->in.offer = w;
 	s->in.claim = w.target.length;
@@ -58,24 +54,21 @@ void share_given(struct endpoint *ep, const struct head *h)
 	struct share *s = ep->rooms->share;
 	uint64_t claim = h->extent & WIRE_LENGTH_MASK;
 
-	if (PEER_FAULT(!s || s->in.id == endpoint_start_in(ep) || h->seq != s->in.id || h->length ||
-		       h->flags || claim > s->in.claim)) {
-		endpoint_poison(ep, "share of a put");
+	if (endpoint_broke(ep, "share of a put",
+			   !s || s->in.id == endpoint_start_in(ep) || h->seq != s->in.id ||
+				   h->length || h->flags || claim > s->in.claim))
 		return;
-	}
 	s->in.claim = claim; /* of what has had its end it means nothing */
 	if (s->in.mover)
 		ask_stop(ep);
 }
-
-/* ---- the memory of both ------------------------------------------------------------------------- */
 
 static bool is_get(const struct wire_share *w)
 {
 	return w->how & WIRE_SHARE_GET;
 }
 
-/* The origin's memory: *REMOTE as mapped here, or NULL for all of its process's. False: out of reach. */
+/* The origin's memory: *REMOTE as mapped here, or NULL, its process's. False: out of reach. */
 static bool find_theirs(const struct endpoint *ep, const struct wire_share *w,
 			struct remote **remote)
 {
@@ -102,7 +95,7 @@ static struct region *find_ours(struct endpoint *ep, const struct wire_share *w)
 					   NULL; /* else its pages may be exchanged: by request */
 }
 
-/* ---- whoever copies ----------------------------------------------------------------------------- */
+/* ---- whoever copies ---------------------------------------------------------------------- */
 
 /* Up to here this side copies next; then what the origin has said meanwhile is taken in. */
 static bool share_take(struct endpoint *ep, uint64_t upto)
@@ -154,7 +147,7 @@ static bool take_piece(struct endpoint *ep)
 	return true;
 }
 
-/* ---- by this side's engine ---------------------------------------------------------------------- */
+/* ---- by this side's engine --------------------------------------------------------------- */
 
 /* The engine has it no more. */
 static void release(struct endpoint *ep, uint64_t done)

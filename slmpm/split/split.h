@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A copy that two processes split: long messages (message/fetch.h), long puts and what an engine is asked for
- * (share/share.h, ask.h). One side offers a range. The other takes pieces of it from the front; the first claims what is
- * left from the back; and whoever is through says so.
+ * A copy that two processes split: long messages (message/fetch.h), long puts and what an engine is
+ * asked for (share/share.h). One side offers a range. The other takes pieces of it from the front;
+ * the first claims what is left from the back; and whoever is through says so.
  *
- * Who copies what is agreed on by packets, and nothing is shared. Before a side touches a piece it says so (TAKE: all up
- * to here is mine; GIVE: all from here is), fences, and takes in all that the other has said so far. Each does it in this
- * order, so of two that want the same piece at least one sees the other's packet. The side that offered gives way; the
- * other one, where a claim was first, waits for what becomes of it.
+ * Who copies what is agreed on by packets, and nothing is shared. Before a side touches a piece it
+ * says so (TAKE: all up to here is mine; GIVE: all from here is), fences, and takes in all that the
+ * other has said so far. Each does it in this order, so of two that want the same piece at least
+ * one sees the other's packet. The side that offered gives way; the other one, where a claim was
+ * first, waits for what becomes of it.
  *
  * A packet that has to go out however full the ring is has a segment of it held back.
  */
@@ -26,12 +27,12 @@ struct split_room { /* segments that are held back, and may be at most */
 bool split_hold(struct endpoint *ep, struct split_room *room, uint32_t *held, int n);
 /* Posts P, which is R's first packet or, NULL, none of a request to come, now or not at all. */
 bool split_notify(struct endpoint *ep, struct packet *p, struct request *r);
-/* By a segment of *HELD: only a loan that lies open in the ring keeps it from going out. It overtakes what waits for
- * room, and a burst that is staged: none of it is about this copy. */
+/* By a segment of *HELD: only a loan that lies open in the ring keeps it from going out. It
+ * overtakes what waits for room, and a burst that is staged: none of it is about this copy. */
 bool split_notify_held(struct endpoint *ep, struct split_room *room, uint32_t *held,
 		       struct packet *p);
-/* Takes in all that the peer had said before it could receive what was posted last. False: it has gone, or there is no
- * memory for what it has said. */
+/* Takes in all that the peer had said before it could receive what was posted last. False: it has
+ * gone, or there is no memory for what it has said. */
 bool split_catch_up(struct endpoint *ep);
 
 #endif

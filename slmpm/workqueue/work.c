@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A work request: whether it can be taken, by which call's way it goes, what goes with it. */
-#include "slmpm/workqueue/work.h"
+#include "slmpm/workqueue/workqueue.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "slmpm/am/am.h"
 #include "slmpm/base/error.h"
-#include "slmpm/completion/queue.h"
 #include "slmpm/choice/pick.h"
 #include "slmpm/region/memory.h"
 #include "slmpm/sendrecv/sendrecv.h"
 #include "slmpm/mode/mode_hint.h"
-
-/* ---- what a work request may be ------------------------------------------------------------- */
 
 #define ORDERED (SLMPM_SILENT | SLMPM_FENCE | SLMPM_BARRIER)
 
@@ -75,8 +72,6 @@ int work_check(const struct slmpm_wr *wr, slmpm_peer peer)
 	}
 	return check_pieces(wr);
 }
-
-/* ---- beginning one -------------------------------------------------------------------------- */
 
 static uint64_t work_bytes_of(const struct slmpm_wr *wr)
 {

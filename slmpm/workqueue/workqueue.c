@@ -16,7 +16,7 @@
 
 struct handle_table workqueue_table = HANDLE_TABLE_FROM("work queue", struct workqueue, node);
 
-/* ---- beginning one -------------------------------------------------------------------------- */
+/* ---- beginning one ----------------------------------------------------------------------- */
 
 /* Messages that are staged must leave before what is not one begins. */
 static bool workqueue_staged(struct endpoint *ep, uint32_t op)
@@ -51,7 +51,7 @@ static int workqueue_start(struct workqueue *wq, struct work *w)
 	struct queue *before = wq->ctx->begins; /* a handler may post a receive meanwhile */
 	int rc;
 
-	if (!w->receive) {
+	if (w->wr.op != SLMPM_OP_RECV) {
 		list_remove(&w->node);
 		list_append(&wq->begun, &w->node);
 		wq->kind = work_kind_of(&w->wr);
@@ -62,7 +62,7 @@ static int workqueue_start(struct workqueue *wq, struct work *w)
 	return rc;
 }
 
-/* ---- ends ----------------------------------------------------------------------------------- */
+/* ---- ends -------------------------------------------------------------------------------- */
 
 static void deliver(struct workqueue *wq, struct work *w)
 {
@@ -94,7 +94,7 @@ static void work_ended(struct queue *inner, const struct slmpm_done *done)
 
 	completion_copy(&w->done, done);
 	w->ended = true;
-	if (w->receive)
+	if (w->wr.op == SLMPM_OP_RECV)
 		deliver(wq, w);
 	else
 		deliver_ended(wq);
@@ -160,7 +160,7 @@ void workqueue_fail(struct endpoint *ep)
 	ep->work_waiting = 0;
 }
 
-/* ---- posting -------------------------------------------------------------------------------- */
+/* ---- posting ----------------------------------------------------------------------------- */
 
 static int wait_turn(struct workqueue *wq, struct endpoint *ep, struct work *w)
 {
@@ -188,12 +188,11 @@ static int workqueue_take(struct workqueue *wq, struct endpoint *ep, const struc
 	list_remove(&w->node);
 	memcpy(&w->wr, wr, offsetof(struct slmpm_wr, reserved));
 	w->ended = false;
-	w->receive = wr->op == SLMPM_OP_RECV;
-	if (!w->receive && !(wr->flags & SLMPM_ON_LINK_MASK))
+	if (w->wr.op != SLMPM_OP_RECV && !(wr->flags & SLMPM_ON_LINK_MASK))
 		w->wr.flags |= wq->hint;
 	if (wr->op == SLMPM_OP_PUT && !(wq->flags & SLMPM_WQ_UNACKNOWLEDGED))
 		w->wr.flags |= SLMPM_REMOTE;
-	if (w->receive || (list_empty(&wq->waiting) && may_begin(wq, ep, &w->wr)))
+	if (w->wr.op == SLMPM_OP_RECV || (list_empty(&wq->waiting) && may_begin(wq, ep, &w->wr)))
 		rc = workqueue_start(wq, w);
 	else
 		rc = wait_turn(wq, ep, w);
@@ -228,7 +227,7 @@ int slmpm_post(slmpm_wq handle, const struct slmpm_wr *wr, int n)
 	return taken ? taken : rc;
 }
 
-/* ---- life ----------------------------------------------------------------------------------- */
+/* ---- life -------------------------------------------------------------------------------- */
 
 static int take_options(struct slmpm_wq_options *o, const struct slmpm_wq_options *given,
 			slmpm_wq *out)
