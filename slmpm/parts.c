@@ -18,7 +18,6 @@
 #include "slmpm/launch/launch.h"
 #include "slmpm/link/addressee.h"
 #include "slmpm/link/bundle.h"
-#include "slmpm/link/watermark.h"
 #include "slmpm/link/landing.h"
 #include "slmpm/completion/late.h"
 #include "slmpm/link/link.h"

@@ -12,7 +12,7 @@ struct figures {
 	struct totals_peer *totals; /* lifetime totals (monitor/totals.h) */
 	uint64_t puts, put_bytes, gets, get_bytes; /* begun as requests, not done at once */
 	uint64_t pieces_read; /* of the peer's memory: stretches, shares, messages in its areas */
-	uint64_t arrived;     /* messages, the first ones: read for certain (link/watermark.h) */
+	uint64_t arrived;     /* messages, the first ones: read for certain (link/watermark.c) */
 	uint64_t received;    /* messages: by the program, as the peer says */
 	struct mode_tally modes;
 };

@@ -78,11 +78,6 @@ void am_begin_peer(struct endpoint *ep)
 
 /* ---- what arrives --------------------------------------------------------------------------- */
 
-static void am_handle_whole(struct endpoint *ep, uint32_t stream, const void *data, uint64_t total)
-{
-	am_run(ep, am_find(ep->ctx, (uint16_t)stream), stream, data, total);
-}
-
 static bool head_fits(struct endpoint *ep, const struct head *h, uint64_t total)
 {
 	if (PEER_FAULT(h->stream >> 16 > SLMPM_AM_HEAD_MAX || h->stream >> 16 > total ||
@@ -178,7 +173,7 @@ void am_only(struct endpoint *ep, const struct head *h)
 		am_ack_arrived(ep, h->stream, h->data, h->length, NULL, charge);
 		return;
 	} else
-		am_handle_whole(ep, h->stream, h->data, h->length);
+		am_run(ep, am_find(ep->ctx, (uint16_t)h->stream), h->stream, h->data, h->length);
 	am_settle(ep, charge);
 }
 
@@ -294,7 +289,7 @@ static void run_whole(struct inbound *m)
 		am_ack_arrived(ep, m->stream, memory, m->total, memory, charge);
 		charge = 0;
 	} else {
-		am_handle_whole(ep, m->stream, m->data, m->total);
+		am_run(ep, am_find(ep->ctx, (uint16_t)m->stream), m->stream, m->data, m->total);
 	}
 	inbound_free(m);
 	am_settle(ep, charge);

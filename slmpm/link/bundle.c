@@ -198,7 +198,7 @@ int bundle_scatter(struct endpoint *ep, struct slmpm_iov *m, int n, struct slmpm
 		n = (int)u->left;
 	n = scatter_any(m, n, u->at, u->length);
 	for (int i = 0; done && i < n; i++)
-		bundle_describe(ep, &done[i]);
+		bundle_fill_done(&done[i], ep, u->length, u->route, 0);
 	u->at += (size_t)n * u->length;
 	u->left -= (uint32_t)n;
 	if (n && !u->left)

@@ -69,21 +69,20 @@ static inline bool bundle_is_for(const struct unpack *u, uint32_t stream)
 	return stream == (uint32_t)u->route || stream == SLMPM_ANY_STREAM;
 }
 
-/* What came with each message of an opened bundle. */
-static inline void bundle_describe(const struct endpoint *ep, struct slmpm_done *done)
+/* What came with a message of one packet, or of a bundle. */
+static inline void bundle_fill_done(struct slmpm_done *done, const struct endpoint *ep,
+				    uint32_t length, uint64_t route, int status)
 {
-	const struct unpack *u = &ep->unpack;
-
-	done->len = u->length;
-	done->status = 0;
-	done->stream = (uint32_t)u->route;
-	done->imm = (uint32_t)(u->route >> 32);
+	done->len = length;
+	done->status = status;
+	done->stream = (uint32_t)route;
+	done->imm = (uint32_t)(route >> 32);
 	done->flags = 0;
 	done->peer.id = handle_id(ep);
 	done->cookie = 0;
 	done->op = SLMPM_OP_RECV;
 	done->protocol = SLMPM_BY_SMT;
-	done->reason = SLMPM_REASON_NONE;
+	done->reason = SLMPM_REASON_NONE; /* its sender's matter */
 }
 
 /* Goes on behind a message of an opened bundle, of LEN bytes, which has been copied. */
@@ -92,7 +91,7 @@ static inline int64_t bundle_taken(struct endpoint *ep, uint32_t len, struct slm
 	struct unpack *u = &ep->unpack;
 
 	if (done)
-		bundle_describe(ep, done);
+		bundle_fill_done(done, ep, u->length, u->route, 0);
 	u->at += len;
 	if (UNLIKELY(!--u->left))
 		return bundle_end(ep);

@@ -168,6 +168,23 @@ void link_end(struct endpoint *ep);
 void *link_reserve(struct endpoint *ep, uint32_t length);
 int link_post_built(struct endpoint *ep, const struct packet *p);
 
+/* ---- which messages a peer has read for certain (watermark.c) ------------------------------- */
+
+#define WATERMARK_MARKS 16
+
+struct watermark { /* of an endpoint */
+	struct {
+		uint64_t place; /* of the link, */
+		uint64_t sent;  /* and messages that lie before it */
+	} marks[WATERMARK_MARKS];
+	uint32_t first, count;
+};
+
+/* Where EP's link is, if nothing is under way in parts. */
+void watermark_mark(struct endpoint *ep);
+/* What is known to be read is, last. */
+void watermark_settle(struct endpoint *ep);
+
 /* ---- packets, for packets.c ---------------------------------------------------------------------- */
 
 /* The peer has matched so many eager bytes: there is credit again. */

@@ -10,7 +10,6 @@
 #include "slmpm/link/inspect.h"
 #include "slmpm/link/progress.h"
 #include "slmpm/link/wait.h"
-#include "slmpm/link/watermark.h"
 #include "slmpm/stats.h"
 
 struct deferred { /* a control packet that found no room */

@@ -6,7 +6,6 @@
 
 #include "slmpm/link/bundle.h"
 #include "slmpm/part.h"
-#include "slmpm/link/watermark.h"
 
 /* May it begin although others stand before it? One-sided operations are in no order with what was sent before. */
 static bool is_early(const struct request *r)

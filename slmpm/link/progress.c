@@ -62,13 +62,6 @@ COLD void progress_failed(struct endpoint *ep, int rc)
 		endpoint_poison(ep, ep->link.port->violation);
 }
 
-/* There is no memory for the arrival in hand: it is the next one again. */
-static COLD void progress_put_back(struct endpoint *ep)
-{
-	ep->link.enomem = false;
-	ep->link.next--;
-}
-
 /*
  * Ends with the first request that finishes: what lies behind its message may be for the next
  * receive, and is not to be kept in memory meanwhile. ALL: there will be none.
@@ -88,7 +81,8 @@ static int take_batch(struct endpoint *ep, bool all)
 		if (!packet_take(ep, a)) {
 			progress_release(ep, a);
 		} else if (UNLIKELY(ep->link.enomem)) {
-			progress_put_back(ep);
+			ep->link.enomem = false;
+			ep->link.next--; /* it is the next one again */
 			n--;
 			ctx->news = news || n;
 			break;

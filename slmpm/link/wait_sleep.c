@@ -13,7 +13,7 @@
 #include "slmpm/watch.h"
 #include "slmpm/bond/bond.h"
 #include "slmpm/domain.h"
-#include "slmpm/link/watermark.h"
+#include "slmpm/link/link.h"
 #include "slmpm/link/inspect.h"
 #include "slmpm/part.h"
 #include "slmpm/link/progress.h"
@@ -106,7 +106,8 @@ int wait_inspect(struct context *ctx)
 	inspect_tick_amid(ctx);
 	if (ctx->sleeping) /* another thread's: a bell taken here would not wake it */
 		return 0;
-	watermark_mark_all(ctx);
+	for (uint32_t i = 0; i < ctx->live; i++)
+		watermark_mark(ctx->endpoints[i]);
 	return wait_sleep_inspect(ctx);
 }
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Marks, the oldest first; those that the peer has passed are taken out. When all are in use the
- * newest one moves on, so that the oldest may still be passed.
+ * Which messages a peer has read for certain: links count packets alone, so now and then the link's place is marked when
+ * so many messages have gone whole. Marks are the oldest first; those that the peer has passed are taken out. When all are
+ * in use the newest one moves on, so that the oldest may still be passed.
  */
-#include "slmpm/link/watermark.h"
+#include "slmpm/link/link.h"
 
 #include "slmpm/bond/bond.h"
-#include "slmpm/endpoint.h"
-#include "slmpm/link/link.h"
 #include "slmpm/part.h"
 #include "slmpm/stats.h"
 
@@ -73,12 +72,6 @@ void watermark_mark(struct endpoint *ep)
 	d->marks[at].place = p.out;
 	d->marks[at].sent = sent;
 	watermark_pass(ep, p.read);
-}
-
-void watermark_mark_all(struct context *ctx)
-{
-	for (uint32_t i = 0; i < ctx->live; i++)
-		watermark_mark(ctx->endpoints[i]);
 }
 
 void watermark_settle(struct endpoint *ep)

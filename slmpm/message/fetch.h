@@ -113,7 +113,7 @@ static inline void fetch_block(struct endpoint *ep)
 /* EP has fetched messages: has the peer some yet to fetch? */
 bool fetch_is_out(const struct endpoint *ep);
 
-/* ---- whether (fetch_mode.c) --------------------------------------------------------------- */
+/* ---- whether -------------------------------------------------------------------------------- */
 
 /* How R is to begin: in packets, or announced in place of its first one. */
 struct mode fetch_mode(struct endpoint *ep, const struct request *r);
@@ -156,18 +156,9 @@ bool fetch_undo(struct inbound *m);
 /* And does so while it may: true. False: there is a better end. */
 bool fetch_abandon(struct inbound *m);
 void fetch_drop(struct inbound *m);
-/* All of it is there, and the sender has heard so. */
-void fetch_complete(struct inbound *m);
-/* The sender is to send it in packets; WHY 1: it cannot be read, nor any other. */
-void fetch_refuse(struct inbound *m, uint64_t why);
-
-/* ---- and reading (fetch_read.c) --------------------------------------------------------------- */
-
 int fetch_read_step(struct endpoint *ep, struct fetch_in *p);
-/* All up to UPTO is this side's: by a held segment (LAST), or as there is room. */
-bool fetch_take(struct endpoint *ep, struct fetch_in *p, uint64_t upto, bool last);
 
-/* ---- both (fetch.c) -------------------------------------------------------------------------- */
+/* ---- both (fetch.c) ------------------------------------------------------------------------- */
 
 /* NULL: no memory. */
 struct fetch *fetch_of(struct endpoint *ep);

@@ -1,12 +1,70 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Holds: messages read in place, also while they still grow. */
+/* Messages that wait: posted for, probed for; and holds, messages read in place, also while they still grow. */
 #include "slmpm/loan/area.h"
 #include "slmpm/base/error.h"
 #include "slmpm/completion/late.h"
+#include "slmpm/am/am.h"
 #include "slmpm/message/held.h"
+#include "slmpm/message/match.h"
 #include "slmpm/sendrecv/sendrecv.h"
 #include "slmpm/link/wait.h"
 #include "slmpm/completion/completion.h"
+
+int message_post(struct request *r)
+{
+	struct inbound *m;
+	int rc;
+
+	am_run_due(r->ctx);
+	m = match_find(r);
+	r->seq = ++r->ctx->postings;
+	if (m) {
+		match_give(m, r);
+		return 0;
+	}
+	rc = context_source_ended(r->ctx, r->ep);
+	if (rc == 0)
+		match_post(r);
+	return rc;
+}
+
+struct probe {
+	struct request request;
+	struct inbound *found;
+	int ended;
+};
+
+static bool has_message(void *arg)
+{
+	struct probe *p = arg;
+
+	am_run_due(p->request.ctx);
+	p->found = match_find(&p->request);
+	if (!p->found)
+		p->ended = context_source_ended(p->request.ctx, p->request.ep);
+	return p->found || p->ended < 0;
+}
+
+int slmpm_probe(slmpm_peer peer, uint32_t stream, struct slmpm_done *done, int timeout_ms)
+{
+	struct probe p = {.found = NULL};
+	struct endpoint *ep;
+	int rc = 0;
+	struct context *ctx = message_source(peer, &ep, &rc);
+
+	if (!ctx)
+		return rc;
+	(void)request_init(&p.request, REQUEST_RECV, ctx, ep, stream, NULL, 0);
+	(void)wait_until(ctx, has_message, &p, timeout_ms);
+	if (p.found && done) {
+		done->status = 0;
+		inbound_describe(p.found, done);
+	}
+	context_unlock(ctx);
+	return p.found ? 1 : p.ended;
+}
+
+/* ---- holds ---------------------------------------------------------------------------------- */
 
 /* The finished request's message, recorded for its release. */
 static int64_t take_held(struct request *r, const void **buf)

@@ -20,6 +20,21 @@
 
 /* ---- the fast paths ------------------------------------------------------------------------- */
 
+/* May what arrives go to the caller, or do others come first? */
+static inline bool message_is_first(const struct endpoint *ep)
+{
+	return !ep->ctx->posted_count && !ep->before;
+}
+
+/* How often a receive scans the ring before it becomes a request. */
+static inline int message_polls(const struct context *ctx, int timeout_ms)
+{
+	return !timeout_ms || ctx->oversubscribed || ctx->wait == SLMPM_WAIT_BLOCK ||
+			       ctx->multiple ?
+		       1 :
+		       (int)ctx->scans;
+}
+
 /* Can the opened bundle serve this call? */
 static inline bool bundle_serves(const struct endpoint *ep, uint32_t stream, size_t cap)
 {
@@ -51,8 +66,8 @@ static inline bool is_message(uint8_t kind)
 	return kind <= WIRE_SEND_ONLY || kind == WIRE_LOAN || kind == WIRE_FETCH;
 }
 
-/* 1: *A is the message, not yet released. 2: the opened bundle has it. 0: not this way; what else
- * came has been handled. */
+/* What EP's ring has for a receive on STREAM, in at most so many polls. 1: *A is the message, not yet released.
+ * 2: the opened bundle has it. 0: not this way; what else came has been handled. */
 static inline int recv_direct(struct endpoint *ep, uint32_t stream, int polls,
 			      struct fabric_arrival **a)
 {
@@ -88,28 +103,6 @@ static inline int recv_direct(struct endpoint *ep, uint32_t stream, int polls,
 		clock_between_polls();
 	}
 	return 0;
-}
-
-int message_inspect(struct endpoint *ep, uint32_t stream, int polls, struct fabric_arrival **a)
-{
-	return recv_direct(ep, stream, polls, a);
-}
-
-static inline void fill_done(struct slmpm_done *done, const struct endpoint *ep,
-			     const struct fabric_arrival *a, int status)
-{
-	if (!done)
-		return;
-	done->len = a->length;
-	done->status = status;
-	done->stream = (uint32_t)a->head[1];
-	done->imm = (uint32_t)(a->head[1] >> 32);
-	done->flags = 0;
-	done->peer.id = handle_id(ep);
-	done->cookie = 0;
-	done->op = SLMPM_OP_RECV;
-	done->protocol = SLMPM_BY_SMT;
-	done->reason = SLMPM_REASON_NONE; /* its sender's matter */
 }
 
 /* ---- the calls ------------------------------------------------------------------------------ */
@@ -176,15 +169,10 @@ static inline int64_t take_arrival(struct endpoint *ep, const struct fabric_arri
 	else
 		copy_short(buf, a->data, n);
 	take_plain(ep, a);
-	fill_done(done, ep, a, fits ? 0 : -SLMPM_ETRUNC);
+	if (done)
+		bundle_fill_done(done, ep, a->length, a->head[1], fits ? 0 : -SLMPM_ETRUNC);
 	progress_release(ep, a);
 	return LIKELY(fits) ? (int64_t)whole.len : message_truncated(&whole, cap);
-}
-
-int64_t message_deliver(struct endpoint *ep, const struct fabric_arrival *a, void *buf, size_t cap,
-			struct slmpm_done *done)
-{
-	return take_arrival(ep, a, buf, cap, done);
 }
 
 static int64_t receive_from(struct endpoint *ep, uint32_t stream, void *buf, size_t cap,
@@ -203,8 +191,8 @@ static int64_t receive_from(struct endpoint *ep, uint32_t stream, void *buf, siz
 	return recv_request(ep->ctx, ep, stream, &iov, 1, done, timeout_ms);
 }
 
-int64_t message_recv(struct context *ctx, struct endpoint *ep, uint32_t stream, void *buf,
-		     size_t cap, struct slmpm_done *done, int timeout_ms)
+static int64_t recv_next(struct context *ctx, struct endpoint *ep, uint32_t stream, void *buf,
+			 size_t cap, struct slmpm_done *done, int timeout_ms)
 {
 	const struct slmpm_iov iov = {buf, cap};
 
@@ -225,7 +213,8 @@ const struct fabric_arrival *message_hold_direct(struct endpoint *ep, uint32_t s
 		return NULL;
 	}
 	take_plain(ep, a);
-	fill_done(done, ep, a, 0);
+	if (done)
+		bundle_fill_done(done, ep, a->length, a->head[1], 0);
 	return a;
 }
 
@@ -243,7 +232,7 @@ static COLD int64_t recv_slow(slmpm_peer peer, uint32_t stream, void *buf, size_
 	ctx = message_source(peer, &ep, &rc);
 	if (!ctx)
 		return rc;
-	len = message_recv(ctx, ep, stream, buf, cap, done, timeout_ms);
+	len = recv_next(ctx, ep, stream, buf, cap, done, timeout_ms);
 	if (len > 0 || len == -SLMPM_ETRUNC)
 		part_landed(ctx, buf, len > 0 ? (uint64_t)len : cap);
 	context_unlock(ctx);
@@ -271,24 +260,6 @@ int64_t slmpm_recv(slmpm_peer peer, uint32_t stream, void *buf, size_t cap, stru
 		return bundle_taken(ep, len, done);
 	}
 	return receive_from(ep, stream, buf, cap, done, timeout_ms);
-}
-
-int message_post(struct request *r)
-{
-	struct inbound *m;
-	int rc;
-
-	am_run_due(r->ctx);
-	m = match_find(r);
-	r->seq = ++r->ctx->postings;
-	if (m) {
-		match_give(m, r);
-		return 0;
-	}
-	rc = context_source_ended(r->ctx, r->ep);
-	if (rc == 0)
-		match_post(r);
-	return rc;
 }
 
 int message_recvv(struct context *ctx, struct endpoint *ep, uint32_t stream,
@@ -323,38 +294,141 @@ int64_t slmpm_recvv(slmpm_peer peer, uint32_t stream, const struct slmpm_iov *io
 	return len;
 }
 
-struct probe {
-	struct request request;
-	struct inbound *found;
-	int ended;
+/* ---- bursts: look-ups, checks and accounts once a packet; what is not short and ready comes alone -- */
+
+struct taking { /* what a receive burst has and wants */
+	uint32_t stream;
+	struct slmpm_iov *m;
+	struct slmpm_done *done; /* or NULL */
+	int n, got;
 };
 
-static bool has_message(void *arg)
+static inline struct slmpm_done *done_at(const struct taking *t)
 {
-	struct probe *p = arg;
-
-	am_run_due(p->request.ctx);
-	p->found = match_find(&p->request);
-	if (!p->found)
-		p->ended = context_source_ended(p->request.ctx, p->request.ep);
-	return p->found || p->ended < 0;
+	return t->done ? t->done + t->got : NULL;
 }
 
-int slmpm_probe(slmpm_peer peer, uint32_t stream, struct slmpm_done *done, int timeout_ms)
+/* What EP's ring has, in order, up to a message that does not fit: that is the next call's first. */
+static void take_from_ring(struct endpoint *ep, struct taking *t, int polls)
 {
-	struct probe p = {.found = NULL};
-	struct endpoint *ep;
-	int rc = 0;
-	struct context *ctx = message_source(peer, &ep, &rc);
+	while (t->got < t->n) {
+		struct fabric_arrival *a;
+		struct slmpm_iov *m = &t->m[t->got];
+		int how = 2, k;
 
-	if (!ctx)
-		return rc;
-	(void)request_init(&p.request, REQUEST_RECV, ctx, ep, stream, NULL, 0);
-	(void)wait_until(ctx, has_message, &p, timeout_ms);
-	if (p.found && done) {
-		done->status = 0;
-		inbound_describe(p.found, done);
+		if (!ep->unpack.left)
+			how = recv_direct(ep, t->stream, t->got ? 1 : polls, &a);
+		if (how == 2) {
+			if (!message_is_first(ep) || !bundle_is_for(&ep->unpack, t->stream))
+				return;
+			k = bundle_scatter(ep, m, t->n - t->got, done_at(t));
+			if (k == 0)
+				return;
+			t->got += k;
+			continue;
+		}
+		if (how == 0)
+			return;
+		if (a->length > m->len || !message_has_buffer(m)) {
+			ep->link.next--;
+			return;
+		}
+		m->len = (size_t)take_arrival(ep, a, m->base, m->len, done_at(t));
+		t->got++;
 	}
+}
+
+/* A message that has come before, whole and sound, and fits. */
+static bool take_kept(struct context *ctx, struct endpoint *ep, struct taking *t)
+{
+	struct slmpm_iov *m = &t->m[t->got];
+	struct request r = {.piece_count = 0};
+	struct inbound *in = NULL;
+
+	am_run_due(ctx);
+	if (request_init(&r, REQUEST_RECV, ctx, ep, t->stream, m, 1) == 0)
+		in = match_find(&r);
+	if (in &&
+	    (!inbound_complete(in) || in->damaged || (in->area ? in->got : in->total) > m->len))
+		in = NULL;
+	if (in) {
+		match_give(in, &r);
+		if (t->done)
+			completion_copy(done_at(t), &r.result);
+		m->len = r.result.len;
+		t->got++;
+	}
+	request_drop(&r);
+	return in != NULL;
+}
+
+/* What is there without waiting. */
+static void take_at_once(struct context *ctx, struct endpoint *ep, struct taking *t, int polls)
+{
+	uint32_t first = ctx->turn;
+
+	while (t->got < t->n && ctx->unexpected && t->got && take_kept(ctx, ep, t))
+		;
+	if (ep)
+		take_from_ring(ep, t, polls);
+	for (uint32_t i = 0; !ep && i < ctx->live && t->got < t->n; i++) {
+		uint32_t at = (first + i) % ctx->live;
+		int before = t->got;
+
+		take_from_ring(ctx->endpoints[at], t, 1);
+		if (t->got > before)
+			ctx->turn = at + 1;
+	}
+}
+
+static int receive_some(struct context *ctx, struct endpoint *ep, slmpm_peer peer, struct taking *t,
+			int timeout_ms)
+{
+	int64_t len;
+
+	/* One from any peer is received alone: that looks at all there is to do, for every peer. */
+	if (LIKELY(ep != NULL))
+		take_at_once(ctx, ep, t, message_polls(ctx, timeout_ms));
+	if (LIKELY(t->got))
+		return t->got;
+	if (!message_has_buffer(t->m))
+		return error_set(SLMPM_EINVAL, "slmpm_recv_burst: a buffer is NULL");
+	len = recv_next(ctx, ep, t->stream, t->m->base, t->m->len, t->done, timeout_ms);
+	if (len < 0)
+		return (int)len;
+	t->m->len = (size_t)len;
+	t->got = 1;
+	if (!ep || endpoint_of(peer) == ep)
+		take_at_once(ctx, ep, t, 1);
+	return t->got;
+}
+
+/* In a context with threads or mirrors. */
+static COLD void end_carefully(struct context *ctx, const struct slmpm_iov *m, int n)
+{
+	for (int i = 0; i < n; i++)
+		part_landed(ctx, m[i].base, m[i].len);
 	context_unlock(ctx);
-	return p.found ? 1 : p.ended;
+}
+
+int slmpm_recv_burst(slmpm_peer peer, uint32_t stream, struct slmpm_iov *messages, int n,
+		     struct slmpm_done *done, int timeout_ms)
+{
+	struct taking t = {.stream = stream, .m = messages, .done = done, .n = n};
+	struct endpoint *ep = endpoint_get(peer);
+	struct context *ctx;
+	int rc = 0;
+
+	if (UNLIKELY(n < 0 || (!messages && n)))
+		return error_set(SLMPM_EINVAL, "slmpm_recv_burst: no messages");
+	if (LIKELY(ep && endpoint_lock(ep, peer)))
+		ctx = ep->ctx;
+	else
+		ctx = message_source(peer, &ep, &rc);
+	if (UNLIKELY(!ctx))
+		return rc;
+	rc = n ? receive_some(ctx, ep, peer, &t, timeout_ms) : 0;
+	if (UNLIKELY(ctx->careful))
+		end_carefully(ctx, messages, rc);
+	return rc;
 }

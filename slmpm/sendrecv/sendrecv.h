@@ -19,37 +19,10 @@ int message_recvv(struct context *ctx, struct endpoint *ep, uint32_t stream,
 /* A receive, or a hold (request_ops): to the messages that came, or those to come. */
 int message_post(struct request *r);
 
-/* ---- parts of single calls, for bursts ------------------------------------------------------ */
-
 static inline bool message_has_buffer(const struct slmpm_iov *m)
 {
 	return m->base || !m->len;
 }
-/*
- * What EP's ring has for a receive on STREAM, in at most so many looks: 1 and *A is a message, not
- * yet released; 2 the opened bundle has it; 0 neither, what else came has been handled.
- */
-int message_inspect(struct endpoint *ep, uint32_t stream, int polls, struct fabric_arrival **a);
-/* May what arrives go to the caller, or do others come first? */
-static inline bool message_is_first(const struct endpoint *ep)
-{
-	return !ep->ctx->posted_count && !ep->before;
-}
-/* How often a receive scans the ring before it becomes a request. */
-static inline int message_polls(const struct context *ctx, int timeout_ms)
-{
-	return !timeout_ms || ctx->oversubscribed || ctx->wait == SLMPM_WAIT_BLOCK ||
-			       ctx->multiple ?
-		       1 :
-		       (int)ctx->scans;
-}
-/* That message into BUF: its length, or -SLMPM_ETRUNC. */
-int64_t message_deliver(struct endpoint *ep, const struct fabric_arrival *a, void *buf, size_t cap,
-			struct slmpm_done *done);
-/* The next message, by whatever way; EP NULL: of any peer. */
-int64_t message_recv(struct context *ctx, struct endpoint *ep, uint32_t stream, void *buf,
-		     size_t cap, struct slmpm_done *done, int timeout_ms);
-
 /* The next message of EP, held where it lies; NULL: it comes later, or in another way. */
 const struct fabric_arrival *message_hold_direct(struct endpoint *ep, uint32_t stream,
 						 struct slmpm_done *done, int timeout_ms);
