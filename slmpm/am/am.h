@@ -32,13 +32,13 @@ static inline uint32_t am_stream(uint16_t id, size_t head_len)
 
 /* A, if it is one of a packet with a handler and nothing about it is rare: handled and released. */
 bool am_take(struct endpoint *ep, const struct fabric_arrival *a);
-/* Is what comes now to be kept: is the peer not accepted yet, or has what came before still to run? */
+/* Is what comes now kept: is the peer not accepted yet, or has an earlier one still to run? */
 static inline bool am_is_early(const struct endpoint *ep)
 {
 	return ep->rooms->listener || !list_empty(&ep->kept);
 }
-/* May the first that is kept run in this call? The engine's thread leaves one without handler to the application,
- * unless too much is kept already. */
+/* May the first that is kept run in this call? The engine's thread leaves one without handler to
+ * the application, unless too much is kept already. */
 bool am_may_run(const struct endpoint *ep);
 /* Has the peer been accepted, with active messages that were kept and may run now? */
 static inline bool am_is_due(const struct endpoint *ep)

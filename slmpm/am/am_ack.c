@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Active messages whose end is acknowledged: what of them arrives, who waits for the answer (am_ack.h). */
+/* Active messages whose end is acknowledged (am_ack.h): arrivals, requests that await that. */
 #include "slmpm/am/am_ack.h"
 
 #include <stdlib.h>

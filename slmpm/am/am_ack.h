@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Active messages whose end is acknowledged to their sender: puts into a FIFO (slmpm/fifo), and messages of the
- * application's that are confirmed (SLMPM_REMOTE: the handler has run, or there is none). These travel behind a head of
- * the library's own. It has a tag, which the answer brings back, behind what the handler has replied.
+ * Active messages whose end is acknowledged to their sender: puts into a FIFO (slmpm/fifo), and
+ * those of the application's that are confirmed (SLMPM_REMOTE: the handler has run, or there is
+ * none). These travel behind a head with a tag, which the answer returns, behind the replies.
  */
 #ifndef SLMPM_AM_ACK_H
 #define SLMPM_AM_ACK_H
@@ -38,7 +38,7 @@ static inline bool am_ack_wanted(uint32_t stream)
 	return (uint16_t)(stream - FIFO_PUT) <= AM_CONFIRMED - FIFO_PUT;
 }
 
-/* ---- who waits for an answer ------------------------------------------------------------------- */
+/* ---- who waits for an answer ---------------------------------------------------------------- */
 
 /* R, with a tag, ends with STATUS: true, and it waits for its answer now. */
 bool am_ack_awaits(struct request *r, int status);
@@ -47,12 +47,12 @@ bool am_ack_withdraw(struct request *r);
 /* The endpoint ends: who waits gets its error. */
 void am_ack_end(struct endpoint *ep);
 
-/* ---- what arrives ----------------------------------------------------------------------------- */
+/* ---- what arrives --------------------------------------------------------------------------- */
 
 /* May a message of several packets begin so? */
 bool am_ack_may_begin(const struct head *h);
-/* TOTAL bytes of a message at DATA, whose CHARGE is to be given back when its end is told. MEMORY: theirs, to be kept or
- * freed; NULL: they are copied. */
+/* TOTAL bytes of a message at DATA, whose CHARGE goes back with its answer. MEMORY: theirs, to be
+ * kept or freed; NULL: they are copied. */
 void am_ack_arrived(struct endpoint *ep, uint32_t stream, const void *data, uint64_t total,
 		    unsigned char *memory, uint64_t charge);
 /* The answer to TAG, unless that is 0; and CHARGE is the peer's again once it has left. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Active messages that cannot go at once, or whose end is told: requests, checked, filled and begun; and answers. */
+/* Active messages that are requests: checked, filled and begun; and answers. */
 #include "slmpm/am/am.h"
 
 #include <stdlib.h>
@@ -102,7 +102,9 @@ int am_sendv(struct endpoint *ep, uint16_t id, const void *head, size_t head_len
 	return message_begin(r, rc, how, req);
 }
 
-/* ---- answers: they cost no credit. What made them does, and its charge goes back only when they have left. */
+/* ---- answers -------------------------------------------------------------------------------- */
+
+/* They cost no credit: what made them does, and its charge goes back only when they have left. */
 
 /* One of the library's, bounded by what may be under way. Those of a FIFO are by credit. */
 static bool is_bounded(uint32_t stream)

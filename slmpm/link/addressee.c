@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of functions of such a link, on top of the others: those below see packets that are longer. */
+/* The table of functions of such a link, on top of the others: those below see longer packets. */
 #include "slmpm/link/addressee.h"
 
 #include <errno.h>
@@ -66,8 +66,7 @@ static bool addressee_take_target(struct wire_target *t, uint8_t opcode, const v
 	return true;
 }
 
-/* A packet that names memory of the peer's: its address there. Any other: word 1, which has a message's
- * stream or an active message's handler. */
+/* Of a packet that names memory of the peer's the address there; of any other word 1. */
 static uint64_t place_there(struct endpoint *ep, const struct fabric_wr *wr)
 {
 	struct wire_target t;
@@ -79,7 +78,7 @@ static uint64_t place_there(struct endpoint *ep, const struct fabric_wr *wr)
 	return wr->head[1];
 }
 
-/* The same as this side knows it. False: of a region that is none here, which its key is refused for. */
+/* The same as this side knows it. False: of a region that is none here; its key is refused. */
 static bool place_here(struct endpoint *ep, const struct fabric_arrival *a, uint64_t *place)
 {
 	struct wire_target t;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Packets that name their addressee (SLMPM_HEADER): the accelerator of the pair, the process that reads them
- * and, where asked, the place there. Each ends with these words, which its reader compares with the
- * handshake's; one that differs ends the connection. Only a link with this option has the table for it.
+ * Packets that name their addressee (SLMPM_HEADER): the accelerator of the pair, the process that
+ * reads them and, where asked, the place there. Each ends with these words, which its reader
+ * compares with the handshake's; one that differs ends the connection. Only such links pay for it.
  */
 #ifndef SLMPM_ADDRESSEE_H
 #define SLMPM_ADDRESSEE_H
@@ -18,8 +18,8 @@ int addressee_begin(struct endpoint *ep);
 void addressee_free(struct endpoint *ep);
 /* A word that was of one segment may be of two with this, and lie behind a pad. */
 #define ADDRESSEE_WORD 3
-/* Words for which room may be held back (link_hold_back) in a ring of so many SEGMENTS; joined links count them
- * by a length that they do not have then. */
+/* Words for which room may be held back (link_hold_back) in a ring of so many SEGMENTS. Joined
+ * links, which count them without the addressee, hold none back. */
 static inline uint32_t addressee_hold_max(const struct endpoint *ep, uint64_t segments)
 {
 	uint32_t most = FABRIC_HOLD_MAX((uint32_t)segments);

@@ -83,7 +83,7 @@ bool bundle_flush(struct endpoint *ep)
 	return true;
 }
 
-/* ---- from several buffers, to several buffers ------------------------------------------------- */
+/* ---- from several buffers, to several buffers ----------------------------------------------- */
 
 /* How many of N go together from the first on: of its length, each from a buffer. */
 static int alike(const struct slmpm_iov *m, int n)

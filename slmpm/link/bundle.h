@@ -12,7 +12,7 @@
 
 #define BUNDLE_MESSAGE_MAX 256 /* longer ones gain nothing from it */
 
-/* Starts staging messages of LEN bytes; false: the credit does not cover one, or there is no memory. */
+/* Starts staging messages of LEN bytes; false: no credit for one, or no memory. */
 bool bundle_begin(struct endpoint *ep, uint64_t route, size_t len);
 /* Posts what is staged; false when the link has no room yet. */
 bool bundle_flush(struct endpoint *ep);

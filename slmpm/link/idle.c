@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A wait that finds nothing, in a call and in a loop of the application's own: one decision for both.
- * Processes that share a processor have to yield it to one another: one that polls on keeps it for a
- * turn of milliseconds, in which the other cannot answer.
+ * A wait that finds nothing, in a call or a loop of the application's own: one decision for both.
+ * Processes that share a processor have to yield it to one another: one that polls on keeps it for
+ * a turn of milliseconds, in which the other cannot answer.
  */
 #include "slmpm/link/idle.h"
 
@@ -25,7 +25,7 @@
 #define PEERS     16                  /* that are inspected: each costs some microseconds */
 #define TRY_NS    150000   /* between yields of one that polls, where nobody is known to share */
 #define FRESH_NS  10000000 /* a count of switches tells so long whether there was one since */
-/* Yields behind one that let another run, for which the kernel is not asked: that costs a fifth of a message. */
+/* Yields behind one that let another run, before the costly question to the kernel. */
 #define TRUSTED   8
 
 int idle_next(struct context *ctx, struct idle *i, uint64_t now)
@@ -70,8 +70,8 @@ void idle_over(struct context *ctx, struct idle *i, bool found)
 
 /* ---- yielding ------------------------------------------------------------------------------- */
 
-/* Has another thread run here from NOW until BACK? The kernel counts switches; by a count of long ago
- * one may have been at any time since. */
+/* Has another thread run here from NOW until BACK? The kernel counts switches; since a count of
+ * long ago there may have been one at any time. */
 static bool was_switched(uint64_t now, uint64_t back)
 {
 	static _Thread_local uint64_t counted_at;
@@ -98,8 +98,8 @@ static void was_preempted(struct context *ctx, uint64_t now, uint64_t back)
 	ctx->preempted = back + ctx->preempted_ns;
 }
 
-/* This thread has yielded from NOW until BACK. If another has run, processors are short: from then on
- * yield first. */
+/* This thread has yielded from NOW until BACK. If another has run, processors are short: from then
+ * on yield first. */
 static void yield_taken(struct context *ctx, uint64_t now, uint64_t back)
 {
 	ctx->yielded = back;
@@ -145,8 +145,8 @@ static bool shares_processor(const struct endpoint *ep)
 	return at && atoi(at) == sched_getcpu();
 }
 
-/* A peer that has the processor for long computes for us, or polls as this thread does. Two that did not
- * know each other would keep it from each other for good. */
+/* A peer that has the processor for long computes for us, or polls as this thread does. Two that
+ * did not know each other would keep it from each other for good. */
 static bool is_with_a_peer(const struct context *ctx)
 {
 	for (uint32_t i = 0; i < ctx->count && i < PEERS; i++)

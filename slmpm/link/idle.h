@@ -18,11 +18,11 @@ int idle_next(struct context *ctx, struct idle *i, uint64_t now);
 /* Something has come (FOUND), or the wait is over. */
 void idle_over(struct context *ctx, struct idle *i, bool found);
 
-/* ---- yielding: is the processor shared (oversubscribed), or does one compute there (preempted)? -- */
+/* ---- yielding: is the processor shared (oversubscribed), or computed on (preempted)? -------- */
 
 /* sched_yield, without the context's lock meanwhile. NOW is the time; returns that afterwards. */
 uint64_t yield_turn(struct context *ctx, uint64_t now);
-/* Many passes have found nothing: from time to time a poll tries whether the processor is shared. */
+/* Many passes have found nothing: now and then a poll tries whether the processor is shared. */
 COLD void yield_consider(struct context *ctx);
 COLD void yield_polled(struct context *ctx);
 /* At the end of a call that polls and has found nothing: the peer may want this very processor. */

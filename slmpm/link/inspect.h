@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* When the links of a context are inspected for the monitor: by who waits, receives or sleeps, once in a while. */
+/* When the links of a context are inspected for the monitor: by waits, receives and sleeps. */
 #ifndef SLMPM_INSPECT_H
 #define SLMPM_INSPECT_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A link whose fabric asks has another table of functions, of which poll answers: so no arrival without
- * data is ever seen above, and other links pay nothing. */
+/* A link whose fabric asks has another table of functions, of which poll answers: so no arrival
+ * without data is ever seen above, and other links pay nothing. */
 #include "slmpm/link/landing.h"
 
 #include "slmpm/domain.h"
@@ -44,8 +44,8 @@ static void set_state(struct endpoint *ep, uint8_t state)
 	ep->link.landing->state = state;
 }
 
-/* A receive in the fast path, not posted yet, would find its message in the ring. It posts itself once that
- * path is blocked; so the first time is spent on blocking it. */
+/* A receive in the fast path, not posted yet, would find its message in the ring. It posts itself
+ * once that path is blocked; so the first time only blocks it. */
 static bool must_wait(struct endpoint *ep)
 {
 	if (ep->blocked || ep->ctx->passing)

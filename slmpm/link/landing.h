@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Landing: a fabric that reads a stream asks where a long payload belongs before it reads it, and puts it
- * there without a copy. Before memory of a receive, a region or a message is handed back, landing_moved
- * takes the place back.
+ * Landing: a fabric that reads a stream asks where a long payload belongs before it reads it, and
+ * puts it there without a copy. Before memory of a receive, a region or a message is handed back,
+ * landing_moved takes the place back.
  */
 #ifndef SLMPM_LANDING_H
 #define SLMPM_LANDING_H

@@ -175,7 +175,7 @@ static int reach_unprotected(struct endpoint *ep, const struct fabric_wr *wr)
 	return rc;
 }
 
-/* Pages here may be protected against the kernel; and be so again meanwhile, but not piece for piece. */
+/* Pages may be protected against the kernel, and be so again meanwhile, but not piece for piece. */
 static COLD int reach_by_pieces(struct endpoint *ep, const struct fabric_wr *whole)
 {
 	struct fabric_wr wr = *whole;
@@ -219,8 +219,8 @@ void link_cancel(struct endpoint *ep)
 		(void)ask_port(ep->link.port, FABRIC_FLUSH, FABRIC_CANCEL);
 }
 
-/* Pairs with the load before a direct operation (remote_access): a peer that knows of the call which set the
- * word knows the word. The fence: so does one that only sees by the clock that the call has returned. */
+/* Pairs with the load before a direct operation (remote_access): a peer that knows of the call
+ * which set the word knows the word. The fence: so does one that sees that by the clock alone. */
 void link_set_access(struct endpoint *ep, uint32_t n, unsigned value)
 {
 	struct fabric_atomic a = {.op = FABRIC_SWAP, .bits = 8, .operand = value};
@@ -290,7 +290,7 @@ void link_closed(struct endpoint *ep, const struct head *h)
 {
 	ep->link.ended = true;
 	ep->rooms->figures->received = h->seq;
-	/* Who says it waits until its machine knows that this is here. What else is found, poll finds, too. */
+	/* Its sender waits until its machine knows that this is here. Poll finds the rest. */
 	if (secondary_speaks(ep))
 		(void)ask_link(ep, FABRIC_FLUSH, FABRIC_LAST);
 }

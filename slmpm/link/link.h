@@ -24,8 +24,8 @@ struct link_mark {
 };
 void link_mark(const struct endpoint *ep, struct link_mark *m);
 bool link_passed(struct endpoint *ep, const struct link_mark *m);
-/* For a call that cannot wait. True: nothing but its lag is in the way of the next message, and the link
- * counts as caught up until link_pressed_on. */
+/* For a call that cannot wait. True: nothing but its lag is in the way of the next message, and the
+ * link counts as caught up until link_pressed_on. */
 COLD bool link_presses_on(struct endpoint *ep);
 COLD void link_pressed_on(struct endpoint *ep);
 
@@ -56,7 +56,7 @@ static inline int link_post(struct endpoint *ep, const struct packet *p)
 }
 
 /*
- * A packet of R's (NULL: of no request's), with what is rare: a checksum, a link that R is to go by, and,
+ * A packet of R's (NULL: of none), with what is rare: a checksum, a link that R is to go by, and,
  * where p->data is NULL, payload gathered from R's pieces. -ENOLINK: a strict one cannot begin.
  */
 int link_post_request(struct endpoint *ep, struct packet *p, struct request *r);
@@ -79,7 +79,7 @@ static inline bool link_maps(const struct endpoint *ep)
 	return memory && memory->fabric->alloc;
 }
 
-/* Segments of a ring, out and in, of which a share may be kept: of several links the least one's. */
+/* Segments of a ring, out and in, of which a share may be kept: the least of several links'. */
 static inline uint64_t link_ring_out(const struct endpoint *ep)
 {
 	return ep->rooms->secondary ? bond_ring_out(ep->link.port) :
@@ -94,7 +94,7 @@ static inline uint64_t link_ring_in(const struct endpoint *ep)
 /* A peer's memory: N bytes between OFFSET there and LOCAL, or a struct fabric_atomic. As post. */
 int link_reach(struct endpoint *ep, enum fabric_op op, struct fabric_memory *memory,
 	       uint64_t offset, void *local, uint64_t n);
-/* An operation on memory that completes later (fabric_memory.later): as post; and the end of all. */
+/* An operation on memory that completes later (fabric_memory.later); and the end of all such. */
 int link_begin(struct endpoint *ep, const struct fabric_wr *wr);
 void link_cancel(struct endpoint *ep);
 /* The peer's access word N: enum fabric_access. Nothing where there is none any more. */
@@ -134,7 +134,7 @@ int link_push(struct endpoint *ep);
 void link_queue_end(struct endpoint *ep);
 void link_enqueue(struct endpoint *ep, struct request *r);
 void link_dequeue(struct endpoint *ep, struct request *r);
-/* What requests of the queue wait for, beside credit, has changed: those behind the first may begin now. */
+/* What requests of the queue wait for, beside credit, has changed: others may begin now. */
 static inline void link_changed(struct endpoint *ep)
 {
 	ep->link.changes++;
@@ -185,7 +185,7 @@ void watermark_mark(struct endpoint *ep);
 /* What is known to be read is, last. */
 void watermark_settle(struct endpoint *ep);
 
-/* ---- packets, for packets.c ---------------------------------------------------------------------- */
+/* ---- packets, for packets.c ----------------------------------------------------------------- */
 
 /* The peer has matched so many eager bytes: there is credit again. */
 void link_credited(struct endpoint *ep, const struct head *h);

@@ -74,8 +74,8 @@ void link_control(struct endpoint *ep, uint8_t opcode, uint64_t seq, uint64_t ex
 	link_control_whole(ep, opcode, seq, 0, extent, data, length);
 }
 
-/* Where a packet is a system call, credit that a peer cannot be short of yet goes with the next one, or
- * with the next inspection. */
+/* Where a packet is a system call, credit that a peer cannot be short of yet goes with the next
+ * one, or with the next inspection. */
 static bool may_ride(const struct endpoint *ep)
 {
 	return ep->link.port->domain->fd >= 0 &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the fabric cannot take yet waits here in order; and whose turn it is when there is room again. */
+/* What the fabric cannot take yet waits here in order; whose turn it is when there is room. */
 #include "slmpm/link/link.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "slmpm/link/bundle.h"
 #include "slmpm/part.h"
 
-/* May it begin although others stand before it? One-sided operations are in no order with what was sent before. */
+/* May it begin although others stand before it? One-sided operations are in no order with sends. */
 static bool is_early(const struct request *r)
 {
 	return r->kind >= REQUEST_PUT || (!r->numbered && r->wire & WIRE_FLAG_UNCHARGED);
@@ -51,7 +51,7 @@ void link_rotate(struct endpoint *ep, struct request *r)
 	list_append(&ep->link.queue, &r->node);
 }
 
-/* Not the first. Many may wait here for a peer that has stopped, while this side looks on each pass. */
+/* Not the first. Many may wait here for a peer that has stopped, while each pass scans them. */
 static struct request *find_ready(struct endpoint *ep)
 {
 	const struct link_walk now = {
@@ -70,8 +70,8 @@ static struct request *find_ready(struct endpoint *ep)
 }
 
 /*
- * The first in line. One that may not begin holds up those behind it, but neither those that are under way, the peer may
- * need their end before it takes anything else, nor those that may begin early.
+ * The first in line. One that may not begin holds up those behind it, but neither those under way,
+ * whose end the peer may need before it takes anything else, nor those that may begin early.
  */
 static struct request *next_request(struct endpoint *ep)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Packets that arrived: checked, taken apart, and given to the room that their opcode belongs to. */
+/* Packets that arrived: checked, taken apart, given to the room that their opcode belongs to. */
 #include "slmpm/link/packet.h"
 
 #include "slmpm/base/checksum.h"

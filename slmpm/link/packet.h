@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Packets: what one says on its way out, what the header of one that came says, and which room takes it. Each header is
- * a private copy, and every figure in it is checked against what this side knows before it is used; what cannot be is a
- * violation.
+ * Packets: on their way out, as their headers come, and which room takes them. Each header is a
+ * private copy, and every figure in it is checked before it is used; what cannot be is a violation.
  */
 #ifndef SLMPM_PACKET_H
 #define SLMPM_PACKET_H
@@ -31,7 +30,7 @@ struct head { /* of a packet that came, taken apart */
 struct packet_kind {
 	/* Takes the packet, which is released afterwards unless this sets ep->link.kept. */
 	void (*take)(struct endpoint *ep, const struct head *h);
-	/* Where a long payload belongs (landing.h), found without changing anything; NULL: into the ring. */
+	/* Where a long payload belongs (landing.h); changes nothing. NULL: in the ring. */
 	void *(*place)(struct endpoint *ep, const struct fabric_arrival *a);
 	/* The payload goes where `place` said. */
 	void (*placed)(struct endpoint *ep, const struct fabric_arrival *a);
@@ -39,7 +38,7 @@ struct packet_kind {
 
 extern const struct packet_kind packet_kinds[UINT8_MAX + 1];
 
-/* Handles one arrival. True: it is kept, or deferred for want of memory (ep->link.enomem), and must not be released yet. */
+/* Takes an arrival. True: kept, or deferred on ENOMEM (ep->link.enomem): it is not released yet. */
 bool packet_take(struct endpoint *ep, const struct fabric_arrival *a);
 
 #endif

@@ -91,8 +91,8 @@ static int take_batch(struct endpoint *ep, bool all)
 	return n;
 }
 
-/* A process that was closed here may send until it is joined. Nobody wants that; but what tells of it, a socket that
- * stays readable, would do so for ever, and each wait for others would be over at once. */
+/* A process that was closed here may send until it is joined. That is dropped: a socket that stays
+ * readable would end each wait for others at once. */
 static COLD void progress_discard(struct endpoint *ep)
 {
 	struct link *l = &ep->link;
@@ -149,16 +149,16 @@ static int progress_endpoint(struct endpoint *ep)
 	return n;
 }
 
-/* Nothing has come, as its fabric has found out since it was asked, and nothing waits to be sent: among
- * many most are so, and cost a pass no more than this. */
+/* Nothing has come, as its fabric has found out, and nothing waits to be sent: among many most are
+ * so, and cost a pass no more than this. */
 static inline bool rests(const struct endpoint *ep)
 {
 	return !ep->blocked && ep->link.port->quiet && !ep->bundle.count && !ep->unpack.left &&
 	       !ep->link.port->domain->rescan;
 }
 
-/* Until a request has finished. What that cuts short the next call goes on with, so that all have their turn, and
- * asks the fabrics no more meanwhile; who finds nothing so begins again, and then has found all there is. */
+/* Until a request has finished. The next call goes on there, so that all have their turn, and asks
+ * the fabrics no more meanwhile; one that finds nothing so begins again, to find all there is. */
 static NOINLINE int progress_pass(struct context *ctx)
 {
 	bool asked;

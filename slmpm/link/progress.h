@@ -10,26 +10,23 @@
 
 /* One fair pass over all endpoints; packets handled and posted. */
 int progress_context(struct context *ctx);
-/* For who waits for nothing, now and then: a pass, and a look at the descriptors. */
+/* Of calls that do not wait, now and then: a pass, and the descriptors. */
 void progress_opportunistic(struct context *ctx);
-/* What a pass has read after it had looked, for the sake of room for what waits: no descriptor shows it
- * any more. Packets handled. */
+/* What a pass has read ahead, to make room: no descriptor shows it any more. Packets handled. */
 int progress_read_ahead(struct context *ctx);
 /* Takes what has come so far; false when there may be more. */
 bool progress_inspect(struct endpoint *ep);
 /* Takes all that a peer which is gone has committed; whether there was anything. */
 bool progress_drain(struct endpoint *ep);
 
-/*
- * A reader right behind its writer takes each line from it while it is being written, and both
- * crawl. After so many packets of a one-way stream, whoever finds the ring empty therefore looks
- * away for some microseconds; if that brought less than PROGRESS_GAIN packets, not again soon.
- */
+/* A reader right behind its writer takes each line from it while it is being written, and both
+ * crawl. After so many packets of a one-way stream one that finds the ring empty therefore pauses
+ * for some microseconds; if that brought less than PROGRESS_GAIN packets, not again soon. */
 #define PROGRESS_RUN  64
 #define PROGRESS_GAIN 4
 int progress_back_off(struct endpoint *ep);
-/* Called now and then while EP is received from. Who takes packet after packet by the fast path looks at nothing
- * else: after a millisecond the next call goes the slow path, by all peers and the descriptors. */
+/* Called now and then while EP is received from. The fast path scans nothing else: after a
+ * millisecond the next call goes the slow path, by all peers and the descriptors. */
 void progress_turn(struct endpoint *ep);
 /* The fabric's poll has said this: the peer breaks the rules, or the link is lost. */
 void progress_failed(struct endpoint *ep, int rc);

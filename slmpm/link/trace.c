@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A traced link has another table of functions, of which post and poll note what passes; any other pays
+ * A traced link has another table of functions, of which post and poll note what passes; others pay
  * nothing for it. Each record is written at once: it is in the file, however the process ends.
  */
 #include "slmpm/link/trace.h"

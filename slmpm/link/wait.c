@@ -128,7 +128,7 @@ static void meet_others(struct context *ctx, const struct waiter *w)
 	if (ctx->port)
 		parts.step_aside(ctx, w->timeout_ms != 0);
 	if (ctx->polling && !w->test(w->arg))
-		/* Who polls may sleep: what we have staged goes now, and who only tries has looked. */
+		/* The polling thread may sleep: what is staged goes now, a mere try has polled. */
 		(void)progress_context(ctx);
 }
 

@@ -17,12 +17,12 @@ void wait_disarm(struct context *ctx);
 /* Looks at the descriptors without sleeping. */
 int wait_inspect(struct context *ctx);
 
-/* ---- wait_sleep.c: sleep on a context's descriptors, and what its peers may say that none of these shows ---- */
+/* ---- wait_sleep.c: sleep on a context's descriptors, and what none of these shows ----------- */
 
-/* Until something happens, TEST holds, or DEADLINE; NOW is the time. The context's lock is given back
+/* Until something happens, TEST holds, or DEADLINE; NOW is the time. Without the context's lock
  * meanwhile. True: something has come, for whichever call. */
 bool wait_sleep(struct context *ctx, uint64_t now, uint64_t deadline, wait_test *test, void *arg);
-/* The application is to sleep on the descriptor: peers ring it. False: there is something to do before. */
+/* The application is to sleep on the descriptor: peers ring it. False: there is work first. */
 bool wait_announce(struct context *ctx);
 /* What the peer has told of room for what is sent: another figure whenever it has. */
 uint64_t wait_room(const struct endpoint *ep);

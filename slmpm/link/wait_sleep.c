@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A context's descriptors, and sleep on them: in a call that waits, or in the application's own loop.
- *
- * The order around the sleep: announce it to the peers (and pay for the barrier), look at the rings
- * once more, sleep. A peer that commits after the look sees the announcement and rings.
+ * A context's descriptors, and sleep on them: in a call that waits, or in the application's own
+ * loop. The order: announce it to the peers (and pay for the barrier), scan the rings once more,
+ * sleep. A peer that commits after the scan sees the announcement and rings.
  */
 #include "slmpm/link/wait.h"
 
@@ -154,8 +153,8 @@ static uint64_t room(const struct context *ctx)
 	return sum;
 }
 
-/* Is there something to do although nobody has rung? What came before the announcement has not; and what
- * was refused may be taken after what has come. */
+/* Is there work although no bell rang? What came before the announcement rings none; and what was
+ * refused may be taken after what has come. */
 static bool has_work(struct context *ctx, wait_test *test, void *arg)
 {
 	uint64_t before = room(ctx);
@@ -166,7 +165,7 @@ static bool has_work(struct context *ctx, wait_test *test, void *arg)
 	return false;
 }
 
-/* The sleep was a yield and a look at the descriptors: the first messages behind it do not pay for another. */
+/* The sleep was a yield and a scan of the descriptors: the next messages do not pay for those. */
 static void woken(struct context *ctx)
 {
 	ctx->idle = 0;
@@ -203,8 +202,8 @@ bool wait_sleep(struct context *ctx, uint64_t now, uint64_t deadline, wait_test 
 		parts.show(ctx);
 	if (!parts.is_shown(ctx) && now + SHOWN_NS < until)
 		until = now + SHOWN_NS; /* once more, and what others see is how things are */
-	if (domain_has_roused(
-		    ctx)) { /* by itself: what was tested, or is due, has received for room, or has sent */
+	/* By itself: what was tested, or is due, has received for room, or has sent. */
+	if (domain_has_roused(ctx)) {
 		wait_disarm(ctx);
 		return true;
 	}
@@ -231,9 +230,9 @@ bool wait_sleep(struct context *ctx, uint64_t now, uint64_t deadline, wait_test 
 	return ctx->rung;
 }
 
-/* ---- the application's own loop --------------------------------------------------------------- */
+/* ---- the application's own loop ------------------------------------------------------------- */
 
-/* Deadlines that no call waits for wake who sleeps. False: nothing would, or one has just passed. */
+/* Deadlines that no call waits for end the sleep. False: nothing would, or one has just passed. */
 static bool set_alarm(struct context *ctx)
 {
 	uint64_t until, now;

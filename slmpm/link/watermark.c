@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which messages a peer has read for certain: links count packets alone, so now and then the link's place is marked when
- * so many messages have gone whole. Marks are the oldest first; those that the peer has passed are taken out. When all are
- * in use the newest one moves on, so that the oldest may still be passed.
+ * Which messages a peer has read for certain: links count packets alone, so now and then the link's
+ * place is marked when so many messages have gone whole. The oldest mark comes first; those that
+ * the peer has passed are removed. When all are in use the newest moves on.
  */
 #include "slmpm/link/link.h"
 

@@ -41,7 +41,7 @@ void area_begin(struct endpoint *ep);
 struct area *area_take(struct endpoint *ep, uint64_t length, int *rc);
 /* The reader has returned one of ours. */
 void area_returned(struct endpoint *ep, const struct head *h);
-/* The peer offers an area over the control socket; FD -1: memory for a copy of it is wanted. -errno: refused. */
+/* The peer offers an area by control socket; FD -1: memory for a copy of it. -errno: refused. */
 int area_offered(struct endpoint *ep, uint64_t id, uint64_t size, int fd);
 /* The peer's area ID where N bytes at OFFSET come next; NULL: they cannot. */
 struct area *area_next(struct endpoint *ep, uint64_t id, uint64_t offset, uint64_t n);
@@ -64,11 +64,11 @@ static inline void *area_at(const struct area *area, uint64_t offset)
 	return (unsigned char *)area->map.base + offset;
 }
 
-/* Posts the word by which the peer finds what lies in AREA, the message's FIRST: as link_post_request. */
+/* As link_post_request: the word by which the peer finds what lies in AREA, the message's FIRST. */
 int loan_post_word(struct endpoint *ep, struct area *area, const struct wire_loan *loan,
 		   uint16_t flags, uint64_t route, bool first);
 
-/* ---- where nothing can be mapped (loan_copy.c) ------------------------------------------------- */
+/* ---- where nothing can be mapped (loan_copy.c) ---------------------------------------------- */
 
 /* Queues the bytes of the open loan up to LEN, and the word that they can be read. 0, or a negative
  * error with the detail set: nothing has changed. */

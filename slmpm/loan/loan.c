@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Loans: messages built in place. A short one is a reservation in the peer's ring; a longer one lies
- * in an area, of which parts can be handed over while it still grows. commit.c has what becomes of them.
- */
+/* Loans: messages built in place. A short one is a reservation in the peer's ring; a longer one
+ * lies in an area, of which parts can be handed over while it grows. Their ends: commit.c. */
 #include "slmpm/loan/area.h"
 #include "slmpm/link/bundle.h"
 #include "slmpm/base/error.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Fetched messages: whether; and what both sides need: whether each reaches the other's memory, words, turns. */
+/* Fetched messages: whether to fetch; and what both sides need: memory in reach, words, turns. */
 #include "slmpm/message/fetch.h"
 
 #include <stdlib.h>
@@ -193,7 +193,7 @@ static bool is_hopeless(const struct endpoint *ep, const struct request *r, cons
 	       mode_limits()->force == MODE_AUTO;
 }
 
-/* What each way costs here alone decides: not how full the ring is, nor how long the queue, nor what
+/* The cost of each route alone decides: not how full the ring is, nor how long the queue, nor what
  * others tell. */
 static bool goes_by_cost(const struct endpoint *ep, const struct request *r)
 {

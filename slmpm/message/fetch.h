@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Fetched messages: large ones that do not go through the ring. The sender announces where the bytes
- * lie (FETCH); the receiver, once it has a receive for them, reads them from the front, and the
- * sender, when it is there, writes from the back: each side copies a share.
+ * Fetched messages: large ones that do not go through the ring. The sender announces where the
+ * bytes are (FETCH); the receiver, once it has a receive for them, reads them from the front, and
+ * the sender, when it is there, writes from the back: each side copies a share.
  *
  * Who copies what is agreed on by the rules of split/split.h. The same rules decide between
  *
@@ -26,8 +26,8 @@
 #define FETCH_SHARE_MAX ((uint64_t)4 << 20) /* a copy of so much keeps others waiting long enough */
 #define FETCH_BUDGET    ((uint64_t)8 << 20) /* of one message before others have their turn */
 
-/* Segments held back for each: the question and the verdict of a withdrawal, and the end of a share;
- * the last TAKE and DONE. */
+/* Segments held back for each: question and verdict of a withdrawal, the end of a share; the last
+ * TAKE and DONE. */
 #define FETCH_SENDER_WORDS   3
 #define FETCH_RECEIVER_WORDS 2
 
@@ -162,7 +162,7 @@ int fetch_read_step(struct endpoint *ep, struct fetch_in *p);
 
 /* NULL: no memory. */
 struct fetch *fetch_of(struct endpoint *ep);
-/* As split_notify, for a payload behind which the peer is told, the first time, how our memory is reached. */
+/* As split_notify; the first time the payload is followed by how our memory is reached. */
 bool fetch_notify(struct endpoint *ep, struct packet *p, struct request *r);
 /* How the peer's is reached, in BYTES behind a payload of LENGTH; false: the peer broke a rule. */
 bool fetch_introduced(struct endpoint *ep, const struct head *h, uint32_t length);

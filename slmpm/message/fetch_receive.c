@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Fetched messages, the receiving side (fetch.h): announcements, receives that come and go, its share. */
+/* Fetched messages, the receiving side (fetch.h): announcements, receives and their share. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -254,7 +254,7 @@ static void *fetch_place(const struct inbound *m, uint64_t offset, uint64_t *n)
 	return request_walk_on(&walk, *n, n);
 }
 
-/* Reads what is this side's, or a share of it: all may be, where there was room for but one word. */
+/* Reads what is this side's, or a share of that: it may be all, for want of room for words. */
 static int read_share(struct endpoint *ep, struct fetch_in *p)
 {
 	uint64_t to = p->upto < p->claim ? p->upto : p->claim, begin = 0;
@@ -345,8 +345,8 @@ static bool give_up_reading(struct endpoint *ep, struct fetch_in *p)
 
 /*
  * All of it is there. A sender that leaves without waiting has said so before it used the memory
- * again; one that takes it back either sees DONE, or its question is seen here, and its answer, which
- * follows at once, decides.
+ * again; one that takes it back either sees DONE, or its question is seen here, and its answer,
+ * which follows at once, decides.
  */
 static void fetch_finish(struct endpoint *ep, struct fetch_in *p)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Fetched messages, the sending side (fetch.h): announcement, its share of the copying, withdrawal. */
+/* Fetched messages, the sending side (fetch.h): announcement, its share of copying, withdrawal. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -191,7 +191,7 @@ static int fetch_write_step(struct endpoint *ep, struct fetch_out *p)
 		heard = split_catch_up(ep);
 		if (f->out_hand != p || !p->notified)
 			return n; /* it has gone; or another receive has got the message */
-		/* The application may compute before the rest is taken in, while the receiver waits. */
+		/* The application may compute before the rest is taken: the receiver goes on. */
 		fetch_settle(ep, p, heard);
 		if (!heard)
 			return n;

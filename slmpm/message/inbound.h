@@ -58,12 +58,12 @@ struct inbound *inbound_try(struct endpoint *ep, const struct head *h, uint64_t 
 			    uint64_t room);
 /* The same without room; for want of memory the endpoint ends. */
 struct inbound *inbound_new(struct endpoint *ep, const struct head *h, uint64_t total);
-/* A copy of one that came whole, with room even for no byte: what is held has an address. Or NULL. */
+/* A copy of one that came whole, with room even for no byte: what is held has an address. */
 struct inbound *inbound_whole(struct endpoint *ep, const struct head *h);
 /* Drops a message: its memory, its area. */
 void inbound_free(struct inbound *m);
-/* No memory for a packet of message SEQ: it stays in the ring, where it holds the peer up, and comes again
- * at the next pass; for SLMPM_DEAD_MS, then the endpoint ends. */
+/* No memory for a packet of message SEQ: it stays in the ring, where it holds the peer up, and
+ * comes again at the next pass; for SLMPM_DEAD_MS, then the endpoint ends. */
 COLD void inbound_defer(struct endpoint *ep, uint64_t seq, uint64_t offset);
 /* Room for N bytes in all; keeps what is there. */
 bool inbound_room(struct inbound *m, uint64_t n);

@@ -16,8 +16,8 @@ void match_give(struct inbound *m, struct request *r);
 /* The receive leaves: what arrived goes to the next that wants it, nothing is lost. -SLMPM_EBUSY
  * where that cannot be; one whose buffer has overflowed is done then, as truncated. */
 int match_undo(struct request *r);
-/* The receive leaves although the sender may be writing into its memory; the message is put back when
- * that ends. Whose it is, or NULL: it is not so. */
+/* The receive leaves although the sender may be writing into its memory; the message is put back at
+ * that one's end. The sender, or NULL: it is not so. */
 struct endpoint *match_abandon(struct request *r);
 /* The message has no receive any more: it goes to the next that wants it, or back in line. */
 void match_put_back(struct inbound *m);
@@ -30,8 +30,8 @@ void match_unpost(struct request *r);
 void match_end(struct endpoint *ep);
 /* A listener has gone: those from any peer fail where none is left and no other can come. */
 void match_nobody(struct context *ctx);
-/* Once the peer is accepted: receives from any that wait get what it has sent so far, up to an active message that
- * has still to run; called again when that has. */
+/* The peer is accepted: waiting receives from any get what it has sent, up to an active message
+ * that has still to run; called again when that has. */
 void match_accepted(struct endpoint *ep);
 /* A new message goes to the receive that waits for it, or is kept. */
 void match_arrived(struct inbound *m);

@@ -143,7 +143,7 @@ static bool end_if_out(struct request *r)
 	return r->done;
 }
 
-/* ---- waiting for it --------------------------------------------------------------------------- */
+/* ---- waiting for it ------------------------------------------------------------------------- */
 
 /* Would it have gone directly, but for a link that lags or the next sample? */
 static bool may_go_now(struct request *r)

@@ -9,16 +9,14 @@ struct head;
 
 /* Posts or matches R and waits; the request is finished or taken back when it returns. */
 int message_await(struct request *r, int timeout_ms);
-/*
- * The slow path of an operation: R, prepared with RC, is waited for or begun, as HOW and REQ say. It must be from
- * request_new unless completion_blocks(HOW, REQ), and is dropped where nobody has its handle behind this.
- */
+/* The slow path: R, prepared with RC, is waited for or begun, as HOW and REQ say. It is from
+ * request_new unless completion_blocks(HOW, REQ), and dropped unless the caller gets its handle. */
 int message_begin(struct request *r, int rc, const struct slmpm_how *how, slmpm_req *req);
 
 /* Sets the detail of ETRUNC: the message of DONE did not fit CAP bytes. */
 COLD int message_truncated(const struct slmpm_done *done, uint64_t cap);
 
-/* ---- requests (request_ops) and their packets ------------------------------------------------- */
+/* ---- requests (request_ops) and their packets ----------------------------------------------- */
 
 /* A message to its peer's transmit queue. */
 int message_queue(struct request *r);
@@ -29,7 +27,7 @@ bool message_unpost(struct request *r);
 int message_failed(const struct request *r);
 bool message_ready(struct endpoint *ep, struct request *r, bool first);
 int message_push(struct endpoint *ep, struct request *r, bool *stop);
-/* All of R's packets are posted, and it awaits no answer: it ends when the link does not lag any more. */
+/* All of R's packets are posted, and it awaits no answer: it ends when the link lags no more. */
 bool message_is_out(const struct request *r);
 /* R is out: ends it. */
 void message_sent(struct endpoint *ep, struct request *r);

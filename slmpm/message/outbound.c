@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * A message on its way out: First, Middle..., Last, or Only; beyond the eager limit only its First goes, and the rest when
- * the peer has a receive for it.
- */
+/* A message on its way out: First, Middle..., Last, or Only; beyond the eager limit only its First
+ * goes, and the rest when the peer has a receive for it. */
 #include <errno.h>
 
 #include "slmpm/bond/bond.h"
@@ -59,10 +57,8 @@ static bool is_uncharged(const struct request *r)
 	return r->wire & WIRE_FLAG_UNCHARGED;
 }
 
-/*
- * An active message comes whole before anything else begins: the order of handlers is the order of sending. Behind one
- * that lacks credit only those begin that need none.
- */
+/* An active message comes whole before anything else begins: handlers run in the order of sending.
+ * Behind one that lacks credit only those begin that need none. */
 bool message_ready(struct endpoint *ep, struct request *r, bool first)
 {
 	return !ep->link.active && (first ? message_has_credit(ep, r) : is_uncharged(r));

@@ -14,10 +14,9 @@
 #include "slmpm/message/match.h"
 #include "slmpm/monitor/monitor.h"
 
-#define ASKED_MAX                                                                                  \
-	(32u << 20) /* bytes of a message whose clear goes out while its first packet lands */
+#define ASKED_MAX (32u << 20) /* bytes of a message that is cleared while its first packet lands */
 
-/* It comes again: inbound_defer. Not what has landed in its receive, which may be taken back meanwhile. */
+/* It comes again: inbound_defer. What has landed cannot: its receive may be taken back meanwhile. */
 static void defer_arrival(struct endpoint *ep, const struct head *h, uint64_t charge)
 {
 	ep->received--;
@@ -114,7 +113,7 @@ void arrival_only(struct endpoint *ep, const struct head *h)
 		take_timed(ep, h);
 }
 
-/* Bytes to be kept here until its receive takes them, if one has not a place for all of it already. */
+/* Bytes to be kept here until its receive takes them, unless one has room for all of it already. */
 static uint64_t room_of_first(const struct head *h, const struct request *r, uint64_t total)
 {
 	bool receives = r && r->kind == REQUEST_RECV;
@@ -274,16 +273,16 @@ static void *in_posted(struct endpoint *ep, const struct fabric_arrival *a, uint
 	if (a->head[0] != ep->received + 1 || stream == SLMPM_ANY_STREAM || a->length > total)
 		return NULL;
 	r = match_next(ep, stream);
-	/* Of one that is longer the whole must be kept, for which there may be no memory when it is here. */
+	/* A longer one must be kept whole, for which there may be no memory when it is here. */
 	place = r && r->kind == REQUEST_RECV && total <= r->length ? request_run(r, 0, a->length) :
 								     NULL;
 	return place && !place_is_taken(ep, place) ? place : NULL;
 }
 
 /*
- * The announced message is as good as matched, and who sends it need not stand still while its first
- * packet is read. But only a receive of this very peer cannot go to another's message meanwhile, and
- * if the caller takes it back, the message has to be kept: a very long one does not gain by it.
+ * The announced message is as good as matched, and its sender need not stand still while its first
+ * packet is read. But only a receive of this very peer cannot go to another's message meanwhile,
+ * and if the caller takes it back, the message has to be kept: a very long one does not gain by it.
  */
 void arrival_placed(struct endpoint *ep, const struct fabric_arrival *a)
 {

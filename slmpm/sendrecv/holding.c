@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages that wait: posted for, probed for; and holds, messages read in place, also while they still grow. */
+/* Receives that are posted, probes; and holds: messages read in place, also while they grow. */
 #include "slmpm/loan/area.h"
 #include "slmpm/base/error.h"
 #include "slmpm/completion/late.h"

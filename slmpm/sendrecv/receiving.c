@@ -66,8 +66,8 @@ static inline bool is_message(uint8_t kind)
 	return kind <= WIRE_SEND_ONLY || kind == WIRE_LOAN || kind == WIRE_FETCH;
 }
 
-/* What EP's ring has for a receive on STREAM, in at most so many polls. 1: *A is the message, not yet released.
- * 2: the opened bundle has it. 0: not this way; what else came has been handled. */
+/* What EP's ring has for a receive on STREAM, in at most so many polls. 1: *A is the message, not
+ * yet released. 2: the opened bundle has it. 0: not this way; what else came has been handled. */
 static inline int recv_direct(struct endpoint *ep, uint32_t stream, int polls,
 			      struct fabric_arrival **a)
 {
@@ -294,7 +294,7 @@ int64_t slmpm_recvv(slmpm_peer peer, uint32_t stream, const struct slmpm_iov *io
 	return len;
 }
 
-/* ---- bursts: look-ups, checks and accounts once a packet; what is not short and ready comes alone -- */
+/* ---- bursts: checked and accounted for by the packet; what is not short comes alone --------- */
 
 struct taking { /* what a receive burst has and wants */
 	uint32_t stream;
@@ -308,7 +308,7 @@ static inline struct slmpm_done *done_at(const struct taking *t)
 	return t->done ? t->done + t->got : NULL;
 }
 
-/* What EP's ring has, in order, up to a message that does not fit: that is the next call's first. */
+/* What EP's ring has, in order, up to a message that does not fit: the next call's first. */
 static void take_from_ring(struct endpoint *ep, struct taking *t, int polls)
 {
 	while (t->got < t->n) {

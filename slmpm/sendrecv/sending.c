@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Sending. The fast paths are at the top: a message of a burst joins its bundle, one that fits a packet goes
- * straight to the link. Any other becomes a request in a transmit queue.
- */
+/* Sending. The fast paths are at the top: a message of a burst joins its bundle, one that fits a
+ * packet goes straight to the link. Any other becomes a request in a transmit queue. */
 #include "slmpm/link/bundle.h"
 #include "slmpm/base/clock.h"
 #include "slmpm/base/error.h"
