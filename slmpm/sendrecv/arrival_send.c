@@ -16,7 +16,7 @@
 
 #define ASKED_MAX (32u << 20) /* bytes of a message that is cleared while its first packet lands */
 
-/* It comes again: inbound_defer. What has landed cannot: its receive may be taken back meanwhile. */
+/* It comes again: inbound_defer. What has landed cannot: its receive may be taken back since. */
 static void defer_arrival(struct endpoint *ep, const struct head *h, uint64_t charge)
 {
 	ep->received--;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Calls of 8 bytes between two peers of one process, SAMPLES of each, with a call of mark() before each and behind the
- * last: what tests/bench/calls counts. It prints mark's address, the samples, and the calls in their order.
+ * Calls of 8 bytes between two peers of one process, SAMPLES of each, with a call of mark() before
+ * each and behind the last: what tests/bench/calls counts. It prints mark's address, the samples,
+ * and the calls in their order.
  */
 #include <inttypes.h>
 #include <slmpm.h>
@@ -34,7 +35,7 @@ __attribute__((noinline)) static void mark(void)
 	__asm__ volatile("" ::: "memory");
 }
 
-/* ---- the calls --------------------------------------------------------------------------------- */
+/* ---- the calls ------------------------------------------------------------------------------- */
 
 static void nothing(void) {}
 static void send_word(void)
@@ -88,7 +89,7 @@ static void tidy(const struct call *call)
 		progress();
 }
 
-/* ---- set-up ------------------------------------------------------------------------------------ */
+/* ---- set-up ---------------------------------------------------------------------------------- */
 
 static void handle(const struct slmpm_am *am, void *arg)
 {
