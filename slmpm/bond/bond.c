@@ -152,7 +152,7 @@ static COLD int bond_hold_back(struct bond *b, uint32_t segments)
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
-/* Beside the other operations, in another thread: what it looks at never changes. */
+/* Beside the other operations, in another thread: what it reads never changes. */
 static int bond_reach(struct bond *b, const struct fabric_wr *wr)
 {
 	if (!b->memory)
@@ -254,7 +254,7 @@ static int bond_poll(struct fabric_link *link, struct fabric_arrival *arrivals, 
 static void bond_arm(struct fabric_domain *domain, bool on)
 {
 	for (struct bond *b = ((struct bond_domain *)domain)->bonds; b; b = b->next) {
-		b->armed = on; /* the look that follows is at all paths */
+		b->armed = on; /* the inspection that follows is of all paths */
 		if (!on)
 			continue;
 		PATH_EACH(p, b)

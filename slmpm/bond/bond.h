@@ -55,7 +55,7 @@ int bond_use(struct fabric_link *link, uint32_t path);
 void bond_spread(struct fabric_link *link, uint64_t patience_us);
 /* May packets be, and over several? */
 bool bond_spreads(const struct fabric_link *link);
-/* And was another one found to bring them sooner when that was looked at last? */
+/* And was another one found to bring them sooner at the last inspection? */
 bool bond_is_spread(const struct fabric_link *link);
 
 /* As link_mark and link_passed; of BOND_PATHS each. */

@@ -24,17 +24,17 @@
 
 #define BOND_INBOX 32 /* arrivals that a path keeps while another one's come before them, */
 #define BOND_BATCH 8  /* and that it is asked for at once else */
-#define BOND_ASIDE 8  /* polls between looks at paths that carry no packets at present */
+#define BOND_ASIDE 8  /* polls between inspections of paths that carry no packets at present */
 #define BOND_TURN  64 /* the bond's own packets, or dropped ones, of a path in one poll */
 
-/* What a path still has to answer, and the other side by it; at each look (bond_watch.c). */
+/* What a path still has to answer, and the other side by it; at each inspection (bond_watch.c). */
 struct bond_watch {
-	bool heard;           /* something has come by it */
-	bool answered;        /* an answer has */
-	bool said;            /* what must not be lost went by it, without a question behind */
-	bool held;            /* the peer keeps what came by it, as it said by another */
-	bool quiet;           /* at the last look, too, it owed and nothing had come */
-	uint8_t silences;     /* looks since at which another one had answered, and not it */
+	bool received; /* something has come by it */
+	bool answered; /* an answer has */
+	bool said;     /* what must not be lost went by it, without a question behind */
+	bool held;     /* the peer keeps what came by it, as it said by another */
+	bool quiet;    /* at the last inspection, too, it had deferred work and nothing had come */
+	uint8_t silences;     /* inspections since: another one had answered, and not it */
 	uint64_t asked, last; /* questions; of them answered */
 	bool questioned;      /* the peer's question is to be answered: */
 	uint64_t question;    /* its number */
@@ -64,7 +64,7 @@ struct bond_path {
 	const char *reason;
 	struct bond_watch watch;
 	struct bond_flow flow;
-	int next, count; /* arrivals that nobody has looked at */
+	int next, count; /* arrivals not inspected yet */
 	struct fabric_arrival inbox[BOND_INBOX];
 };
 
@@ -76,7 +76,7 @@ struct bond_out {
 	uint64_t sent;           /* packets taken from the core: in the log, or acknowledged */
 	uint64_t forwarded;      /* of them on their path in the present round */
 	uint64_t reached;        /* and at most, in any */
-	uint64_t acked;          /* told to have arrived */
+	uint64_t acked;          /* acknowledged */
 	uint64_t next;           /* where the log has the first that is not forwarded */
 	uint64_t asked;          /* the log's head when an acknowledgement was last asked for */
 	uint32_t round;          /* the peer has asked for so many */
@@ -89,9 +89,9 @@ struct bond_out {
 	bool full;               /* the path has refused the last packet */
 	bool more;               /* and may wait for another one */
 	bool spreads;            /* paths may be changed for what they have to do */
-	bool spread;             /* and were, at the last look */
+	bool spread;             /* and were, at the last inspection */
 	uint64_t patience;       /* us */
-	uint64_t inspect;        /* the log's head at which that is looked at next */
+	uint64_t inspect;        /* the log's head at the next inspection */
 	uint32_t held, promised; /* FABRIC_HOLD_BACK; packets that must be taken for it */
 	/* A path was lost with a part of a packet in it, when so many had been sent; and the peer
 	 * has said since where to go on: they are in the backlog, if at all. */
@@ -121,8 +121,8 @@ struct bond {
 	bool armed;
 	uint8_t turn;
 	uint8_t has_deferred;
-	uint64_t inspect;   /* ns: when silence is looked at next */
-	uint64_t before;    /* packets acknowledged at the last look */
+	uint64_t inspect;   /* ns: of the next inspection for silence */
+	uint64_t before;    /* packets acknowledged at the last one */
 	uint8_t lost;       /* paths that have been lost, a bit each */
 	bool may_reconnect; /* and when all are, others may come */
 	uint32_t links;     /* that may have joined, or may join yet */
@@ -229,8 +229,8 @@ bool bond_resumed(struct bond *b, uint64_t n, uint64_t round);
 /* Where the next packet asks for its path: at once, or never while nothing is spread. */
 void bond_spread_rescan(struct bond *b);
 
-/* In front of a packet of LENGTH with which the log's head comes to out.look: may begin a change of
- * paths. 0 or -EPROTO. */
+/* In front of a packet of LENGTH with which the log's head comes to out.inspect: may begin a change
+ * of paths. 0 or -EPROTO. */
 int bond_spread_out(struct bond *b, uint32_t length);
 /* One more path. */
 void bond_spread_joined(struct bond *b, struct bond_path *p);

@@ -79,7 +79,7 @@ int bond_send_control(struct bond *b, uint8_t kind, uint64_t a, uint64_t c, uint
 {
 	int rc = -EAGAIN;
 
-	/* First by that which others go by, too: the peer looks there most often. */
+	/* First by that which others go by, too: the peer polls it most often. */
 	for (uint32_t i = 0; i < BOND_PATHS && rc == -EAGAIN; i++)
 		rc = bond_path_send(b, &b->paths[(b->out.path + i) % BOND_PATHS], kind, a, c, d);
 	return rc;
@@ -308,7 +308,7 @@ bool bond_notified(struct bond *b, uint64_t losses)
 
 		if (PEER_FAULT(mask >> i & 1 ? life == BOND_INCARNATIONS : life))
 			return false;
-		/* A later one has been denied before it was expected here. */
+		/* A later one has been rejected before it was expected here. */
 		if ((mask >> i & 1) && life >= b->paths[i].life)
 			path_notified(b, i);
 	}
@@ -354,7 +354,7 @@ void bond_may_reconnect(struct fabric_link *link, bool on)
 	bond_of(link)->may_reconnect = on;
 }
 
-/* ---- as told -------------------------------------------------------------------------------- */
+/* ---- as seen from above ---------------------------------------------------------------------- */
 
 enum bond_state bond_state(const struct fabric_link *link, uint32_t path)
 {

@@ -65,7 +65,7 @@ static bool take_restart(struct bond *b, struct bond_path *p, const uint64_t *he
 	if (PEER_FAULT(head[1] > in->round))
 		return false;
 	if (head[1] < in->round)
-		return true; /* before it has heard of the last loss */
+		return true; /* before it knows of the last loss */
 	if (PEER_FAULT(p->begun || wire_is_before(head[0], in->received)))
 		return false;
 	p->begun = true;
@@ -125,7 +125,7 @@ static int refill(struct bond *b, struct bond_path *p)
 	p->count = n > 0 ? n : 0;
 	if (LIKELY(n > 0)) {
 		p->lands = has_no_data(&p->inbox[n - 1]);
-		p->watch.heard = true;
+		p->watch.received = true;
 		return n;
 	}
 	if (n == -EPIPE || (n == 0 && UNLIKELY(p->notified)))
@@ -194,10 +194,10 @@ static int bond_receive_read_ahead(struct bond *b, struct bond_path *p)
 	p->next = 0;
 	p->count = left;
 	n = p->fabric->poll(p->port, &p->inbox[left], BOND_INBOX - left);
-	if (n <= 0) /* refill will hear of an end again */
+	if (n <= 0) /* refill finds an end again */
 		return n == -EPROTO ? bond_poison(b, p->port->violation) : 0;
 	p->count += n;
-	p->watch.heard = true;
+	p->watch.received = true;
 	if (!has_no_data(&p->inbox[p->count - 1]))
 		return 0;
 	p->count--;
@@ -230,7 +230,7 @@ int bond_land(struct bond *b, const struct fabric_wr *wr)
 		return -EINVAL;
 	in->land.placed = true;
 	in->land.into = wr->into;
-	/* By a path that is lost nothing more comes: what does come again is told, too. */
+	/* By a path that is lost nothing more comes: what does come again is told as well. */
 	if (!is_current(b, p) || !p->begun || !p->lands)
 		return 1;
 	return bond_path_post(b, p, wr) == -EPROTO ? -EPROTO : 1;

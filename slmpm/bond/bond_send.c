@@ -66,7 +66,7 @@ bool bond_resumed(struct bond *b, uint64_t n, uint64_t round)
 {
 	struct bond_out *o = &b->out;
 
-	/* One goes with each path lost; two, where it had not heard of the path before. */
+	/* One goes with each path lost; two, where it had not known of the path. */
 	if (PEER_FAULT(!has_been(b, n, o->reached) || round > 2 * b->links))
 		return false;
 	if (round <= o->round) /* overtaken by a later one */
@@ -242,7 +242,7 @@ static int bond_send_make_room(struct bond *b, uint32_t length)
 	rc = bond_inspect(b);
 	if (rc < 0)
 		return rc;
-	if (bond_has_backlog(b)) /* a loss was heard of */
+	if (bond_has_backlog(b)) /* a loss was reported */
 		return -EAGAIN;
 	bond_log_trim(&o->log, o->acked);
 	return bond_log_reserve(&o->log, length, promised ? 0 : bond_send_spare(o)) ? 1 : -EAGAIN;

@@ -10,7 +10,7 @@
 #include "slmpm/mode/mode.h"
 #include "slmpm/base/clock.h"
 
-#define EVERY  16384            /* bytes between two looks */
+#define EVERY  16384            /* bytes between two inspections */
 #define WINDOW 2000000          /* ns of work that are a measurement */
 #define FIRST  262144           /* bytes: a new connection begins slowly */
 #define NEVER  (UINT64_MAX / 2) /* bytes put into a log */
@@ -23,8 +23,8 @@ static uint64_t average(uint64_t rate, uint64_t one)
 	return one > rate ? (rate + one) / 2 : (15 * rate + one) / 16;
 }
 
-/* What it has carried since the last look counts where it cannot have stood idle: of what it had
- * then something is still under way, and that was more than what a late acknowledgement leaves
+/* What it has carried since the last inspection counts where it cannot have stood idle: of what it
+ * had then something is still under way, and that was more than what a late acknowledgement leaves
  * open. */
 static void measure(struct bond_flow *f, const struct fabric_counts *c, uint64_t now)
 {
@@ -66,7 +66,7 @@ static struct mode_load load_of(struct bond *b, struct bond_path *p, uint64_t no
 		.able = true, .in_flight = p->flow.in_flight, .rate = p->flow.rate};
 }
 
-/* The others are looked at only where the present one has too much to do. */
+/* The others are inspected only where the present one has too much to do. */
 static int bond_spread_choose(struct bond *b, uint32_t length)
 {
 	struct mode_load loads[BOND_PATHS] = {{.able = false}};

@@ -130,10 +130,10 @@ static bool other_answered(const struct bond *b, const struct bond_path *p)
 	return false;
 }
 
-/* Something has come by it, or the peer has told of packets that came to it by this one. */
+/* Something has come by it, or the peer has acknowledged packets that came to it by this one. */
 static bool is_heard(const struct bond *b, const struct bond_path *p)
 {
-	return p->watch.heard || (bond_index(b, p) == b->out.path && b->out.acked != b->before);
+	return p->watch.received || (bond_index(b, p) == b->out.path && b->out.acked != b->before);
 }
 
 /* True: it is to be asked for. */
@@ -173,21 +173,21 @@ static int ask_all(struct bond *b)
 static void bond_watch_forget(struct bond *b)
 {
 	PATH_EACH(p, b)
-		p->watch.heard = p->watch.answered = false;
+		p->watch.received = p->watch.answered = false;
 	b->before = b->out.acked;
 }
 
 /* Whether somebody is asked. */
 static bool bond_watch_inspect(struct bond *b)
 {
-	bool doubts = false;
+	bool asks = false;
 
 	PATH_EACH(p, b)
-		doubts |= bond_watch_inspect_one(b, p);
+		asks |= bond_watch_inspect_one(b, p);
 	bond_watch_forget(b);
-	if ((doubts && ask_all(b) < 0) || (b->busy && bond_settle(b) < 0))
-		return false; /* poisoned: told by the next call */
-	return doubts;
+	if ((asks && ask_all(b) < 0) || (b->busy && bond_settle(b) < 0))
+		return false; /* poisoned: the next call says so */
+	return asks;
 }
 
 static bool any_has_deferred(const struct bond *b)

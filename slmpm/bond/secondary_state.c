@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What can be told of the links of an endpoint without changing any (secondary_state.h). */
+/* What is known of the links of an endpoint without changing any (secondary_state.h). */
 #include "slmpm/bond/secondary_state.h"
 
 static bool has_stream(const struct fabric_link *port)

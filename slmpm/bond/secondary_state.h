@@ -16,10 +16,10 @@ struct secondary_link {
 	const struct route *route;
 	uint32_t life; /* of the last try */
 	uint32_t made, lost;
-	uint64_t due;   /* when it is tried next; NEVER */
-	uint64_t pause; /* ns before the try after that one */
-	bool up;        /* as last told */
-	uint64_t tell;  /* when it is told that it is lost: not where the peer is only leaving */
+	uint64_t due;       /* when it is tried next; NEVER */
+	uint64_t pause;     /* ns before the try after that one */
+	bool up;            /* as last reported */
+	uint64_t tell;      /* when its loss is reported: not where the peer is only leaving */
 	const char *fabric; /* of the last try */
 	char where[2 * NET_NAME + 4];
 };
@@ -39,9 +39,9 @@ struct secondary {
 	bool active;                 /* this side opens them */
 	bool open;                   /* they are worth it */
 	const struct fabric *fabric; /* of the first one */
-	bool hopes;                  /* for another one when all are lost */
-	uint64_t alone;              /* since when they are, while this process looks; NEVER */
-	uint64_t seen;               /* when it looked last, and */
+	bool may_reconnect;          /* for another one when all are lost */
+	uint64_t alone;              /* since when they are, while this process runs; NEVER */
+	uint64_t seen;               /* of the last inspection, and */
 	uint64_t spared;             /* how long it has stood still since */
 	bool homed;                  /* the control connection has, or had, addresses: */
 	struct sockaddr_storage here, there;

@@ -77,7 +77,7 @@ static int bootstrap_own_start(struct endpoint *ep)
 	context_changed(ep->ctx); /* a sleeper does not know of this deadline */
 	ep->link.port->bell = c->socket.fd;
 	rc = handshake_begin(c);
-	/* It may have ended by now: told like every other end, when somebody looks. */
+	/* It may have ended by now: reported like every other end. */
 	return rc == -EPIPE || rc == -ECONNRESET ? 0 : rc;
 }
 

@@ -184,7 +184,7 @@ void bootstrap_link_lost(struct endpoint *ep)
 		return;
 	endpoint_block(ep, BLOCK_BROKEN, true);
 	c->link_lost = true;
-	/* The socket and the process may tell more, and are looked at before a deadline is. */
+	/* The socket and the process may tell more, and are inspected before a deadline is. */
 	conclude_in(c, (c->step == HUNG_UP && c->process.fd < 0) || process_has_ended(c) ?
 			       0 :
 			       PIDFD_GRACE_MS);
@@ -207,7 +207,7 @@ void bootstrap_process_ended(struct context *ctx, struct watch *w)
 		conclude(ep, true);
 }
 
-/* What an accelerator has said in time may lie in its socket: this process has not looked. */
+/* What an accelerator has sent in time may lie unread in its socket. */
 static bool has_spoken(struct control *c)
 {
 	uint64_t deadline = c->deadline;

@@ -67,7 +67,7 @@ static int take_bye(struct control *c, const struct received *r, bool ahead)
 {
 	if (r->length != sizeof(r->packet.bye) || r->fd_count)
 		return packet_broken(c, ahead, "control packet");
-	if (ahead) { /* the end follows, and is where it is looked at */
+	if (ahead) { /* the end follows, and is where it is inspected */
 		c->sent_bye = true;
 		c->bye = r->packet.bye;
 		return 0;
@@ -156,7 +156,7 @@ void bootstrap_socket_ready(struct context *ctx, struct watch *w)
 		}
 		if (!(rc == -EMFILE ? take_without_descriptors(ep, &r) : take_packet(ep, &r)) ||
 		    is_bell(&r))
-			return; /* behind a bell there is hardly ever more, which is told again */
+			return; /* behind a bell there is hardly ever more */
 	}
 }
 

@@ -12,7 +12,7 @@
 #include "slmpm/net/url.h"
 #include "slmpm/link/wait.h"
 
-#define OVERSUBSCRIBED_MS 5 /* between tries at a listener that has its hands full */
+#define OVERSUBSCRIBED_MS 5 /* between attempts at a listener that has its hands full */
 
 /* Of nobody, and of no process, where the kernel does not know. */
 static struct ucred peer_of(int fd)

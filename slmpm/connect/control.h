@@ -60,9 +60,9 @@ union control_packet {
 struct control_stream {
 	struct secret secret;
 	bool active;                    /* this side connected ... */
-	bool stays;                     /* ... and is not to look whether the other is near */
+	bool stays;                     /* ... and is not to find out whether the other is near */
 	uint64_t guest;                 /* as which it may come by a nearer way; 0: no way */
-	struct wire_hello ours, theirs; /* what both prove to have heard, and by whom */
+	struct wire_hello ours, theirs; /* what both prove to have received, and from whom */
 	int error;                      /* how it ended: errno; 0 in order */
 	uint32_t have;                  /* bytes of the packet that is coming in */
 	uint32_t waiting;               /* bytes that the socket did not take at once */

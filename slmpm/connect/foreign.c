@@ -33,7 +33,7 @@ struct waiting {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct waiting *waiting;
 static pid_t senders[FOREIGN_MAX]; /* of what is in each slot */
-static bool kept;                  /* perhaps: no slot is looked at else */
+static bool kept;                  /* perhaps: no slot is scanned else */
 static pid_t supervisor;           /* the last one: to be reaped */
 
 /* ---- in the other processes: system calls alone, for locks may be held in their copy ---- */
@@ -196,7 +196,7 @@ static bool foreign_keep(int fd, pid_t sender)
 	return false;
 }
 
-/* Unless one looks at the slots. Where it was killed it has left that word behind. */
+/* Unless one scans the slots. Where it was killed it has left that word behind. */
 static void want_supervisor(void)
 {
 	bool busy = atomic_exchange(&waiting->busy, 1);
@@ -208,7 +208,7 @@ static void want_supervisor(void)
 	start_supervisor();
 }
 
-/* The slots are the parent's, and so is who looks at them. */
+/* The slots are the parent's, and so is their supervisor. */
 void foreign_forked(void)
 {
 	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;

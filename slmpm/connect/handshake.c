@@ -7,7 +7,7 @@
  *     ROUND  0, 1, ...: the fabric's blobs and descriptors, until it says connected
  *
  * Over TCP a PROOF takes the nonce's place, that the secret is known: first of who connected, and
- * then, if that holds, of the other. Nothing else of a stranger is used before.
+ * then, if that holds, of the other. Nothing else is used before.
  *
  * Each step has an exact length, a legal state and a deadline.
  */

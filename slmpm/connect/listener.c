@@ -20,7 +20,7 @@
 #include "slmpm/base/sized.h"
 #include "slmpm/link/wait.h"
 
-/* Over TCP, that nobody has looked at: those beyond come again late. */
+/* Over TCP, not yet accepted: those beyond come again late. */
 #define NET_QUEUE 1024
 
 static struct handle_table listener_table = HANDLE_TABLE("listener", struct listener);

@@ -38,7 +38,7 @@ struct listener {
 	char url[320];    /* without the secret; with the port that it really has */
 };
 
-#define LISTENER_HALF_OPEN 64 /* strangers that have not finished their handshake */
+#define LISTENER_HALF_OPEN 64 /* that have not finished their handshake */
 
 watch_ready listener_ready;
 /* A paused one goes on, if descriptors may be had again. */

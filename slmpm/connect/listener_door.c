@@ -12,7 +12,7 @@
 #include "slmpm/net/net.h"
 #include "slmpm/base/clock.h"
 
-#define IDLE_MS  250 /* without a proof of the secret, after which a stranger makes room */
+#define IDLE_MS  250 /* without a proof of the secret, after which a connection makes room */
 #define AGAIN_MS 100 /* after which a paused listener is tried again */
 
 /* By shared memory none is needed, and who has moved there from the network has given one. */

@@ -132,7 +132,7 @@ int secondary_open(struct control *c)
 	f->wanted = (int32_t)config_get()->link - 1;
 	f->alone = NEVER;
 	f->homed = net_end(c->socket.fd, false, &f->here) && net_end(c->socket.fd, true, &f->there);
-	f->hopes = true;
+	f->may_reconnect = true;
 	bond_may_reconnect(bond, true);
 	ep->rooms->secondary = f;
 	ep->link.fabric = endpoint_fabric(&bond_fabric);

@@ -62,7 +62,7 @@ void secondary_tried(struct secondary *f, uint32_t link, bool failed);
 void secondary_give_up(struct secondary *f);
 /* Fabrics that could not say yet whether one is connected may know now. */
 void secondary_ask_all(struct context *ctx);
-/* What is due: when to look again, 0 where something was. */
+/* What is due: when to inspect again, 0 where something was. */
 uint64_t secondary_deadlines(struct context *ctx, uint64_t now_ns);
 
 /* ---- secondary_try.c ---- */

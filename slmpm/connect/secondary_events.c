@@ -141,7 +141,7 @@ static void went_down(struct secondary *f, uint32_t i, uint64_t now)
 	l->due = now + SECONDARY_PAUSE;
 }
 
-/* It has come and gone between two looks, and was never seen. */
+/* It has come and gone between two inspections, and was never seen. */
 static bool was_missed(const struct secondary *f, uint32_t i)
 {
 	enum bond_state state = bond_state(f->ep->link.port, i);
@@ -184,7 +184,7 @@ static void earlier(uint64_t *next, uint64_t when)
 
 void secondary_give_up(struct secondary *f)
 {
-	f->hopes = false;
+	f->may_reconnect = false;
 	f->alone = NEVER;
 	bond_may_reconnect(f->ep->link.port, false);
 }
@@ -202,7 +202,7 @@ static void secondary_events_spare(struct secondary *f, uint64_t now, uint64_t p
 	f->spared += gap;
 }
 
-/* *NEXT: when to look again, 0 where something was due. */
+/* *NEXT: when to inspect again, 0 where something was due. */
 static void secondary_events_inspect(struct secondary *f, uint64_t now, uint64_t *next)
 {
 	const struct config *config = config_get();
@@ -235,7 +235,7 @@ static void secondary_events_inspect(struct secondary *f, uint64_t now, uint64_t
 		earlier(next, f->deadline);
 	if (f->waits)
 		earlier(next, now + MS);
-	if (f->alone == NEVER || !f->hopes)
+	if (f->alone == NEVER || !f->may_reconnect)
 		return;
 	secondary_events_spare(f, now, patience);
 	earlier(next, now + patience / 8);

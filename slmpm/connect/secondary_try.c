@@ -241,7 +241,7 @@ void secondary_try_round(struct secondary *f, struct received *r)
 	secondary_try_take_answer(f, rc);
 }
 
-/* Who tries has heard where the other side listens. */
+/* This side tries, and knows now where the other one listens. */
 void secondary_try_first(struct secondary *f, struct received *r)
 {
 	struct secondary_link *l = &f->link[f->try.link];

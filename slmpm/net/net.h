@@ -24,7 +24,7 @@ void net_peer(int fd, char name[NET_NAME]);
 /* The port at this end, 0: none. */
 uint16_t net_port(int fd);
 /* Small packets go at once; a peer whose machine is silent for SLMPM_DEAD_MS and three seconds is
- * lost, also where nobody looks (connect/silence.c finds it sooner). Negative errno. */
+ * lost, also where nobody polls (connect/silence.c finds it sooner). Negative errno. */
 int net_prepare(int fd);
 
 #define NET_FDS 2

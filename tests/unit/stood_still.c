@@ -54,7 +54,7 @@ static void begin(struct lonely *l)
 				  .rooms = &l->rooms,
 				  .link.port = l->rig.link[LEFT]};
 	l->secondary = (struct secondary){
-		.ep = &l->ep, .links = 1, .wanted = -1, .hopes = true, .alone = NEVER};
+		.ep = &l->ep, .links = 1, .wanted = -1, .may_reconnect = true, .alone = NEVER};
 	l->secondary.link[0].due = l->secondary.link[0].tell = NEVER;
 	list_append(&l->ctx.secondary, &l->secondary.node);
 	l->patience = strtoull(DEAD_MS, NULL, 10) * 1000000;
