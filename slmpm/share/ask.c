@@ -39,7 +39,7 @@ static bool ask_may_wait(const struct operation *o)
 	       (o->full.timeout_ms < 0 || o->full.timeout_ms >= LEAST_MS);
 }
 
-static uint32_t access_here(int kind)
+static uint32_t access_here(enum request_kind kind)
 {
 	return kind == REQUEST_PUT ? SLMPM_READ : SLMPM_WRITE;
 }
@@ -75,7 +75,7 @@ static bool ask_offer(struct endpoint *ep, const struct request *r)
 	uint32_t how = WIRE_SHARE_ENGINE | (r->kind == REQUEST_GET ? WIRE_SHARE_GET : 0);
 	uint64_t offset = 0;
 	const struct grant *g =
-		share_grant(ep, r->pieces->base, r->length, access_here((int)r->kind), &offset);
+		share_grant(ep, r->pieces->base, r->length, access_here(r->kind), &offset);
 	const struct wire_share w = {
 		.target = rma_target(r->rma.remote, r->rma.spans->offset, r->length),
 		.offset = LITTLE_64(g ? offset : (uint64_t)(uintptr_t)r->pieces->base),
@@ -200,7 +200,7 @@ void ask_answered(struct endpoint *ep)
 		return;
 	}
 	s->unreached |= !done && !share_grant(ep, r->pieces->base, r->length,
-					      access_here((int)r->kind), &(uint64_t){0});
+					      access_here(r->kind), &(uint64_t){0});
 	copy_here(r, done, SLMPM_REASON_UNREACHABLE);
 }
 
