@@ -199,8 +199,8 @@ void ask_answered(struct endpoint *ep)
 		copy_here(r, done, SLMPM_REASON_ABSENT);
 		return;
 	}
-	s->unreached |= !done && !share_grant(ep, r->pieces->base, r->length,
-					      access_here(r->kind), &(uint64_t){0});
+	s->unreached |= !done && !share_grant(ep, r->pieces->base, r->length, access_here(r->kind),
+					      &(uint64_t){0});
 	copy_here(r, done, SLMPM_REASON_UNREACHABLE);
 }
 
