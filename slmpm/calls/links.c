@@ -31,7 +31,7 @@ static void links_describe(const struct endpoint *ep, uint32_t i, struct slmpm_l
 	info->made = l->made;
 	info->lost = l->lost;
 	links_count(info, bond_port(bond, i));
-	snprintf(info->fabric, sizeof(info->fabric), "%s", l->fabric);
+	snprintf(info->fabric, sizeof(info->fabric), "%s", secondary_fabric(ep, i));
 	snprintf(info->where, sizeof(info->where), "%s", l->where);
 	if (bond_reason(bond, i))
 		snprintf(info->reason, sizeof(info->reason), "%s", bond_reason(bond, i));

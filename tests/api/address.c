@@ -298,6 +298,9 @@ static int not_yet(void *unused)
 	peer = spawn(1);
 	OK(slmpm_send(peer, 0, &number, sizeof(number), PATIENCE));
 	expect_echo(peer, number);
+	OK(slmpm_link_query(peer, 1, &link));
+	CHECK(!*link.fabric && !*link.where && !*link.reason, "known of it: \"%s\" \"%s\" \"%s\"",
+	      link.fabric, link.where, link.reason);
 	REFUSED(slmpm_peer_find(&found, (slmpm_ctx){0}, "pci:03:00.0"), SLMPM_ENOENT, "no peer");
 	OK(slmpm_link_use(peer, 1));
 	while (slmpm_peer_find(&found, (slmpm_ctx){0}, "pci:03:00.0") == -SLMPM_ENOENT) {
