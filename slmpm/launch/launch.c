@@ -138,24 +138,24 @@ static void launch_free(struct launch *l)
 			close(l->moved[i]);
 }
 
-/* This process's and the caller's additions, then the child's own, whoever says otherwise. */
+/* The caller's additions and this process's, then the child's own, whoever says otherwise. */
 static int make_environment(struct launch *l, const struct slmpm_spawn_options *o)
 {
 	extern char **environ;
 	struct launch_list *env = &l->envp, all = {0};
 	char parent[64], death_pipe[16];
 	struct stat st;
-	int rc = 0;
+	int rc;
 
 	if (fstat(l->fd, &st) != 0)
 		return -errno;
 	snprintf(parent, sizeof(parent), "%d:%llu", l->fd, (unsigned long long)st.st_ino);
 	snprintf(death_pipe, sizeof(death_pipe), "%d", l->death_pipe_fd);
-	if (!(o->flags & SLMPM_SPAWN_CLEAN_ENV))
+	rc = add_words(&all, o->envp);
+	if (rc == 0 && !(o->flags & SLMPM_SPAWN_CLEAN_ENV))
 		rc = add_words(&all, environ);
-	rc = rc < 0 ? rc : add_words(&all, o->envp);
-	if (rc == 0) /* once each, the last counts */
-		rc = -envz_merge(&env->text, &env->length, all.text, all.length, 1);
+	if (rc == 0) /* once each, the first counts, as for getenv */
+		rc = -envz_merge(&env->text, &env->length, all.text, all.length, 0);
 	free(all.text);
 	envz_remove(&env->text, &env->length, DEATH_PIPE_VARIABLE);
 	if (rc == 0 && l->death_pipe_fd >= 0)

@@ -183,6 +183,28 @@ static void environments(void)
 	finish(peer);
 }
 
+/* One that is there twice is to the program what it is to this one. */
+static void twice_in_environment(void)
+{
+	extern char **environ;
+	char **before = environ, *here[1024] = {"SPAWN_A=first", "SPAWN_A=second"};
+	char *given[] = {"SPAWN_B=first", "SPAWN_B=second", NULL};
+	struct slmpm_spawn_options o = {.envp = given};
+	slmpm_peer peer;
+	int n = 2;
+
+	unsetenv("SPAWN_A");
+	for (char **at = environ; *at && n < 1023; at++)
+		here[n++] = *at;
+	environ = here;
+	CHECK(!strcmp(getenv("SPAWN_A"), "first"), "the second counts here");
+	peer = start(self, NULL, &o);
+	says(peer, "eSPAWN_A", "first");
+	says(peer, "eSPAWN_B", "first");
+	finish(peer);
+	environ = before;
+}
+
 /* A relative program is meant from here, whatever folder it will run in. */
 static void folders(void)
 {
@@ -482,6 +504,7 @@ int main(int argc, char **argv)
 	death_pipe(); /* first: its host must have no other library state */
 	arguments();
 	environments();
+	twice_in_environment();
 	folders();
 	wrappers();
 	own_name();
