@@ -9,11 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define CHUNK (1U << 20)
+#define CHUNK (16U << 10)
 
 static DACS_ERR_T program_code(int error)
 {
@@ -30,31 +29,40 @@ static char *join(const char *folder, const char *name)
 	return asprintf(&path, "%s/%s", folder, name) < 0 ? NULL : path;
 }
 
-/* At most LEFT bytes of DATA, or, where that is NULL, of what FROM has. */
-static int write_all(int to, int from, const char *data, uint64_t left)
+static int write_all(int to, const char *data, size_t left)
 {
 	while (left) {
-		size_t most = left < CHUNK ? left : CHUNK;
-		ssize_t n = data ? write(to, data, most) : sendfile(to, from, NULL, most);
+		ssize_t n = write(to, data, left);
 
-		if (n == 0)
-			break;
 		if (n < 0 && errno != EINTR)
 			return -errno;
-		if (n > 0) {
-			data = data ? data + n : NULL;
-			left -= (uint64_t)n;
-		}
+		data += n > 0 ? n : 0;
+		left -= n > 0 ? (size_t)n : 0;
 	}
 	return 0;
 }
 
-/* Into a new file. */
+/* Not every file can be sent by sendfile, nor to every file system. */
+static int copy_all(int to, int from)
+{
+	char chunk[CHUNK];
+	ssize_t n;
+	int rc = 0;
+
+	while (rc == 0 && (n = read(from, chunk, sizeof(chunk))) != 0)
+		if (n > 0)
+			rc = write_all(to, chunk, (size_t)n);
+		else if (errno != EINTR)
+			rc = -errno;
+	return rc;
+}
+
+/* Into a new file: SIZE bytes of DATA, or, where that is NULL, what FROM has. */
 static DACS_ERR_T write_program(const char *path, mode_t mode, int from, const char *data,
-				uint64_t size)
+				size_t size)
 {
 	int to = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-	int rc = to < 0 ? -errno : write_all(to, from, data, size);
+	int rc = to < 0 ? -errno : data ? write_all(to, data, size) : copy_all(to, from);
 
 	if (to >= 0 && close(to) != 0 && rc == 0)
 		rc = -errno;
@@ -73,8 +81,7 @@ static DACS_ERR_T ship(const char *file, const char *cwd, char **path)
 		return program_code(errno);
 	if (fstat(from, &st) == 0 && S_ISREG(st.st_mode)) {
 		*path = join(cwd, slash ? slash + 1 : file);
-		rc = *path ? write_program(*path, (st.st_mode & 0700) | 0400, from, NULL,
-					   INT64_MAX) :
+		rc = *path ? write_program(*path, (st.st_mode & 0700) | 0400, from, NULL, 0) :
 			     DACS_ERR_NO_RESOURCE;
 	}
 	close(from);
@@ -121,7 +128,7 @@ static DACS_ERR_T ship_image(const dacs_program_handle_t *handle, const char *cw
 	*path = join(cwd, "program");
 	if (!*path)
 		return DACS_ERR_NO_RESOURCE;
-	return write_program(*path, 0700, -1, (const char *)(uintptr_t)address, size);
+	return write_program(*path, 0700, -1, (const char *)(uintptr_t)address, (size_t)size);
 }
 
 /* The path as it is, but independent of the working directory; a bare name that is no file here

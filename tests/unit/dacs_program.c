@@ -103,6 +103,23 @@ static void a_local_file_is_copied_with_its_mode(void **state)
 	free(path);
 }
 
+/* It has no splice, as files of some file systems. */
+static void a_file_that_can_only_be_read_is_copied(void **state)
+{
+	char want[256], data[6] = "", *path;
+	int fd;
+
+	(void)state;
+	snprintf(want, sizeof(want), "%s/limits", cwd);
+	assert_int_equal(stage("/proc/self/limits", DACS_PROC_LOCAL_FILE, &path), DACS_SUCCESS);
+	assert_string_equal(path, want);
+	fd = open(path, O_RDONLY);
+	assert_int_equal(read(fd, data, sizeof(data) - 1), sizeof(data) - 1);
+	assert_string_equal(data, "Limit");
+	close(fd);
+	free(path);
+}
+
 static void a_list_names_the_program_first(void **state)
 {
 	char list[512], want[256], *path;
@@ -227,6 +244,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(a_local_file_is_copied_with_its_mode),
+		CASE(a_file_that_can_only_be_read_is_copied),
 		CASE(a_list_names_the_program_first),
 		CASE(an_image_becomes_a_program),
 		CASE(a_remote_file_stays_where_it_is),
