@@ -138,11 +138,23 @@ static void launch_free(struct launch *l)
 			close(l->moved[i]);
 }
 
-/* The caller's additions and this process's, then the child's own, whoever says otherwise. */
+/* Variables that are not there yet; of one that comes twice the first counts, as for getenv. */
+static int add_variables(struct launch_list *env, char *const list[])
+{
+	size_t before = env->length;
+	int rc = 0;
+
+	for (; list && *list && rc == 0; list++)
+		if (!envz_entry(env->text, before, *list))
+			rc = add_word(env, *list);
+	return rc;
+}
+
+/* The child's own, whoever says otherwise, then the caller's additions and this process's. */
 static int make_environment(struct launch *l, const struct slmpm_spawn_options *o)
 {
 	extern char **environ;
-	struct launch_list *env = &l->envp, all = {0};
+	struct launch_list *env = &l->envp;
 	char parent[64], death_pipe[16];
 	struct stat st;
 	int rc;
@@ -151,17 +163,15 @@ static int make_environment(struct launch *l, const struct slmpm_spawn_options *
 		return -errno;
 	snprintf(parent, sizeof(parent), "%d:%llu", l->fd, (unsigned long long)st.st_ino);
 	snprintf(death_pipe, sizeof(death_pipe), "%d", l->death_pipe_fd);
-	rc = add_words(&all, o->envp);
-	if (rc == 0 && !(o->flags & SLMPM_SPAWN_CLEAN_ENV))
-		rc = add_words(&all, environ);
-	if (rc == 0) /* once each, the first counts, as for getenv */
-		rc = -envz_merge(&env->text, &env->length, all.text, all.length, 0);
-	free(all.text);
-	envz_remove(&env->text, &env->length, DEATH_PIPE_VARIABLE);
-	if (rc == 0 && l->death_pipe_fd >= 0)
+	rc = -envz_add(&env->text, &env->length, PARENT_VARIABLE, parent);
+	if (rc == 0)
 		rc = -envz_add(&env->text, &env->length, DEATH_PIPE_VARIABLE, death_pipe);
 	if (rc == 0)
-		rc = -envz_add(&env->text, &env->length, PARENT_VARIABLE, parent);
+		rc = add_variables(env, o->envp);
+	if (rc == 0 && !(o->flags & SLMPM_SPAWN_CLEAN_ENV))
+		rc = add_variables(env, environ);
+	if (l->death_pipe_fd < 0)
+		envz_remove(&env->text, &env->length, DEATH_PIPE_VARIABLE);
 	return rc < 0 ? rc : make_vector(env);
 }
 
