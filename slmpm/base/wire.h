@@ -259,9 +259,10 @@ static inline uint64_t wire_extent(uint64_t length_or_offset, uint32_t flags)
 	return length_or_offset | (uint64_t)flags << 48;
 }
 
-/* ---- the control connection ------------------------------------------------------------------ A
- * packet socket, on which a packet of one byte is a doorbell; or TCP: hello, proof, rounds and bye
- * alone, one behind the other. */
+/* ---- the control connection ------------------------------------------------------------- */
+
+/* A packet socket, on which a packet of one byte is a doorbell; or TCP: hello, proof, rounds and
+ * bye alone, one behind the other. */
 
 #define WIRE_MAGIC UINT64_C(0x31304d504d4c53) /* "SLMPM01" */
 

@@ -2,7 +2,6 @@
 /*
  * One-sided operations in general: checked, then done at once where memory is within direct reach,
  * else begun as a request; and how their end is told.
- *
  */
 #include <errno.h>
 #include <stdatomic.h>
