@@ -7,7 +7,7 @@
 #include <slmpm.h>
 #include <stdint.h>
 
-#define PAIR_PATIENCE 10000 /* ms: the other side's for an answer */
+#define PAIR_PATIENCE 60000 /* ms: the other side's for an answer */
 #define PAIR_BYTES    (64 << 20)
 
 enum pair_stream { PAIR_ORDERS, PAIR_DATA };

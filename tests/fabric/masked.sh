@@ -27,5 +27,5 @@ for test in put_lat get_lat put_bw get_bw; do
 	"$SLMPM_BUILD/bin/slmpm_perftest" --fabric sendonly -t $test -s 8:64k -n 200 >"$out" 2>&1 ||
 		{ cat "$out"; fail "slmpm_perftest -t $test"; }
 done
-SLMPM_FABRIC=noread "$SLMPM_BUILD/bin/slmpm_info" --protocols >"$out" 2>&1 || fail "--protocols"
+SLMPM_FABRIC=noread "$SLMPM_BUILD/bin/slmpm_info" --protocols >"$out" 2>&1 || { cat "$out"; fail "--protocols of noread"; }
 grep -Eq '^ +8  smt, [a-z]+ +put, [a-z]+ +request, only$' "$out" || { cat "$out"; fail "noread: gets"; }
