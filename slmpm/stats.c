@@ -156,7 +156,7 @@ int slmpm_violation_at(int i, const char **name, uint64_t *violations)
 
 /* ---- from outside --------------------------------------------------------------------------- */
 
-int stats_find(int pid, const char *label, int skip, int *fds, int n)
+int stats_find(int pid, const char *label, int skip, int *numbers, int n)
 {
 	char folder[64], path[384], target[64];
 	struct dirent *entry;
@@ -178,12 +178,19 @@ int stats_find(int pid, const char *label, int skip, int *fds, int n)
 		if (strncmp(target, "/memfd:", 7) != 0 ||
 		    strncmp(target + 7, label, strlen(label)) != 0 || skip-- > 0)
 			continue;
-		/* It may be another file by now, which nobody waits for. */
-		fds[found] = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-		found += fds[found] >= 0;
+		numbers[found++] = atoi(entry->d_name);
 	}
 	closedir(dir);
 	return found;
+}
+
+int stats_open_found(int pid, int number)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, number);
+	/* It may be another file by now, which nobody waits for. */
+	return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 }
 
 void *stats_map(int fd, size_t least, size_t *size)
@@ -247,13 +254,15 @@ static int map_view(struct view *v, int fd, int pid)
 
 int slmpm_stats_attach(int pid, int index, const struct slmpm_stats_page **out)
 {
+	int number, rc, fd = -1;
 	struct view *v;
-	int fd, rc;
 
 	if (!out || index < 0)
 		return error_set(SLMPM_EINVAL, "slmpm_stats_attach: page %p, index %d",
 				 (const void *)out, index);
-	if (stats_find(pid, LABEL, index, &fd, 1) != 1)
+	if (stats_find(pid, LABEL, index, &number, 1) == 1)
+		fd = stats_open_found(pid, number);
+	if (fd < 0)
 		return error_set(SLMPM_ENOENT, "process %d shows no statistics %d (is it yours?)",
 				 pid, index);
 	v = calloc(1, sizeof(*v));

@@ -22,9 +22,11 @@ void stats_open(struct context *ctx);
 void stats_close(struct context *ctx);
 /* Gives the endpoint its entry. */
 void stats_assign(struct endpoint *ep);
-/* Into FDS up to N memfds of process PID named LABEL..., behind the first SKIP: how many; or -errno
- * of its /proc entry. */
-int stats_find(int pid, const char *label, int skip, int *fds, int n);
+/* Descriptors of process PID, their NUMBERS there: up to N memfds named LABEL..., behind the first
+ * SKIP. How many; or -errno of its /proc entry. PID may be this process: open none meanwhile. */
+int stats_find(int pid, const char *label, int skip, int *numbers, int n);
+/* A descriptor of what NUMBER is there; -1. */
+int stats_open_found(int pid, int number);
 /* FD, which is closed, mapped read-only: *SIZE bytes, sealed against shrinking. NULL: these are
  * fewer than LEAST, or it cannot be mapped. */
 void *stats_map(int fd, size_t least, size_t *size);

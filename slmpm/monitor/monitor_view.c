@@ -86,15 +86,16 @@ static int map_page(struct view *v, int fd, uint32_t inside)
 static int open_all(struct slmpm_monitors *m)
 {
 	uint32_t inside = pid_inside(m->pid);
-	int fds[MONITOR_PAGES], n, rc = 0;
+	int numbers[MONITOR_PAGES], n, rc = 0;
 
-	n = stats_find(m->pid, MONITOR_LABEL, 0, fds, MONITOR_PAGES);
+	n = stats_find(m->pid, MONITOR_LABEL, 0, numbers, MONITOR_PAGES);
 	if (n == -EACCES)
 		return error_set(SLMPM_EACCES, "process %d is another user's", m->pid);
 	if (n < 0)
 		return error_set(SLMPM_ENOENT, "there is no process %d", m->pid);
 	for (int i = 0; i < n; i++) {
-		int mapped = map_page(&m->views[m->count], fds[i], inside);
+		int fd = stats_open_found(m->pid, numbers[i]);
+		int mapped = fd < 0 ? 0 : map_page(&m->views[m->count], fd, inside);
 
 		rc = mapped < 0 ? mapped : rc;
 		m->count += mapped > 0;

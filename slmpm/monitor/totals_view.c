@@ -36,9 +36,11 @@ static bool totals_view_is_sound(struct view *v)
 
 static int open_view(struct view *v, int pid)
 {
-	int fd;
+	int number, fd = -1;
 
-	if (stats_find(pid, TOTALS_LABEL, 0, &fd, 1) != 1)
+	if (stats_find(pid, TOTALS_LABEL, 0, &number, 1) == 1)
+		fd = stats_open_found(pid, number);
+	if (fd < 0)
 		return error_set(SLMPM_ENOENT, "process %d shows no totals (is it yours?)", pid);
 	v->page = stats_map(fd, sizeof(*v->page), &v->size);
 	if (!v->page)

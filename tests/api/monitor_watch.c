@@ -101,6 +101,34 @@ static void child_shows_nothing(void)
 	CHECK(WIFEXITED(status) && !WEXITSTATUS(status), "a child shows its parent's links");
 }
 
+static int count_places(void)
+{
+	struct slmpm_monitors *monitors;
+	struct slmpm_monitor m;
+	int n = 0;
+
+	OK(slmpm_monitors_open(getpid(), &monitors));
+	while (slmpm_monitors_read(monitors, n, &m, sizeof(m)) >= 0)
+		n++;
+	slmpm_monitors_close(monitors);
+	return n;
+}
+
+/* Its own pages, which it opens to read them, are not found twice: however many descriptors it has,
+ * also where the kernel's table of them grows meanwhile. */
+static void finds_its_own_pages_once(void)
+{
+	int places = count_places(), used[300];
+
+	for (int i = 0; i < 300; i++) {
+		used[i] = dup(STDIN_FILENO);
+		CHECK(used[i] >= 0, "no descriptor");
+		EXPECT(count_places(), places);
+	}
+	for (int i = 0; i < 300; i++)
+		close(used[i]);
+}
+
 static _Atomic bool over;
 
 /* What is read is always of one moment. */
@@ -163,6 +191,7 @@ int main(int argc, char **argv)
 	OK(slmpm_open(&ctx, NULL));
 	shows_ended_ones(ctx);
 	child_shows_nothing();
+	finds_its_own_pages_once();
 	OK(slmpm_shut(ctx, PATIENCE));
 	readers_beside_the_writer();
 	shows_a_sleeper();
