@@ -270,7 +270,7 @@ static int listen_to(struct tcp_meeting *m, struct tcp_unauthenticated *s)
 }
 
 /* 2 still nobody. */
-static int tcp_connect_hear(struct tcp_link *l, uint32_t i)
+static int receive_hello(struct tcp_link *l, uint32_t i)
 {
 	int rc = listen_to(l->meeting, &l->meeting->unauthenticated[i]);
 
@@ -288,7 +288,7 @@ static int receive_callers(struct tcp_link *l)
 	int rc = 2;
 
 	for (uint32_t i = m->count; rc == 2 && i-- > 0;)
-		rc = tcp_connect_hear(l, i);
+		rc = receive_hello(l, i);
 	for (int calls = 0; rc == 2 && calls < CALLERS; calls++) {
 		int s = accept4(m->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
@@ -299,7 +299,7 @@ static int receive_callers(struct tcp_link *l)
 			dismiss(l, 0);
 		m->unauthenticated[m->count++] = (struct tcp_unauthenticated){.socket = s};
 		rc = tcp_watch(tcp_domain(l), s, NULL, 0, EPOLLIN);
-		rc = rc < 0 ? rc : tcp_connect_hear(l, m->count - 1);
+		rc = rc < 0 ? rc : receive_hello(l, m->count - 1);
 	}
 	return rc;
 }

@@ -38,7 +38,7 @@ struct context {
 	bool paused;      /* a listener waits for descriptors */
 	bool enomem;      /* a peer's message for memory */
 	bool asking;      /* a peer has not taken yet what its engine is to do (ask.c) */
-	bool refused;     /* strangers that failed before anybody knew of them */
+	bool refused;     /* an unauthenticated connection has failed */
 	bool ended;       /* an ended peer may hold memory or descriptors that nobody needs */
 	bool yields;      /* a poll that finds nothing gives the processor to others */
 	uint32_t waiting; /* threads that wait for the polling one */

@@ -112,7 +112,7 @@ struct parts {
 	/* The error of one that has failed, with its detail. */
 	int (*explain)(const struct request *r);
 	/* The completion target of a dropped request is not notified. */
-	void (*untell)(struct notified *notified);
+	void (*unnotify)(struct notified *notified);
 
 	/* ---- of messages of the library's own */
 

@@ -186,7 +186,7 @@ const struct parts parts = {
 	PARTS(finishes, monitor_finished, rma_finished, mirror_finished),
 	PARTS(finished, am_finished, completion_deliver),
 	.explain = message_failed,
-	.untell = completion_undo,
+	.unnotify = completion_undo,
 
 	/* ---- messages of the library's own, memory */
 	.fifo_arrived = fifo_arrived,

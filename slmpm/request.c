@@ -125,7 +125,7 @@ void request_finish(struct request *r, int status)
 void request_drop(struct request *r)
 {
 	if (r->bound)
-		parts.untell(&r->notified);
+		parts.unnotify(&r->notified);
 	if (r->pieces != r->few)
 		free(r->pieces);
 	r->pieces = r->few;

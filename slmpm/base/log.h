@@ -6,7 +6,7 @@
 #include <slmpm.h>
 #include <stdatomic.h>
 
-/* Of lines that strangers can cause as often as they like: one a second. Zeroed at first. */
+/* Of lines that any process can cause as often as it likes: one a second. Zeroed at first. */
 struct log_limit {
 	_Atomic uint64_t next_ns;
 	_Atomic uint32_t left_out;

@@ -92,7 +92,7 @@ static void count_done(struct counter *c, int32_t status)
 	}
 }
 
-void completion_tell(struct context *ctx, struct notified *t, const struct slmpm_done *done)
+void completion_done(struct context *ctx, struct notified *t, const struct slmpm_done *done)
 {
 	struct slmpm_done notified;
 
@@ -150,7 +150,7 @@ void completion_deliver(struct request *r)
 {
 	if (!r->bound)
 		return;
-	completion_tell(r->ctx, &r->notified, &r->result);
+	completion_done(r->ctx, &r->notified, &r->result);
 	list_append(&r->ctx->spent, &r->node);
 }
 
@@ -209,7 +209,7 @@ void leaving_await(struct endpoint *ep, int timeout_ms)
 	(void)wait_until(ep->ctx, leaving_has_left, &l, timeout_ms);
 }
 
-bool leaving_tell(struct endpoint *ep, struct notified *notified, const struct slmpm_done *done)
+bool leaving_notify(struct endpoint *ep, struct notified *notified, const struct slmpm_done *done)
 {
 	struct request *r = request_new();
 

@@ -49,20 +49,20 @@ static inline bool completion_notified(const struct notified *t)
 }
 
 /* Before the operation starts: takes what its end will need. Negative with the detail set when the
- * handle is wrong or of another context, or REQ is there too. T then tells nobody. */
+ * handle is wrong or of another context, or REQ is there too. T then has no target. */
 int completion_open(struct notified *t, struct context *ctx, const struct slmpm_how *how,
 		    const slmpm_req *req);
 /* It has not started after all, or its end is not wanted. Nothing, once T is notified. */
 void completion_undo(struct notified *t);
 /* It is done. Fills in the cookie. */
-void completion_tell(struct context *ctx, struct notified *t, const struct slmpm_done *done);
+void completion_done(struct context *ctx, struct notified *t, const struct slmpm_done *done);
 
-/* Before R, from request_new, is submitted: it will be told to how->ctr or how->cq, if there is
+/* Before R, from request_new, is submitted: its end goes to how->ctr or how->cq, if there is
  * one. As completion_open; request_drop undoes it. */
 int completion_bind(struct request *r, const struct slmpm_how *how, const slmpm_req *req);
 /* It is done when R is, which takes its place among those posted: T is the newest. */
 void completion_pass_on(struct notified *t, struct request *r);
-/* R has ended: its counter or queue is told, if it is bound. */
+/* R has ended: its counter or queue is notified, if it is bound. */
 void completion_deliver(struct request *r);
 
 /* The counter and the queue that a region is to notify, {0}: NULL; negative with the detail set.
@@ -70,8 +70,8 @@ void completion_deliver(struct request *r);
 int completion_find(struct context *ctx, slmpm_ctr ctr, slmpm_cq cq, struct counter **counter,
 		    struct queue **queue);
 /*
- * A peer's notified put has landed in a region, moved BY: told to the region's counter and queue,
- * or NULL. Who took the packet has added WIRE_ENVELOPE to ep->unmatched_charge and checked it
+ * A peer's notified put has landed in a region, moved BY: the region's counter and queue (or NULL)
+ * are notified. Who took the packet has added WIRE_ENVELOPE to ep->unmatched_charge and checked it
  * against the credit, as for a message without bytes; that goes back to the peer from here: now, or
  * when it is polled.
  */
@@ -86,8 +86,8 @@ enum sent { NOT_SENT, SENT, SENT_IN_PART };
 /* Waits until all of it has left this process, or the deadline. */
 COLD void leaving_await(struct endpoint *ep, int timeout_ms);
 /* The same without waiting: NOTIFIED is, with DONE, when it has left; false: no memory for that. */
-COLD bool leaving_tell(struct endpoint *ep, struct notified *notified,
-		       const struct slmpm_done *done);
+COLD bool leaving_notify(struct endpoint *ep, struct notified *notified,
+			 const struct slmpm_done *done);
 
 /* The fast path of a message has returned SENT: 1, or 0, not so. */
 static inline int leaving_end(struct endpoint *ep, struct notified *notified,
@@ -97,12 +97,12 @@ static inline int leaving_end(struct endpoint *ep, struct notified *notified,
 		completion_undo(notified);
 		return 0;
 	}
-	if (LIKELY(sent == SENT) || !leaving_tell(ep, notified, done))
-		completion_tell(ep->ctx, notified, done);
+	if (LIKELY(sent == SENT) || !leaving_notify(ep, notified, done))
+		completion_done(ep->ctx, notified, done);
 	return 1;
 }
 
-/* The context ends: its counters and queues, and requests that have been told. */
+/* The context ends: its counters and queues, and requests that have been notified. */
 void completion_end(struct context *ctx);
 
 #endif

@@ -198,8 +198,8 @@ static int commit_notified(struct endpoint *ep, uint64_t len, const struct slmpm
 	if (rc < 0)
 		completion_undo(&notified);
 	else if (queued || !endpoint_is_blocked(ep, BLOCK_LAGS) ||
-		 !leaving_tell(ep, &notified, &done))
-		completion_tell(ctx, &notified, &done);
+		 !leaving_notify(ep, &notified, &done))
+		completion_done(ctx, &notified, &done);
 	return rc;
 }
 

@@ -183,17 +183,17 @@ static int fetch_write_step(struct endpoint *ep, struct fetch_out *p)
 
 	while ((share = fetch_share(ep, p)) && wrote < FETCH_BUDGET &&
 	       send_claim(ep, p, p->done - share)) {
-		bool heard;
+		bool caught_up;
 
 		n++;
 		wrote += share;
 		f->out_hand = p;
-		heard = split_catch_up(ep);
+		caught_up = split_catch_up(ep);
 		if (f->out_hand != p || !p->notified)
 			return n; /* it has gone; or another receive has got the message */
 		/* The application may compute before the rest is taken: the receiver goes on. */
-		fetch_settle(ep, p, heard);
-		if (!heard)
+		fetch_settle(ep, p, caught_up);
+		if (!caught_up)
 			return n;
 	}
 	if (!share)
@@ -282,7 +282,7 @@ bool fetch_take_back(struct request *r)
 	if (ep->ctx->handling ||
 	    !split_notify_held(ep, &ep->rooms->fetch->room_out, &p->held, &withdraw))
 		return false;
-	/* The segment for the verdict stays, also when its end is heard now. */
+	/* The segment for the verdict stays, also when its end is received now. */
 	p->held -= verdict;
 	(void)split_catch_up(ep);
 	if (ep->state != SLMPM_PEER_UP)

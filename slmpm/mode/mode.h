@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The selector: which way an operation takes, by what is asked, what there is, and what the monitor
- * sees. It knows no endpoint and changes nothing; mode_pick.h asks it on an endpoint's behalf.
+ * sees. It knows no endpoint and changes nothing; choice/pick.h asks it on an endpoint's behalf.
  *
  * What can be chosen at set-up is chosen there: which ways there are. A small operation with
  * nothing queued before it takes the fast path of its call, and nobody asks.

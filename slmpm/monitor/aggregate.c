@@ -146,7 +146,7 @@ static void sum_without(struct aggregate *sum, const struct aggregate_part *with
 void aggregate_of_job(const struct endpoint *ep, struct aggregate *sum)
 {
 	pthread_mutex_lock(&lock);
-	sum_without(sum, ep ? ep->rooms->monitor->aggregate.heard : NULL);
+	sum_without(sum, ep ? ep->rooms->monitor->aggregate.received : NULL);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -295,8 +295,8 @@ void aggregate_shut(struct context *ctx)
 
 void aggregate_end(struct endpoint *ep)
 {
-	aggregate_forget(ep->rooms->monitor->aggregate.heard);
-	ep->rooms->monitor->aggregate.heard = NULL;
+	aggregate_forget(ep->rooms->monitor->aggregate.received);
+	ep->rooms->monitor->aggregate.received = NULL;
 	pthread_mutex_lock(&lock);
 	contributors_forget(ep);
 	if (parent == ep) { /* what is left here is a job of its own */
@@ -321,13 +321,13 @@ void aggregate_forked(void)
 /* Keeps the lock until aggregate_changed, unless it is NULL. */
 struct aggregate *aggregate_change(struct endpoint *ep, uint64_t from, uint64_t born)
 {
-	struct aggregate_part **heard = &ep->rooms->monitor->aggregate.heard;
+	struct aggregate_part **received = &ep->rooms->monitor->aggregate.received;
 	struct aggregate *m;
 
 	pthread_mutex_lock(&lock);
-	if (!from && !*heard && (*heard = calloc(1, sizeof(**heard))))
-		list_append(&received_parts, &(*heard)->node);
-	m = from ? contributor_place(ep, from, born) : *heard ? &(*heard)->sum : NULL;
+	if (!from && !*received && (*received = calloc(1, sizeof(**received))))
+		list_append(&received_parts, &(*received)->node);
+	m = from ? contributor_place(ep, from, born) : *received ? &(*received)->sum : NULL;
 	if (!m)
 		pthread_mutex_unlock(&lock);
 	return m;

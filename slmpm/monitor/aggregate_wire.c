@@ -39,7 +39,7 @@ static bool part_of(const struct aggregate *m, size_t part, struct wire_part *w)
 	return any;
 }
 
-static void aggregate_wire_tell(struct endpoint *ep, const struct aggregate *m, uint64_t job,
+static void aggregate_wire_send(struct endpoint *ep, const struct aggregate *m, uint64_t job,
 				uint64_t last)
 {
 	struct wire_part w;
@@ -66,17 +66,17 @@ void aggregate_send(struct endpoint *ep)
 	if (aggregate_is_kin(ep)) {
 		aggregate_of_job(ep, &m);
 		ep->rooms->monitor->aggregate.busy = aggregate_busy(&m);
-		aggregate_wire_tell(ep, &m, 0, ep->life->is_parent ? 0 : job);
+		aggregate_wire_send(ep, &m, 0, ep->life->is_parent ? 0 : job);
 	} else if (job) {
 		aggregate_of_job(NULL, &m);
 		ep->rooms->monitor->aggregate.busy = aggregate_busy(&m);
-		aggregate_wire_tell(ep, &m, job, 0);
+		aggregate_wire_send(ep, &m, job, 0);
 	}
 	for (int i = 0; i < AGGREGATE_SENT; i++) {
 		if (!aggregate_next_contributor(ep, turn, &job, &age, &m) ||
 		    *turn - begun > AGGREGATE_CONTRIBUTORS)
 			return; /* each once */
-		aggregate_wire_tell(ep, &m, job, age);
+		aggregate_wire_send(ep, &m, job, age);
 	}
 }
 

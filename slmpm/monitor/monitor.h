@@ -86,7 +86,7 @@ struct monitor { /* of an endpoint */
 		uint64_t notified; /* when, in ns */
 		uint64_t traffic;  /* of the whole context, when that was told */
 		bool busy;         /* what was told last: some fabric has something to do */
-		struct aggregate_part *heard; /* of the job's others, over this link; or NULL */
+		struct aggregate_part *received; /* of the job's others, over this link; or NULL */
 	} aggregate;
 	struct monitor_entry *entry; /* in a page; or NULL */
 	bool *taken;                 /* it is, there */

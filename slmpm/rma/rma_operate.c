@@ -299,7 +299,7 @@ static int operate_directly(const struct operation *o)
 		completion_undo(&notified);
 	} else if (completion_notified(&notified)) {
 		rma_operate_describe(o, &done);
-		completion_tell(ctx, &notified, &done);
+		completion_done(ctx, &notified, &done);
 	}
 	return rc;
 }
