@@ -56,7 +56,7 @@ struct shm_link {
 	uint64_t settled;         /* what was produced when this side last fell asleep */
 	struct ring_shape own_shape, peer_shape;
 	uint64_t own_epoch, peer_epoch;
-	struct shm_probe probe; /* of the peer's process, as its first grant told */
+	struct shm_probe probe; /* of the peer's process, from its first grant */
 	/* enum shm_attach: found out by the first transfer, in whatever thread that runs. Relaxed: it
 	 * stands for nothing else, and two that try at once find the same. */
 	_Atomic uint32_t attach;

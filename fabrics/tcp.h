@@ -31,7 +31,7 @@
 #define TCP_LAND_MIN 65536 /* below, a copy costs less than a second call */
 #define TCP_TOKEN    16
 #define TCP_TRAIN    4  /* packets */
-#define TCP_LINGER   16 /* sockets of a domain that have said all and not yet heard all */
+#define TCP_LINGER   16 /* sockets of a domain that have sent all and not yet received all */
 
 /* Where a payload begins in its frame. */
 static inline uint32_t tcp_lead(uint32_t length)
@@ -208,7 +208,7 @@ static inline struct tcp_domain *tcp_domain(const struct tcp_link *l)
 	return (struct tcp_domain *)l->base.domain;
 }
 
-/* Whoever sleeps was told what is not so any more. */
+/* What the domain sleeps for has changed. */
 static inline void tcp_rouse(const struct tcp_link *l)
 {
 	if (UNLIKELY(tcp_domain(l)->asleep))
@@ -241,12 +241,12 @@ int tcp_watch(struct tcp_domain *d, int socket, struct tcp_link *l, uint32_t bef
 	      uint32_t events);
 /* Of a connected link: sets its interest. */
 int tcp_watch_link(struct tcp_link *l, uint32_t events);
-/* All has been said: closes it once the peer has, too. */
+/* All has been sent: closes it once the peer has, too. */
 void tcp_linger(struct tcp_domain *d, int socket);
 /* Bytes that the socket has taken and the peer's machine has not confirmed, and that an end of this
  * process may take back; negative: not known. */
 int tcp_unconfirmed(int socket);
-/* Closes the lingering sockets that have heard all; or, LAST, all of them. */
+/* Closes the lingering sockets that have received all; or, LAST, all of them. */
 void tcp_linger_inspect(struct tcp_domain *d, bool last);
 const char *tcp_reason(int error);
 /* One option of a socket: 0 or a negative errno. */

@@ -269,7 +269,7 @@ static int listen_to(struct tcp_meeting *m, struct tcp_unauthenticated *s)
 	return same(s->hello.from, m->peer_token, TCP_TOKEN) ? 1 : -EPROTO;
 }
 
-/* 2 still nobody. */
+/* Caller I's hello, as far as it has come. 2: it is not the peer, or not yet. */
 static int receive_hello(struct tcp_link *l, uint32_t i)
 {
 	int rc = listen_to(l->meeting, &l->meeting->unauthenticated[i]);

@@ -141,7 +141,7 @@ static void note_lag(struct tcp_link *l)
 	if (LIKELY(!l->base.lags))
 		return;
 	l->base.quiet = false;
-	if (!(l->interest & EPOLLOUT)) /* that it waits for room, nobody was told who sleeps */
+	if (!(l->interest & EPOLLOUT)) /* a sleeper does not wait for room so far */
 		tcp_rouse(l);
 }
 

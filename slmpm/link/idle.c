@@ -17,13 +17,13 @@
 #include "slmpm/link/inspect.h"
 #include "slmpm/base/clock.h"
 
-#define SWITCH_NS 500 /* a yield that took less let nobody run */
-#define SHARED    64  /* yields in a row that let nobody run until the processor is its own again */
-#define SLICE_NS  500000 /* one that took longer let somebody compute, who gives nothing back: */
+#define SWITCH_NS 500    /* a yield that took less let no other run */
+#define SHARED    64     /* such in a row until the processor is its own again */
+#define SLICE_NS  500000 /* one that took longer let another compute, which gives nothing back: */
 #define LITTLE_NS (UINT64_C(5) << 20) /* ... so long none; if it happens right after */
 #define MOST_NS   (32 * LITTLE_NS)    /* ... that, twice as long, to so long */
 #define PEERS     16                  /* that are inspected: each costs some microseconds */
-#define TRY_NS    150000   /* between yields of one that polls, where nobody is known to share */
+#define TRY_NS    150000   /* between yields of one that polls, where none is known to share */
 #define FRESH_NS  10000000 /* a count of switches tells so long whether there was one since */
 /* Yields behind one that let another run, before the costly question to the kernel. */
 #define TRUSTED   8

@@ -86,7 +86,7 @@ void link_return_credit(struct endpoint *ep)
 {
 	struct packet now = {.opcode = WIRE_CREDIT, .flags = may_ride(ep) ? FABRIC_MORE : 0};
 
-	inspect_tick_amid(ep->ctx); /* who never waits comes by here */
+	inspect_tick_amid(ep->ctx); /* the only one of calls that never wait */
 	progress_turn(ep);
 	ep->returned_charge = ep->matched_charge;
 	now.seq = ep->stats->received_messages;
@@ -111,7 +111,7 @@ void link_credited(struct endpoint *ep, const struct head *h)
 	}
 	ep->credited += step;
 	ep->rooms->figures->received = h->seq;
-	watermark_mark(ep); /* who is always given credit in time comes by here */
+	watermark_mark(ep); /* the only mark where credit is always there in time */
 	(void)link_push(ep);
 	context_changed(ep->ctx);
 }

@@ -121,7 +121,7 @@ int link_push(struct endpoint *ep)
 	if (ep->state != SLMPM_PEER_UP || ep->lent == LENT_PACKET)
 		return 0;
 	if (UNLIKELY(endpoint_is_blocked(ep, BLOCK_LAGS)) && !link_lags(ep))
-		n++; /* who waits for that hears of it */
+		n++; /* calls that wait for that go on */
 	if (ep->bundle.count && !bundle_flush(ep))
 		return n;
 	if (!list_empty(&ep->link.deferred)) {

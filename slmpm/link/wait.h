@@ -24,7 +24,7 @@ int wait_inspect(struct context *ctx);
 bool wait_sleep(struct context *ctx, uint64_t now, uint64_t deadline, wait_test *test, void *arg);
 /* The application is to sleep on the descriptor: peers ring it. False: there is work first. */
 bool wait_announce(struct context *ctx);
-/* What the peer has told of room for what is sent: another figure whenever it has. */
+/* Room for what is sent, by the peer's word: another figure with each word. */
 uint64_t wait_room(const struct endpoint *ep);
 
 #endif

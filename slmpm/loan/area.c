@@ -93,7 +93,7 @@ static struct area *area_make(struct endpoint *ep, uint64_t size, int *rc)
 	a->id = l->next;
 	*rc = link_maps(ep) ? area_share(ep, a, size) : area_announce(ep, a, size);
 	if (*rc < 0) {
-		/* The peer has hung up: who waits is told so as soon as that is noticed. */
+		/* The peer has hung up: calls that wait fail as soon as that is noticed. */
 		*rc = *rc == -EPIPE || *rc == -ECONNRESET ?
 			      -SLMPM_EAGAIN :
 			      error_system(*rc, "a loan area cannot be made");

@@ -174,7 +174,7 @@ static int commit(struct endpoint *ep, uint64_t len, const struct slmpm_how *how
 	return rc;
 }
 
-/* The same, and told to the counter or the queue of HOW: a loan that has gone is done. */
+/* The same; the counter or the queue of HOW is notified: a loan that has gone is done. */
 static int commit_notified(struct endpoint *ep, uint64_t len, const struct slmpm_how *how)
 {
 	struct slmpm_done done = {

@@ -46,7 +46,7 @@ struct fetch_in {         /* a message that this side fetches */
 	bool stranded;  /* its receive has left while the sender was writing */
 	uint64_t limit; /* bytes wanted: all, or what the receive has room for */
 	uint64_t at;    /* read so far, from the front */
-	uint64_t upto;  /* told to be ours */
+	uint64_t upto;  /* ours, as the peer knows */
 	uint64_t claim,
 		done; /* the sender's: it has written from DONE on, and writes from CLAIM on */
 	uint32_t count;
@@ -72,7 +72,7 @@ struct fetch_out {        /* a send whose message the peer fetches */
 
 struct fetch {                     /* of an endpoint */
 	struct fabric_memory peer; /* all of the peer's memory; ops 0: not reached */
-	bool introduced;           /* the peer has been told how ours is reached */
+	bool introduced;           /* the peer knows how ours is reached */
 	struct choice
 		choices[CHOICE_CLASSES]; /* in packets, or fetched: what it costs the sender */
 	uint64_t timed, began; /* a message that goes in packets: envelope, and when, in ticks */

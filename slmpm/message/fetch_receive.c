@@ -327,7 +327,7 @@ static int read_on(struct endpoint *ep, struct fetch_in *p)
 	}
 	rc = read_share(ep, p);
 	if (rc == -ESRCH)
-		return LATER; /* its end will be heard of */
+		return LATER; /* its end comes in time */
 	p->failed = rc < 0;
 	return rc < 0 ? REFUSED : ONWARD;
 }

@@ -157,7 +157,7 @@ static int write_share(struct endpoint *ep, const struct fetch_out *p)
 	return 0;
 }
 
-/* A claim that is sure is carried out; whatever became of it is told. */
+/* A claim that is sure is carried out; the receiver gets its outcome either way. */
 static void fetch_settle(struct endpoint *ep, struct fetch_out *p, bool sure)
 {
 	if (sure && p->claim >= p->upto && write_share(ep, p) == 0) {

@@ -18,7 +18,7 @@ struct monitor_pages { /* of a context */
 	struct mapping page;
 	bool taken[MONITOR_ENTRIES];
 	uint32_t turn;              /* which place of an ended link is given away next */
-	struct monitor_pages *next; /* NULL: the first, which stays also while nobody needs it */
+	struct monitor_pages *next; /* NULL: the first, which stays also while unused */
 };
 
 static struct monitor_entry *monitor_page_entry_of(const struct monitor_pages *p, uint32_t i)
@@ -67,7 +67,7 @@ int monitor_open(struct context *ctx)
 	return 0;
 }
 
-/* Pages that nobody needs. */
+/* Unused pages. */
 static void drop_empty(struct context *ctx)
 {
 	for (struct monitor_pages **at = &ctx->monitor.pages; *at;) {
