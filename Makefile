@@ -298,8 +298,8 @@ abi: $(SO)				## the interface against that of the last release (git tag); witho
 abi-record: $(OUT)/gen/names		## a release's last step: note the names it exports in slmpm/abi
 	cp $< slmpm/abi/$(call version,MAJOR).$(call version,MINOR)
 
-lint:					## include arrows, format, columns, every warning an error, headers, man pages
-	@$(MAKE) -k --output-sync=target $(addprefix lint-,arrows format columns headers gcc clang hot floors man)
+lint:					## include arrows, format, columns, names, every warning an error, headers, man pages
+	@$(MAKE) -k --output-sync=target $(addprefix lint-,arrows format columns names headers gcc clang hot floors man)
 
 # The rooms of slmpm/ and what they stand on, from the lowest up. parts.c and packets.c, which hand down what the others do,
 # are the highest; core is the files of slmpm/ itself.
@@ -310,6 +310,9 @@ lint-format:
 	@echo '  LINT  format'; clang-format --dry-run -Werror $(C_FILES)
 lint-columns:
 	@tests/lint/columns $(C_FILES)
+
+lint-names:
+	@tests/lint/names $(filter shm/%.c fabrics/%.c slmpm/%.c,$(C_FILES))
 # Where WERROR is set this build is held to it, and says what another by gcc would.
 GCC_LINTED := $(if $(WERROR),$(OUT),$(BUILD)/lint-gcc)
 lint-gcc:
@@ -499,7 +502,7 @@ help:					## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1|\2/p' Makefile | while IFS='|' read -r goal text; do printf '  make %-14s %s\n' "$$goal" "$$text"; done
 
 FORCE:
-.PHONY: all lib test-programs test cross-programs cross-test demo bench bench-near bench-net bench-modes objects lint $(addprefix lint-,arrows format columns headers gcc clang hot floors man) format man abi abi-record install uninstall clean help FORCE \
+.PHONY: all lib test-programs test cross-programs cross-test demo bench bench-near bench-net bench-modes objects lint $(addprefix lint-,arrows format columns names headers gcc clang hot floors man) format man abi abi-record install uninstall clean help FORCE \
 	deps deps-build deps-test deps-man deps-lint deps-abi deps-bench deps-cross
 
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(TEST_OBJ) $(TEST_LIB) $(MODEL_OBJ)) \

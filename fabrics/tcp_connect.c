@@ -34,7 +34,7 @@ _Static_assert(sizeof(struct tcp_hello) == 40, "wire layout");
 static const unsigned char magic[8] = {'S', 'L', 'M', 'P', 'M', 't', 'c', 'p'};
 
 /* In a time that does not tell where they differ. */
-static bool same(const void *a, const void *b, size_t n)
+static bool is_same_token(const void *a, const void *b, size_t n)
 {
 	const volatile unsigned char *p = a, *q = b;
 	unsigned char differ = 0;
@@ -226,7 +226,7 @@ static int tcp_connect_await_answer(struct tcp_link *l)
 	m->answered += (uint32_t)n;
 	if (m->answered < TCP_TOKEN)
 		return watch_call(l, EPOLLIN);
-	if (!same(m->answer, m->token, TCP_TOKEN))
+	if (!is_same_token(m->answer, m->token, TCP_TOKEN))
 		return -EPROTO;
 	return start_streams(l);
 }
@@ -264,9 +264,9 @@ static int listen_to(struct tcp_meeting *m, struct tcp_unauthenticated *s)
 		return -EACCES;
 	if (s->got < sizeof(s->hello))
 		return 0;
-	if (!same(s->hello.to, m->token, TCP_TOKEN))
+	if (!is_same_token(s->hello.to, m->token, TCP_TOKEN))
 		return -EACCES;
-	return same(s->hello.from, m->peer_token, TCP_TOKEN) ? 1 : -EPROTO;
+	return is_same_token(s->hello.from, m->peer_token, TCP_TOKEN) ? 1 : -EPROTO;
 }
 
 /* Caller I's hello, as far as it has come. 2: it is not the peer, or not yet. */

@@ -36,8 +36,8 @@ static const struct fabric_config with_uring = {
 	.engine = FABRIC_ENGINE_URING,
 };
 
-__attribute__((format(printf, 3, 4))) static void found(struct slmpm_check *c, int state,
-							const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void check_found(struct slmpm_check *c, int state,
+							      const char *format, ...)
 {
 	va_list args;
 
@@ -53,10 +53,11 @@ static void check_seals(struct slmpm_check *c)
 	int rc = mapping_create(&m, "slmpm-check", 65536);
 
 	if (rc == 0 && mapping_close_seals(&m) == 0 && mapping_seals_closed(m.fd))
-		found(c, 1, "memory without a name, sealed");
+		check_found(c, 1, "memory without a name, sealed");
 	else
-		found(c, -1, "a sealed memfd cannot be made (%s): Linux 4.14 or later is needed",
-		      strerror(rc ? -rc : errno));
+		check_found(c, -1,
+			    "a sealed memfd cannot be made (%s): Linux 4.14 or later is needed",
+			    strerror(rc ? -rc : errno));
 	if (rc == 0)
 		mapping_destroy(&m);
 }
@@ -66,9 +67,9 @@ static void check_membarrier(struct slmpm_check *c)
 	struct fabric_caps caps;
 
 	(void)fabric_find("shm")->probe(NULL, &caps);
-	found(c, caps.membarrier, "%s",
-	      caps.membarrier ? "the sleeper pays for the barrier of both sides" :
-				"refused here: each send fences instead");
+	check_found(c, caps.membarrier, "%s",
+		    caps.membarrier ? "the sleeper pays for the barrier of both sides" :
+				      "refused here: each send fences instead");
 }
 
 /* A child reads a word of ours, as a peer would. */
@@ -87,12 +88,14 @@ static void check_attach(struct slmpm_check *c)
 		      copy != 4711);
 	}
 	if (child > 0 && waitpid(child, &status, 0) == child && status == 0)
-		found(c, 1,
-		      "a child read this process's memory; used between a process and those it "
-		      "starts (SLMPM_ATTACH)");
+		check_found(
+			c, 1,
+			"a child read this process's memory; used between a process and those it "
+			"starts (SLMPM_ATTACH)");
 	else
-		found(c, 0,
-		      "refused (ptrace scope or a filter): large transfers go through the ring");
+		check_found(
+			c, 0,
+			"refused (ptrace scope or a filter): large transfers go through the ring");
 }
 
 static void check_uring(struct slmpm_check *c)
@@ -103,10 +106,10 @@ static void check_uring(struct slmpm_check *c)
 	if (fabric)
 		(void)fabric->probe(&with_uring, &caps);
 	if (caps.uring > 0)
-		found(c, 1, "a socket was received by it");
+		check_found(c, 1, "a socket was received by it");
 	else
-		found(c, 0, "refused (%s): sockets are served by plain calls",
-		      fabric ? strerror(-caps.uring) : "not tried");
+		check_found(c, 0, "refused (%s): sockets are served by plain calls",
+			    fabric ? strerror(-caps.uring) : "not tried");
 }
 
 static void check_huge(struct slmpm_check *c)
@@ -114,10 +117,10 @@ static void check_huge(struct slmpm_check *c)
 	void *at = mmap(NULL, HUGE_PAGE, PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
 
-	found(c, at != MAP_FAILED, "%s",
-	      at != MAP_FAILED ?
-		      "a huge page could be had" :
-		      "none reserved (/proc/sys/vm/nr_hugepages): ordinary pages are used");
+	check_found(c, at != MAP_FAILED, "%s",
+		    at != MAP_FAILED ?
+			    "a huge page could be had" :
+			    "none reserved (/proc/sys/vm/nr_hugepages): ordinary pages are used");
 	if (at != MAP_FAILED)
 		munmap(at, HUGE_PAGE);
 }
@@ -130,9 +133,10 @@ static void check_memlock(struct slmpm_check *c)
 	(void)getrlimit(RLIMIT_MEMLOCK, &l);
 	enough = l.rlim_cur >= slmpm_memory_per_peer();
 	if (l.rlim_cur == RLIM_INFINITY)
-		found(c, enough, "unlimited");
+		check_found(c, enough, "unlimited");
 	else
-		found(c, enough, "%llu KiB (ulimit -l)", (unsigned long long)l.rlim_cur / 1024);
+		check_found(c, enough, "%llu KiB (ulimit -l)",
+			    (unsigned long long)l.rlim_cur / 1024);
 }
 
 static uint64_t check_link_memory(const struct config *config, const struct fabric *fabric)
@@ -157,12 +161,12 @@ static void check_files(struct slmpm_check *c)
 	(void)getrlimit(RLIMIT_NOFILE, &files);
 	(void)getrlimit(RLIMIT_FSIZE, &size);
 	enough = files.rlim_cur >= 64 && size.rlim_cur >= ring;
-	found(c, enough ? 1 : -1,
-	      "%llu descriptors (ulimit -n), 2 a peer; file size %s (ulimit -f)",
-	      (unsigned long long)files.rlim_cur,
-	      size.rlim_cur == RLIM_INFINITY ? "unlimited" :
-	      enough                         ? "enough" :
-					       "too small for a ring");
+	check_found(c, enough ? 1 : -1,
+		    "%llu descriptors (ulimit -n), 2 a peer; file size %s (ulimit -f)",
+		    (unsigned long long)files.rlim_cur,
+		    size.rlim_cur == RLIM_INFINITY ? "unlimited" :
+		    enough                         ? "enough" :
+						     "too small for a ring");
 }
 
 static void check_cgroup(struct slmpm_check *c)
@@ -176,10 +180,10 @@ static void check_cgroup(struct slmpm_check *c)
 		fclose(f);
 	text[strcspn(text, "\n")] = 0;
 	if (!*text || !strcmp(text, "max"))
-		found(c, 1, "no memory limit found");
+		check_found(c, 1, "no memory limit found");
 	else
-		found(c, 1, "memory.max %.32s; a peer needs %llu KiB", text,
-		      (unsigned long long)slmpm_memory_per_peer() / 1024);
+		check_found(c, 1, "memory.max %.32s; a peer needs %llu KiB", text,
+			    (unsigned long long)slmpm_memory_per_peer() / 1024);
 }
 
 static const struct {
@@ -214,13 +218,13 @@ static void check_track(struct slmpm_check *c, int i)
 	const char *why = track_try(checks[i].track);
 
 	if (why)
-		found(c, 0, "refused (%s): %s", why, checks[i].less);
+		check_found(c, 0, "refused (%s): %s", why, checks[i].less);
 	else
-		found(c, 1, "%s%s", checks[i].works,
-		      checks[i].track == SLMPM_TRACK_FAULT && !track_fault_of_kernel() ?
-			      "; system calls that write there get EFAULT "
-			      "(/proc/sys/vm/unprivileged_userfaultfd)" :
-			      "");
+		check_found(c, 1, "%s%s", checks[i].works,
+			    checks[i].track == SLMPM_TRACK_FAULT && !track_fault_of_kernel() ?
+				    "; system calls that write there get EFAULT "
+				    "(/proc/sys/vm/unprivileged_userfaultfd)" :
+				    "");
 }
 
 int slmpm_check_at(int i, struct slmpm_check *check)

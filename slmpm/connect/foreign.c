@@ -94,7 +94,7 @@ NO_CHECKS static void begin_to_close(struct waiting *w, int i, int fd)
 }
 
 /* One that another supervisor began with, which was killed, is nobody's child here. */
-NO_CHECKS static bool is_through(struct waiting *w, int i)
+NO_CHECKS static bool foreign_is_through(struct waiting *w, int i)
 {
 	pid_t closer = atomic_load(&w->closer[i]), ended;
 
@@ -114,7 +114,7 @@ NO_CHECKS static bool go_over(struct waiting *w)
 
 		if (fd >= 0) {
 			begin_to_close(w, i, fd);
-		} else if (fd == CLOSING && is_through(w, i)) {
+		} else if (fd == CLOSING && foreign_is_through(w, i)) {
 			atomic_store(&w->fd[i], NOBODY);
 			continue;
 		}

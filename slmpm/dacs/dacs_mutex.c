@@ -14,7 +14,7 @@ struct dacsi_mutex {
 };
 
 /* The owner's answer; returns what is to be answered to that, or 0. */
-static uint32_t take_answer(struct dacsi_mutex *m, uint32_t type, uint32_t value)
+static uint32_t take_mutex_answer(struct dacsi_mutex *m, uint32_t type, uint32_t value)
 {
 	if (type == DACSI_BUSY)
 		m->trying = false;
@@ -74,7 +74,7 @@ static bool grant(struct dacsi_mutex *m, struct dacsi_member *member)
 		member->ticket = ++m->tickets;
 	m->holder = member;
 	if (!member->process) {
-		if (take_answer(m, DACSI_GRANT, 0))
+		if (take_mutex_answer(m, DACSI_GRANT, 0))
 			m->holder = NULL;
 		return m->holder;
 	}
@@ -129,7 +129,7 @@ static uint32_t mutex_word(struct dacsi_object *object, struct dacsi_member *mem
 	struct dacsi_mutex *m = (struct dacsi_mutex *)object;
 
 	return member ? mutex_asked(m, member, word->type, value) :
-			take_answer(m, word->type, word->value);
+			take_mutex_answer(m, word->type, word->value);
 }
 
 static void mutex_member_left(struct dacsi_object *object, struct dacsi_member *member, bool died)
@@ -158,7 +158,7 @@ static DACS_ERR_T ask_owner(struct dacsi_mutex *m, enum dacsi_word_type type)
 	if (!m->is.owner)
 		return rc == DACS_SUCCESS ? dacsi_word_up(&m->is, type, 0) : rc;
 	answer = mutex_asked(m, dacsi_member_find(&m->is, NULL), type, &value);
-	(void)take_answer(m, answer, value);
+	(void)take_mutex_answer(m, answer, value);
 	return DACS_SUCCESS;
 }
 
@@ -175,7 +175,7 @@ static DACS_ERR_T take_if_granted(struct dacsi_mutex *m)
 }
 
 /* Waits for a grant, a TRY for its answer alone: DACS_WID_BUSY then. *M: it, or NULL by now. */
-static DACS_ERR_T await_grant(dacs_mutex_t mutex, bool try, struct dacsi_mutex **m)
+static DACS_ERR_T await_mutex(dacs_mutex_t mutex, bool try, struct dacsi_mutex **m)
 {
 	struct dacsi_pause pause;
 	DACS_ERR_T rc;
@@ -206,7 +206,7 @@ static DACS_ERR_T lock_mutex(dacs_mutex_t mutex)
 		return rc;
 	}
 	(void)dacsi_object_settle();
-	rc = await_grant(mutex, false, &m);
+	rc = await_mutex(mutex, false, &m);
 	if (m && rc != DACS_SUCCESS)
 		(void)ask_owner(m, DACSI_GIVE_UP);
 	if (m)
@@ -229,7 +229,7 @@ static DACS_ERR_T try_lock_mutex(dacs_mutex_t mutex)
 	m->trying = m->awaits_try = true;
 	rc = ask_owner(m, DACSI_TRY);
 	if (rc == DACS_SUCCESS)
-		rc = await_grant(mutex, true, &m);
+		rc = await_mutex(mutex, true, &m);
 	else
 		m->trying = false;
 	if (m)

@@ -22,7 +22,7 @@ static DACS_ERR_T program_code(int error)
 }
 
 /* FOLDER/NAME, to be freed, or NULL. */
-static char *join(const char *folder, const char *name)
+static char *join_path(const char *folder, const char *name)
 {
 	char *path;
 
@@ -80,7 +80,7 @@ static DACS_ERR_T ship(const char *file, const char *cwd, char **path)
 	if (from < 0)
 		return program_code(errno);
 	if (fstat(from, &st) == 0 && S_ISREG(st.st_mode)) {
-		*path = join(cwd, slash ? slash + 1 : file);
+		*path = join_path(cwd, slash ? slash + 1 : file);
 		rc = *path ? write_program(*path, (st.st_mode & 0700) | 0400, from, NULL, 0) :
 			     DACS_ERR_NO_RESOURCE;
 	}
@@ -125,7 +125,7 @@ static DACS_ERR_T ship_image(const dacs_program_handle_t *handle, const char *cw
 
 	if (!address || address > UINTPTR_MAX || !size || size > SSIZE_MAX)
 		return DACS_ERR_INVALID_PROG;
-	*path = join(cwd, "program");
+	*path = join_path(cwd, "program");
 	if (!*path)
 		return DACS_ERR_NO_RESOURCE;
 	return write_program(*path, 0700, -1, (const char *)(uintptr_t)address, (size_t)size);
@@ -150,7 +150,7 @@ static DACS_ERR_T find_program(const char *file, char **path)
 	} else {
 		char *here = getcwd(NULL, 0);
 
-		*path = here ? join(here, file) : NULL;
+		*path = here ? join_path(here, file) : NULL;
 		free(here);
 	}
 	return *path ? DACS_SUCCESS : DACS_ERR_NO_RESOURCE;
