@@ -24,7 +24,7 @@ stub no-cc "echo cc >>'$log'; exit 1"
 on_bare() { : >"$log"; PATH=$bare:$PATH make BUILD="$work/b" "$@" >"$out" 2>&1; }
 
 goals=$(sed -n '/^\.PHONY:/,/[^\\]$/p' Makefile | sed 's/^\.PHONY://; s/\$(addprefix lint-,\([a-z ]*\))/\1/; s/\\$//' | xargs)
-for word in arrows format columns headers gcc clang hot floors; do goals=${goals/ $word / lint-$word }; done
+for word in arrows format columns names headers gcc clang hot floors; do goals=${goals/ $word / lint-$word }; done
 [ "$(wc -w <<<"$goals")" -gt 25 ] || fail "the Makefile's goals are not understood: $goals"
 for goal in $goals; do
 	case $goal in help | clean | FORCE | uninstall) continue ;; esac
