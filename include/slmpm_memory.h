@@ -44,8 +44,9 @@ SLMPM_API int slmpm_mem_register(slmpm_ctx ctx, void *base, size_t size, uint32_
  */
 SLMPM_API int slmpm_mem_key(slmpm_mem mem, slmpm_peer peer, uint32_t access, struct slmpm_key *key);
 /* Opens what PEER gave the key to; a handle by address gives all operations on it a hint.
- * SLMPM_EACCES: not this peer's key, used up, or revoked; SLMPM_EBUSY: it is open already. Does
- * not block. */
+ * SLMPM_EACCES: not this peer's key, used up, or revoked; SLMPM_EBUSY: it is open already. Where a
+ * key may have come by a shorter route than what goes ahead of it (over TCP), it waits a second for
+ * that at most; else it does not block. */
 SLMPM_API int slmpm_mem_open(slmpm_peer peer, const struct slmpm_key *key, slmpm_rmem *rmem);
 /* Key, message and open in one: gives PEER the access and waits until it has accepted. On
  * SLMPM_ETIMEOUT the offer is taken back. Source: DaCS. */

@@ -13,7 +13,8 @@
 
 #define FABRICS_MAX    16
 #define USUAL_SEGMENTS 16384 /* of a ring */
-#define USUAL_SIZE     64    /* of each: longer ones have room as they are */
+#define RING_MOST      (UINT64_C(1) << 32)
+#define USUAL_SIZE     64 /* of each: longer ones have room as they are */
 #define USUAL_CREDIT   (1 << 20)
 
 /* A probe makes something real each time: once is enough. */
@@ -73,6 +74,7 @@ int domain_shape(struct context *ctx, const struct slmpm_options *o)
 {
 	const struct config *config = config_get();
 	struct fabric_config *shape = &ctx->shape;
+	uint64_t bytes;
 
 	*shape = (struct fabric_config){
 		.segments =
@@ -92,8 +94,15 @@ int domain_shape(struct context *ctx, const struct slmpm_options *o)
 	if (shape->segment_size & (shape->segment_size - 1))
 		return error_set(SLMPM_EINVAL, "SLMPM_SEGMENT_SIZE=%u: a power of two",
 				 shape->segment_size);
+	bytes = (uint64_t)(shape->segments ? shape->segments : USUAL_SEGMENTS) *
+		shape->segment_size;
+	if (bytes > RING_MOST)
+		return error_set(SLMPM_EINVAL,
+				 "SLMPM_RING_SEGMENTS=%u, SLMPM_SEGMENT_SIZE=%u: a ring has at "
+				 "most 4 GiB",
+				 shape->segments, shape->segment_size);
 	/* A First packet and its checksum must fit, whatever else is set. */
-	if (shape->segments && (uint64_t)shape->segments * shape->segment_size < 8192)
+	if (shape->segments && bytes < 8192)
 		return error_set(SLMPM_EINVAL,
 				 "SLMPM_RING_SEGMENTS=%u, SLMPM_SEGMENT_SIZE=%u: a ring has at "
 				 "least 8 KiB",

@@ -133,6 +133,7 @@ static int hash(struct command *c)
 	static struct tally tally;
 	int failed;
 
+	setvbuf(stdout, NULL, _IOLBF, 0); /* an interrupted write leaves no half digest */
 	ending_await();
 	failed = host_run(&c->options, &c->files, &tally);
 	if (!failed || tally.interrupted)

@@ -66,6 +66,7 @@ static void become(char **argv, int out, int err, int report, pid_t parent)
 }
 
 /* 0, or the errno of what could not be. */
+/* 0, errno, or -1: its output cannot be kept, and why has been said. */
 static int start_host(struct run *r)
 {
 	const struct options *o = r->job.options;
@@ -90,9 +91,11 @@ static int start_host(struct run *r)
 		close(err[1]);
 		if (!collect_add(&r->output, out[0], false, 0, "") ||
 		    !collect_add(&r->output, err[0], true, 0, ""))
-			error = error ? error : EIO;
+			error = -1;
 	}
-	if (!error)
+	if (error < 0)
+		(void)kill(r->host, SIGKILL);
+	else if (!error)
 		(void)job_add(&r->job, 0, r->host, "local", o->argv[0]);
 	return error;
 }
@@ -343,10 +346,10 @@ int host_run(const struct options *o)
 			r.deadline = now_ms() + (int64_t)o->timeout_s * 1000;
 		r.dirty = true;
 		error = start_host(&r);
-		if (error) {
+		if (error > 0) {
 			fprintf(stderr, NAME ": %s: %s\n", o->argv[0], strerror(error));
 			rc = error == ENOENT ? 127 : 126;
-		} else {
+		} else if (!error) {
 			serve(&r);
 			tell_ends(&r);
 			rc = r.late              ? LATE :

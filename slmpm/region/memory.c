@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/sysinfo.h>
 
 #include "slmpm/completion/completion.h"
 #include "slmpm/domain.h"
@@ -51,9 +52,12 @@ static struct region *region_new(struct context *ctx, uint32_t access)
 static int allocate(struct region *region)
 {
 	struct fabric_memory *m = &region->memory;
+	struct sysinfo machine;
 	void *base;
 
-	if (m->size > INT64_MAX)
+	/* Its pages are taken at once: of more than there are the kernel would end processes. */
+	if (sysinfo(&machine) != 0 ||
+	    m->size / machine.mem_unit > (uint64_t)machine.totalram + machine.totalswap)
 		return -ENOMEM;
 	if (region->domain)
 		return region->domain->fabric->alloc(region->domain, m);

@@ -34,6 +34,7 @@ static void of_open(void)
 		{{.size = sizeof(o), .ring_segment_size = 65}, "65 bytes"},
 		{{.size = sizeof(o), .ring_segment_size = 1U << 31}, "bytes"},
 		{{.size = sizeof(o), .ring_segments = 4, .ring_segment_size = 64}, "8 KiB"},
+		{{.size = sizeof(o), .ring_segment_size = 1U << 20}, "4 GiB"},
 	};
 	slmpm_ctx ctx = {7};
 

@@ -90,6 +90,7 @@ static void short_of_descriptors(void)
 	slmpm_mem mem;
 	void *base;
 
+	EXPECT(slmpm_mem_alloc(ctx, (size_t)1 << 46, SLMPM_READ, &mem, &base), -SLMPM_ENOMEM);
 	OK(slmpm_mem_alloc(ctx, SIZE, SLMPM_READ_WRITE, &mem, &base));
 	OK(slmpm_mem_key(mem, other, SLMPM_READ_WRITE, &key));
 	CHECK(getrlimit(RLIMIT_NOFILE, &was) == 0, "limits");

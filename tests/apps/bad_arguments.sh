@@ -37,6 +37,7 @@ refused 2 '^slmpm_demo: --accelerators: ' "$bin/slmpm_demo" . --accelerators
 refused 2 '^slmpm_perftest: -t: ' "$bin/slmpm_perftest" -t
 refused 2 '^slmpm_perftest: --wait: ' "$bin/slmpm_perftest" -t send_lat --wait
 
+refused 1 '^slmpm_run: /nosuch/pre-host.out: No such file' "$bin/slmpm_run" -o /nosuch/pre true
 refused 2 '^slmpm_run: -H: ' "$bin/slmpm_run" -H
 refused 2 '^slmpm_run: --statuss: ' "$bin/slmpm_run" --statuss true
 
@@ -78,6 +79,7 @@ unset SLMPM_WAIT
 refused 1 'SLMPM_RING_SEGMENTS=1000: a power of two' env SLMPM_RING_SEGMENTS=1000 "$bin/hello_host"
 refused 1 'SLMPM_SEGMENT_SIZE=65: a power of two' env SLMPM_SEGMENT_SIZE=65 "$bin/hello_host"
 refused 1 'SLMPM_RING_SEGMENTS=16, .*at least 8 KiB' env SLMPM_RING_SEGMENTS=16 "$bin/hello_host"
+refused 1 'SLMPM_SEGMENT_SIZE=1048576: .*at most 4 GiB' env SLMPM_SEGMENT_SIZE=1m "$bin/hello_host"
 refused 1 'SLMPM_EAGER_MAX=3x: .*k, m, g may follow' env SLMPM_EAGER_MAX=3x "$bin/hello_host"
 
 # Programs that are missing, or started by hand though they are to be started by another.
