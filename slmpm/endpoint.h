@@ -176,6 +176,7 @@ struct rooms {
 struct endpoint {
 	struct handle handle;
 	struct context *ctx; /* never NULL again: another thread may look just as it is freed */
+	struct slmpm_stats *stats;
 	struct rooms *rooms; /* as long as the handle's slot, for the same reason */
 	struct unpack unpack;
 	struct link link;
@@ -215,7 +216,6 @@ struct endpoint {
 	uint32_t work_waiting; /* work requests that others must end before (workqueue.c) */
 
 	/* what each room keeps of the peer */
-	struct slmpm_stats *stats;
 	struct messages *messages;
 	struct rma *rma;
 };
