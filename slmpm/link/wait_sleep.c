@@ -85,11 +85,14 @@ static int wait_sleep_inspect(struct context *ctx)
 	return n;
 }
 
-/* The message came first: what rang is still to be read. */
+/* The message came first: what rang is still to be read, and is no news. */
 static void take_bells(struct context *ctx)
 {
 	struct epoll_event event = {.data.ptr = ctx->bell};
 
+	if (!ctx->rung)
+		return;
+	ctx->rung = false;
 	if (!ctx->bell) {
 		(void)wait_sleep_inspect(ctx);
 		return;
@@ -107,6 +110,7 @@ int wait_inspect(struct context *ctx)
 		return 0;
 	for (uint32_t i = 0; i < ctx->live; i++)
 		watermark_mark(ctx->endpoints[i]);
+	take_bells(ctx);
 	return wait_sleep_inspect(ctx);
 }
 
@@ -181,10 +185,7 @@ bool wait_sleep(struct context *ctx, uint64_t now, uint64_t deadline, wait_test 
 
 	(void)inner_deadlines(ctx, now);
 	inspect_tick(ctx);
-	if (ctx->rung) { /* take the bells out now, when nobody waits for us */
-		ctx->rung = false;
-		take_bells(ctx);
-	}
+	take_bells(ctx); /* now, when nobody waits for us */
 	wait_arm(ctx);
 	if (has_work(ctx, test, arg)) {
 		wait_disarm(ctx);
