@@ -452,7 +452,10 @@ enum slmpm_op {
 	SLMPM_OP_ATOMIC = 5,
 	SLMPM_OP_AM = 6,
 	SLMPM_OP_NOTIFY = 7, /* a peer's put with SLMPM_NOTIFY has landed here */
-	SLMPM_OP_STORE = 8   /* slmpm_fifo_store */
+	SLMPM_OP_STORE = 8,  /* slmpm_fifo_store */
+	SLMPM_OP_WAIT = 9,   /* this and the following: entries of work queues */
+	SLMPM_OP_ENABLE = 10,
+	SLMPM_OP_COUNT = 11
 };
 
 /* A completion: how an operation ended. Arrays of them keep their stride: what later releases add

@@ -30,7 +30,7 @@ SLMPM_API int slmpm_ctr_create(slmpm_ctx ctx, slmpm_ctr *ctr);
 SLMPM_API int slmpm_ctr_wait(slmpm_ctr ctr, uint64_t value, int timeout_ms);
 /* The counts now, without progress: cheap. */
 SLMPM_API int slmpm_ctr_query(slmpm_ctr ctr, struct slmpm_ctr_info *info);
-/* SLMPM_EBUSY while operations are under way or a region notifies it. */
+/* SLMPM_EBUSY while operations are under way, or a region or a work queue names it. */
 SLMPM_API int slmpm_ctr_destroy(slmpm_ctr ctr);
 
 /* A queue of completions: of operations whose how->cq names it, and of notifications. It holds as
@@ -41,59 +41,124 @@ SLMPM_API int slmpm_cq_create(slmpm_ctx ctx, slmpm_cq *cq);
 SLMPM_API int slmpm_cq_poll(slmpm_cq cq, struct slmpm_done *done, int n);
 /* The same, waiting for the first. SLMPM_ETIMEOUT; SLMPM_ECLOSED as of a counter. */
 SLMPM_API int slmpm_cq_wait(slmpm_cq cq, struct slmpm_done *done, int n, int timeout_ms);
-/* SLMPM_EBUSY while operations are under way or a region notifies it; what was not polled is
- * dropped. */
+/* SLMPM_EBUSY while operations are under way, or a region or a work queue names it; what was not
+ * polled is dropped. */
 SLMPM_API int slmpm_cq_destroy(slmpm_cq cq);
+
+struct slmpm_cq_info {
+	uint32_t size;
+	uint32_t reserved;     /* zero */
+	uint64_t total, taken; /* completions that have come; of them, polled */
+};
+
+/* The totals now, without progress: cheap. */
+SLMPM_API int slmpm_cq_query(slmpm_cq cq, struct slmpm_cq_info *info);
 
 /* ---- Work queues ---------------------------------------------------------------------------- */
 
 /* options.flags: requests that need no answer get none; errors at the target are counted there. */
 #define SLMPM_WQ_UNACKNOWLEDGED 1u
+/* Entries begin only once they are enabled: by SLMPM_OP_ENABLE or slmpm_wq_enable. */
+#define SLMPM_WQ_MANAGED        2u
+/* Entries that are done stay, as a program that slmpm_wq_arm runs again. */
+#define SLMPM_WQ_KEPT           4u
 
 struct slmpm_wq_options {
 	uint32_t size;
 	uint32_t flags;
-	uint32_t depth;    /* requests under way at once; 0: 256; SLMPM_ELIMIT: over 65536 */
-	uint32_t reserved; /* zero, or SLMPM_EINVAL */
+	uint32_t depth;    /* entries at once; 0: 256; SLMPM_ELIMIT: over 65536 */
+	uint32_t channels; /* 0: 64; SLMPM_ELIMIT: over 65536 */
 	slmpm_cq cq;       /* where its completions go */
 };
 
-/* A work request; fields that an operation does not use stay zero. Arrays of them keep their
- * stride: what later releases add lies in `reserved`. */
+/* The totals of a queue's entries, never reset. Entries are numbered from 1 as they are posted. */
+enum slmpm_wq_index {
+	SLMPM_WQ_POSTED = 1,
+	SLMPM_WQ_ENABLED = 2, /* may begin: as many as are posted, unless the queue is MANAGED */
+	SLMPM_WQ_BEGUN = 3,
+	SLMPM_WQ_DONE = 4 /* without failure */
+};
+
+/* slmpm_wr.flags, WAIT, ENABLE, COUNT: `value` is not where the total is to be, but how much more:
+ * for a WAIT beyond what earlier such WAITs of its queue on the same total have taken, counted from
+ * where that total was when the first of them was posted. */
+#define SLMPM_RELATIVE (1u << 16)
+
+/* A work request; what an operation does not use stays zero. All of an array have one size. */
 struct slmpm_wr {
-	uint32_t op;     /* enum slmpm_op: SEND RECV PUT GET ATOMIC AM */
-	uint32_t flags;  /* SLMPM_MORE FENCE BARRIER REMOTE NOTIFY SILENT VIA ON_LINK STRICT */
-	uint32_t stream; /* SEND, RECV; AM: the handler's number */
+	uint32_t size;    /* sizeof(struct slmpm_wr) */
+	uint32_t op;      /* enum slmpm_op: SEND RECV PUT GET ATOMIC AM WAIT ENABLE COUNT */
+	uint32_t flags;   /* SLMPM_MORE FENCE BARRIER REMOTE NOTIFY SILENT RELATIVE VIA ON_LINK
+			     STRICT */
+	uint32_t channel; /* within which order holds: below options.channels */
+	uint64_t cookie;  /* in its completion */
+	slmpm_peer peer;  /* SEND, AM; RECV: or slmpm_any; PUT, GET, ATOMIC: {0}, or as the region's
+			     peer is addressed */
+	uint32_t stream;  /* SEND, RECV; AM: the handler's number */
 	uint32_t imm;
-	uint64_t cookie; /* in its completion */
-	slmpm_rmem rmem; /* PUT, GET, ATOMIC */
-	uint64_t offset;
 	const struct slmpm_iov *iov; /* pieces here; the array is copied */
 	int32_t iov_count;
+	uint32_t head_len; /* AM */
+	const void *head;
+	slmpm_rmem rmem; /* PUT, GET, ATOMIC */
+	uint64_t offset;
 	uint32_t atomic; /* ATOMIC: enum slmpm_atomic_op */
 	uint32_t bits;
-	uint32_t head_len; /* AM */
 	uint64_t operand, compare;
 	void *old;
-	const void *head;
-	uint64_t reserved[4]; /* zero, or SLMPM_EINVAL */
+	slmpm_ctr ctr;      /* WAIT: until its `done` is `value`; COUNT: that it sets; others: that
+			       counts the end, too */
+	slmpm_cq cq;        /* WAIT: until so many completions have come to it */
+	slmpm_wq wq;        /* WAIT: until its `index` is there; ENABLE: entries up to `value` */
+	uint32_t index;     /* WAIT on a queue: enum slmpm_wq_index */
+	int32_t timeout_ms; /* WAIT: from when its turn has come; 0: none */
+	uint64_t value;
+};
+
+struct slmpm_wq_info {
+	uint32_t size;
+	int32_t status;                        /* of the first entry that failed, or 0 */
+	uint64_t posted, enabled, begun, done; /* enum slmpm_wq_index */
+	uint64_t failed;                       /* as well as those behind one that failed */
+	uint64_t first_failed;                 /* the number of that entry, or 0 */
+	uint64_t by_engine;                    /* begun by the engine's thread */
+	uint32_t channel;                      /* of that entry */
+	uint32_t waiting;                      /* channels that stand at a WAIT */
 };
 
 /*
- * The send and receive queue of a pair: work requests to PEER, each with a completion in
- * options->cq. Receives are posted at once; all others begin in order and complete in order, and
- * each sees what those before it did: a message behind a put finds it there. A put is done when the
- * target has it or refused it, unless the queue is UNACKNOWLEDGED. With a handle by address all but
- * receives ask for its link, whatever their region was opened with. Source: the queue pairs of
- * channel adapters.
+ * A queue of entries, each a work request with a completion in options->cq. Entries of one channel
+ * begin in their order, end in their order, and each sees what those before it did: a message
+ * behind a put finds it there. Between channels there is no order. A WAIT ends when a total of the
+ * same context has come so far, and holds back its channel alone; ENABLE and COUNT act when all
+ * before them in their channel are done. A receive begins in its turn, too, and nothing waits for
+ * its end. A put is done when the target has it or refused it, unless the queue is UNACKNOWLEDGED.
+ *
+ * An entry that fails stops its channel: those behind it end as SLMPM_ECANCELED, `len` being its
+ * number, and none can be posted until slmpm_wq_reset. Source: the queue pairs of channel adapters,
+ * the managed queues of cross-channel offload (rows B4, X1, X3, X6).
  */
-SLMPM_API int slmpm_wq_create(slmpm_peer peer, const struct slmpm_wq_options *options,
-			      slmpm_wq *wq);
+SLMPM_API int slmpm_wq_create(slmpm_ctx ctx, const struct slmpm_wq_options *options, slmpm_wq *wq);
 /* Posts N work requests; how many were taken: fewer when the queue is full (none: SLMPM_EAGAIN)
  * or one is wrong (its error, when it is the first). One that turns out wrong when those before
  * it are done ends as a completion. Does not block. */
 SLMPM_API int slmpm_post(slmpm_wq wq, const struct slmpm_wr *wr, int n);
-/* SLMPM_EBUSY while requests are under way. */
+/* Entries of a MANAGED queue up to number INDEX may begin; they may be yet to be posted. */
+SLMPM_API int slmpm_wq_enable(slmpm_wq wq, uint64_t index);
+/* The totals now, without progress: cheap. */
+SLMPM_API int slmpm_wq_query(slmpm_wq wq, struct slmpm_wq_info *info);
+/* Entry NUMBER, or with 0 all, fails as SLMPM_ECANCELED, which stops its channel: at once where it
+ * has begun, else in its turn. SLMPM_EBUSY: it has gone too far; SLMPM_EINVAL: there is none. */
+SLMPM_API int slmpm_wq_cancel(slmpm_wq wq, uint64_t number);
+/* Blocks until all entries have ended: 0, or the status of one that failed. SLMPM_ETIMEOUT. */
+SLMPM_API int slmpm_wq_drain(slmpm_wq wq, int timeout_ms);
+/* Runs the entries of a KEPT queue once more, numbered on. SLMPM_EBUSY while one has not ended. */
+SLMPM_API int slmpm_wq_arm(slmpm_wq wq);
+/* Cancels all entries, drops those that are kept, and lets channels that stopped go on; totals
+ * stay. SLMPM_EBUSY: some have gone too far; once they have ended it succeeds. */
+SLMPM_API int slmpm_wq_reset(slmpm_wq wq);
+/* The same, and the queue is gone. SLMPM_EBUSY likewise, or while another queue's entries name
+ * it. */
 SLMPM_API int slmpm_wq_destroy(slmpm_wq wq);
 
 #ifdef __cplusplus

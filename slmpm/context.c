@@ -178,6 +178,8 @@ static struct context *context_new(const struct config *config, const struct slm
 	list_init(&ctx->counters);
 	list_init(&ctx->queues);
 	list_init(&ctx->work_queues);
+	list_init(&ctx->ready);
+	list_init(&ctx->timed);
 	list_init(&ctx->secondary);
 	list_init(&ctx->spent);
 	init_locks(ctx);

@@ -147,9 +147,7 @@ enum endpoint_block {
 	BLOCK_ASK = 1 << 18,       /* an offer that is to be made (share) */
 	BLOCK_EMULATION = 1 << 19, /* one-sided operations as messages (emulation) */
 	BLOCK_MIRRORS = 1 << 20,   /* changes to be sent (mirror) */
-	BLOCK_WORK = 1 << 21,      /* work requests that wait; keeps no send back (workqueue) */
 };
-#define BLOCK_SENDS (~(uint32_t)BLOCK_WORK)
 
 /*
  * What rooms keep of a peer that the 8-byte paths to its messages and memory do not read. Of those
@@ -213,7 +211,6 @@ struct endpoint {
 	/* operations that wait */
 	struct list one_sided; /* struct rma_work: not ended, in the order of the calls */
 	uint32_t moving;       /* operations that the engine moves */
-	uint32_t work_waiting; /* work requests that others must end before (workqueue.c) */
 
 	/* what each room keeps of the peer */
 	struct messages *messages;

@@ -32,6 +32,8 @@ struct parts {
 	void (*const *to_threads)(struct context *ctx);
 	/* Does what is due by NOW: when more is, in ns of clock_now; UINT64_MAX: never. */
 	uint64_t (*const *deadlines)(struct context *ctx, uint64_t now);
+	/* Work queues go on: entries begun, or ended without a peer. */
+	int (*advance)(struct context *ctx);
 	/* It is to close, or its thread ends: the library's threads leave it. Not locked. */
 	void (*retreat)(struct context *ctx);
 	/* It closes: nobody connects to it any more. */

@@ -103,7 +103,6 @@ static void parts_compare(const struct endpoint *ep)
 		{BLOCK_ASK, ask_waits(ep)},
 		{BLOCK_EMULATION, emulate_has_work(ep->rooms->emulation)},
 		{BLOCK_MIRRORS, mirror_waits(ep)},
-		{BLOCK_WORK, ep->work_waiting},
 	};
 
 	for (size_t i = 0; i < (all[0].blocks ? 1 : sizeof(all) / sizeof(all[0])); i++)
@@ -130,7 +129,8 @@ const struct parts parts = {
 	.attend = engine_attend,
 	PARTS(to_threads, remote_close_shortcuts, mirror_close_shortcuts),
 	PARTS(deadlines, bootstrap_deadlines, listener_deadlines, silence_deadlines, ask_deadlines,
-	      secondary_deadlines, process_deadlines),
+	      secondary_deadlines, process_deadlines, channel_deadlines),
+	.advance = workqueue_advance,
 	.retreat = engine_stop_serving,
 	.unlisten = listener_free_all,
 	/* Mirrors before the regions that they lie in. */
@@ -155,8 +155,7 @@ const struct parts parts = {
 #endif
 	PARTS(up, memory_up, rma_up, listener_up, totals_begin, link_up),
 	.run_kept = am_run_kept,
-	PARTS(step, workqueue_advance, fetch_step, share_step, ask_step, engine_step,
-	      rma_post_step),
+	PARTS(step, fetch_step, share_step, ask_step, engine_step, rma_post_step),
 	.push = {link_push_queue, rma_serve, emulate_push, mirror_push},
 	.lost = bootstrap_link_lost,
 	.fetches_out = fetch_is_out,
@@ -166,7 +165,7 @@ const struct parts parts = {
 	      rma_move_end, rma_post_end, ask_end, am_ack_end, fifo_end, rma_end,
 	      link_drop_deferred, grant_end_all, remote_end_all, mirror_end,
 	      /* what has begun to arrive has a receive, which match_end would find without it: */
-	      inbound_end, match_end, workqueue_fail, link_end, totals_end, monitor_ended),
+	      inbound_end, match_end, link_end, totals_end, monitor_ended),
 	.offer = bootstrap_offer,
 	.read_ahead = bootstrap_read_ahead,
 	.process_describe = process_describe,

@@ -41,12 +41,13 @@ static int accelerator(void)
 }
 
 /* A put and the message behind it. Only the message's end is told; or an error of either. */
-static int post(slmpm_wq wq, slmpm_rmem places, uint64_t turn, struct slmpm_iov *block,
-		uint32_t *len)
+static int post(slmpm_wq wq, slmpm_peer accel, slmpm_rmem places, uint64_t turn,
+		struct slmpm_iov *block, uint32_t *len)
 {
 	struct slmpm_iov said = {len, sizeof(*len)};
 	struct slmpm_wr wr[2] = {
 		{
+			.size = sizeof(wr[0]),
 			.op = SLMPM_OP_PUT,
 			.flags = SLMPM_SILENT,
 			.rmem = places,
@@ -55,7 +56,9 @@ static int post(slmpm_wq wq, slmpm_rmem places, uint64_t turn, struct slmpm_iov 
 			.iov_count = 1,
 		},
 		{
+			.size = sizeof(wr[0]),
 			.op = SLMPM_OP_SEND,
+			.peer = accel,
 			.stream = FILLED,
 			.iov = &said,
 			.iov_count = 1,
@@ -84,7 +87,7 @@ static int stream(slmpm_peer accel, slmpm_rmem places, slmpm_wq wq, slmpm_cq cq)
 				return slmpm_perror("put");
 		block.len = fread(block.base, 1, BLOCK, stdin);
 		lens[turn % PLACES] = (uint32_t)block.len;
-		if (post(wq, places, turn, &block, &lens[turn % PLACES]) < 0)
+		if (post(wq, accel, places, turn, &block, &lens[turn % PLACES]) < 0)
 			return slmpm_perror("slmpm_post");
 		if (!block.len)
 			break;
@@ -115,7 +118,7 @@ int main(int argc, char **argv)
 	    slmpm_mem_accept(accel, &places, 5000) < 0 || slmpm_cq_create((slmpm_ctx){0}, &cq) < 0)
 		return slmpm_perror("accelerator");
 	options.cq = cq;
-	if (slmpm_wq_create(accel, &options, &wq) < 0)
+	if (slmpm_wq_create((slmpm_ctx){0}, &options, &wq) < 0)
 		return slmpm_perror("slmpm_wq_create");
 	return stream(accel, places, wq, cq) || slmpm_join(accel, NULL, 5000) != 0;
 }

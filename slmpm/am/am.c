@@ -72,7 +72,7 @@ int am_post(struct endpoint *ep, uint16_t by, uint64_t route, uint32_t flags, co
 /* May one of TOTAL bytes go straight to the link? What is staged has gone ahead of it. */
 static inline bool goes_directly(struct endpoint *ep, uint64_t total)
 {
-	if (UNLIKELY(ep->blocked & BLOCK_SENDS || total > ep->packet_max))
+	if (UNLIKELY(ep->blocked || total > ep->packet_max))
 		return false;
 	if (UNLIKELY(ep->bundle.count) &&
 	    (!bundle_flush(ep) || endpoint_is_blocked(ep, BLOCK_LAGS)))

@@ -83,13 +83,14 @@ void completion_undo(struct notified *t)
 	t->queue = NULL;
 }
 
-static void count_done(struct counter *c, int32_t status)
+void counter_end(struct counter *c, int32_t status)
 {
 	c->done++;
 	if (status < 0) {
 		c->failed++;
 		c->status = c->status ? c->status : status;
 	}
+	await_inspect(&c->awaits);
 }
 
 void completion_done(struct context *ctx, struct notified *t, const struct slmpm_done *done)
@@ -100,7 +101,7 @@ void completion_done(struct context *ctx, struct notified *t, const struct slmpm
 	notified.cookie = t->cookie;
 	if (t->counter) {
 		list_remove(&t->node);
-		count_done(t->counter, done->status);
+		counter_end(t->counter, done->status);
 	} else if (t->queue) {
 		queue_put(t->queue, &notified);
 	}
@@ -108,6 +109,14 @@ void completion_done(struct context *ctx, struct notified *t, const struct slmpm
 	t->queue = NULL;
 	ctx->news = true;
 	context_changed(ctx);
+}
+
+/* T is R's from now on: a work queue learns it, to take it back by. */
+static void notified_bound(struct notified *t, struct request *r)
+{
+	r->bound = true;
+	if (t->queue && t->queue->bound)
+		t->queue->bound(t->queue, t->cookie, r);
 }
 
 /* ---- requests ---------------------------------------------------------------------------- */
@@ -129,7 +138,8 @@ int completion_bind(struct request *r, const struct slmpm_how *how, const slmpm_
 		return 0;
 	drop_spent(r->ctx);
 	rc = completion_open(&r->notified, r->ctx, how, req);
-	r->bound = rc == 0;
+	if (rc == 0)
+		notified_bound(&r->notified, r);
 	return rc;
 }
 
@@ -137,7 +147,7 @@ void completion_pass_on(struct notified *t, struct request *r)
 {
 	drop_spent(r->ctx);
 	r->notified = *t;
-	r->bound = true;
+	notified_bound(&r->notified, r);
 	if (t->counter) {
 		list_remove(&t->node);
 		list_append(&t->counter->in_flight, &r->notified.node);
@@ -169,7 +179,7 @@ void completion_notify(struct counter *counter, struct queue *queue, struct endp
 	ep->stats->notifications++;
 	if (counter) {
 		counter->posted++;
-		count_done(counter, 0);
+		counter_end(counter, 0);
 	}
 	if (queue && !queue_take_room(queue)) {
 		endpoint_no_memory(ep);

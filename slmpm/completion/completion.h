@@ -65,6 +65,10 @@ void completion_pass_on(struct notified *t, struct request *r);
 /* R has ended: its counter or queue is notified, if it is bound. */
 void completion_deliver(struct request *r);
 
+/* Takes R back, which ends as SLMPM_ECANCELED. -SLMPM_EBUSY with the detail set: it has gone too
+ * far. What the peer has said is taken in meanwhile, so that handlers may run. */
+int request_cancel(struct request *r);
+
 /* The counter and the queue that a region is to notify, {0}: NULL; negative with the detail set.
  * While they are known there each has one user more. */
 int completion_find(struct context *ctx, slmpm_ctr ctr, slmpm_cq cq, struct counter **counter,

@@ -27,10 +27,18 @@ int slmpm_ctr_create(slmpm_ctx handle, slmpm_ctr *out)
 	context_lock(ctx);
 	c->ctx = ctx;
 	list_init(&c->in_flight);
+	list_init(&c->awaits);
 	list_append(&ctx->counters, &c->node);
 	out->id = handle_id(c);
 	context_unlock(ctx);
 	return 0;
+}
+
+void counter_set(struct counter *c, uint64_t value)
+{
+	c->posted += value - c->done;
+	c->done = value;
+	await_inspect(&c->awaits);
 }
 
 void counter_free(struct counter *c)
@@ -139,7 +147,8 @@ int slmpm_ctr_destroy(slmpm_ctr ctr)
 	ctx = c->ctx;
 	if (!list_empty(&c->in_flight) || c->users)
 		rc = error_set(SLMPM_EBUSY, "slmpm_ctr_destroy: %s",
-			       c->users ? "a region notifies it" : "operations are under way");
+			       c->users ? "a region or a work queue names it" :
+					  "operations are under way");
 	else
 		counter_free(c);
 	context_changed(ctx); /* who waits for it learns that it is gone */

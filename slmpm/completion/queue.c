@@ -6,6 +6,7 @@
 
 #include "slmpm/completion/completion.h"
 #include "slmpm/base/error.h"
+#include "slmpm/base/sized.h"
 #include "slmpm/completion/late.h"
 #include "slmpm/link/link.h"
 #include "slmpm/link/progress.h"
@@ -31,6 +32,7 @@ int slmpm_cq_create(slmpm_ctx handle, slmpm_cq *out)
 	if (q) {
 		q->ctx = ctx;
 		q->head = q->tail = ctx->shape.start;
+		list_init(&q->awaits);
 		list_append(&ctx->queues, &q->node);
 		out->id = handle_id(q);
 	} else {
@@ -63,11 +65,12 @@ static bool queue_grow(struct queue *q)
 	return true;
 }
 
-bool queue_take_room(struct queue *q)
+bool queue_take_rooms(struct queue *q, uint64_t n)
 {
-	if (UNLIKELY(q->tail - q->head + q->in_flight == q->size) && !q->pass_on && !queue_grow(q))
-		return false;
-	q->in_flight++;
+	while (UNLIKELY(q->tail - q->head + q->in_flight + n > q->size) && !q->pass_on)
+		if (!queue_grow(q))
+			return false;
+	q->in_flight += n;
 	return true;
 }
 
@@ -79,6 +82,16 @@ void queue_put(struct queue *q, const struct slmpm_done *done)
 		return;
 	}
 	completion_copy(&q->ring[q->tail++ & (q->size - 1)], done);
+	await_inspect(&q->awaits);
+}
+
+void awaits_end(struct list *awaits)
+{
+	LIST_EACH_ENTRY(struct await, a, awaits, node)
+		if (await_is_over(a)) {
+			list_remove(&a->node);
+			a->over(a);
+		}
 }
 
 /* A notification was kept at the peer's expense. */
@@ -175,6 +188,24 @@ int slmpm_cq_wait(slmpm_cq cq, struct slmpm_done *done, int n, int timeout_ms)
 			rc = context_forbids(w.ctx, "slmpm_cq_wait");
 	}
 	context_unlock(w.ctx);
+	return rc;
+}
+
+int slmpm_cq_query(slmpm_cq cq, struct slmpm_cq_info *info)
+{
+	struct slmpm_cq_info now = {0};
+	int rc = 0;
+	struct queue *q = context_lock_object(&queue_table, cq.id, &rc);
+
+	if (!q)
+		return rc;
+	rc = sized_check_own("slmpm_cq_query", info, sizeof(now));
+	if (rc == 0) {
+		now.total = q->tail - q->ctx->shape.start;
+		now.taken = q->head - q->ctx->shape.start;
+		sized_give_own(info, &now, sizeof(now));
+	}
+	context_unlock(q->ctx);
 	return rc;
 }
 

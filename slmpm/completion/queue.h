@@ -7,7 +7,10 @@
 #ifndef SLMPM_QUEUE_H
 #define SLMPM_QUEUE_H
 
+#include "slmpm/completion/await.h"
 #include "slmpm/context.h"
+
+struct request;
 
 struct counter {
 	struct handle handle;
@@ -15,12 +18,17 @@ struct counter {
 	struct list node;      /* of the context's */
 	struct list in_flight; /* struct notified, in posting order */
 	uint64_t posted, done, failed;
-	uint32_t users; /* regions that notify it */
-	int32_t status; /* of the first that failed since it was last asked, or 0 */
+	struct list awaits; /* struct await, of `done` */
+	uint32_t users;     /* regions that notify it, entries of work queues */
+	int32_t status;     /* of the first that failed since it was last asked, or 0 */
 };
 
 extern struct handle_table counter_table;
 
+/* One of those posted has ended with STATUS. */
+void counter_end(struct counter *c, int32_t status);
+/* As many as VALUE are done. */
+void counter_set(struct counter *c, uint64_t value);
 /* The context's, when it ends. */
 void counter_free(struct counter *c);
 
@@ -31,9 +39,12 @@ struct queue {
 	struct slmpm_done *ring; /* a power of two of them, or NULL */
 	uint64_t size, head, tail;
 	uint64_t in_flight; /* operations that have taken room */
-	uint32_t users;     /* regions that notify it, work queues that end here */
-	/* A work queue's own, which has no handle, takes each completion at once; or NULL. */
+	struct list awaits; /* struct await, of `tail` */
+	uint32_t users;     /* regions that notify it, work queues that end here, their entries */
+	/* Of a work queue's own, which has no handle: takes each completion at once; learns which
+	 * request brings the one with COOKIE. Or NULL. */
 	void (*pass_on)(struct queue *q, const struct slmpm_done *done);
+	void (*bound)(struct queue *q, uint64_t cookie, struct request *r);
 };
 
 extern struct handle_table queue_table;
@@ -41,8 +52,12 @@ extern struct handle_table queue_table;
 /* In how.cq of an operation: ctx->begins. */
 #define QUEUE_THAT_BEGINS UINT64_MAX
 
-/* Takes room for one more completion; false: no memory. */
-bool queue_take_room(struct queue *q);
+/* Takes room for N more completions; false: no memory. */
+bool queue_take_rooms(struct queue *q, uint64_t n);
+static inline bool queue_take_room(struct queue *q)
+{
+	return queue_take_rooms(q, 1);
+}
 /* Into the room taken. */
 void queue_put(struct queue *q, const struct slmpm_done *done);
 /* The context's, when it ends. */

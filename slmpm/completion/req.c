@@ -129,6 +129,14 @@ static bool req_leave(struct request *r)
 	return left;
 }
 
+int request_cancel(struct request *r)
+{
+	if (r->done || (request_is_one_sided(r) && r->numbered) || !req_leave(r))
+		return error_set(SLMPM_EBUSY, "the request has gone too far");
+	request_finish(r, -SLMPM_ECANCELED);
+	return 0;
+}
+
 int slmpm_cancel(slmpm_req req)
 {
 	struct request *r = request_get(&req);
@@ -141,10 +149,8 @@ int slmpm_cancel(slmpm_req req)
 	context_lock(ctx);
 	if (request_get(&req) != r)
 		rc = handle_error(&request_table, req.id);
-	else if (r->done || (request_is_one_sided(r) && r->numbered) || !req_leave(r))
-		rc = error_set(SLMPM_EBUSY, "the request has gone too far");
 	else
-		request_finish(r, -SLMPM_ECANCELED);
+		rc = request_cancel(r);
 	context_unlock(ctx);
 	return rc;
 }

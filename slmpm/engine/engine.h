@@ -36,7 +36,8 @@ uint64_t engine_stop(struct request *r);
 int engine_step(struct endpoint *ep);
 /* A context is open; its own thread, if it has one, ends before it closes; it has ended. */
 int engine_open(struct context *ctx);
-/* The calling thread's CTX is to have a peer over FABRIC. 0, or negative with the detail set. */
+/* The calling thread's CTX is to have a peer over FABRIC, or, with NULL, work queues. 0, or
+ * negative with the detail set. */
 int engine_attend(struct context *ctx, const struct fabric *fabric);
 /* The application is to have handlers of active messages: where it did not ask for threads these
  * run in its own calls alone, and nobody else makes progress for it. */

@@ -147,7 +147,7 @@ int engine_attend(struct context *ctx, const struct fabric *fabric)
 {
 	int rc;
 
-	if (!ctx->port || ctx->port->served || fabric->alloc || ctx->handlers ||
+	if (!ctx->port || ctx->port->served || (fabric && fabric->alloc) || ctx->handlers ||
 	    config_get()->engine != ENGINE_THREAD)
 		return 0;
 	if (!ctx->multiple)

@@ -199,6 +199,8 @@ int progress_context(struct context *ctx)
 	ctx->passing = false;
 	if (UNLIKELY(ctx->due))
 		turn_over(ctx);
+	if (UNLIKELY(!list_empty(&ctx->ready)))
+		n += parts.advance(ctx);
 	/* Also while busy: one peer's traffic must not keep others from connecting or dying. */
 	ctx->idle += 1 + (uint32_t)n / INSPECT_SHARE;
 	if (UNLIKELY(ctx->idle >= PROGRESS_INSPECT_EVERY)) {

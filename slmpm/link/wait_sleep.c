@@ -69,7 +69,7 @@ static bool has_deadlines(const struct context *ctx)
 {
 	return ctx->paused || ctx->kills || ctx->enomem || ctx->asking ||
 	       !list_empty(&ctx->deadlines) || !list_empty(&ctx->secondary) ||
-	       !list_empty(&ctx->remote_peers);
+	       !list_empty(&ctx->remote_peers) || !list_empty(&ctx->timed);
 }
 
 /* Descriptors and deadlines: how many had something to say. */

@@ -19,7 +19,7 @@ static bool send_bundled(struct endpoint *ep, uint64_t route, const void *buf, s
 {
 	struct bundle *b = &ep->bundle;
 
-	if (UNLIKELY(ep->blocked & BLOCK_SENDS))
+	if (UNLIKELY(ep->blocked))
 		return false;
 	if (b->count && !bundle_fits(b, route, len) && !bundle_flush(ep))
 		return false;
@@ -60,7 +60,7 @@ static inline enum sent send_direct(struct endpoint *ep, uint32_t stream, const 
 	};
 	int rc;
 
-	if (UNLIKELY(ep->blocked & BLOCK_SENDS || len > ep->only_max))
+	if (UNLIKELY(ep->blocked || len > ep->only_max))
 		return NOT_SENT;
 	if (UNLIKELY(ep->bundle.count)) {
 		rc = send_last_of_burst(ep, p.route, buf, len);
@@ -298,8 +298,8 @@ int slmpm_sendv(slmpm_peer peer, uint32_t stream, const struct slmpm_iov *iov, i
 	 * kept out of here, so that no register has to be saved.
 	 */
 	if (ep && is_single(iov, n) && how && !req && how->size == sizeof(*how) &&
-	    !((how->flags ^ SLMPM_MORE) | how->ctr.id | how->cq.id) &&
-	    !(ep->blocked & BLOCK_SENDS) && !ep->ctx->multiple &&
+	    !((how->flags ^ SLMPM_MORE) | how->ctr.id | how->cq.id) && !(ep->blocked) &&
+	    !ep->ctx->multiple &&
 	    bundle_fits(&ep->bundle, wire_route(stream, how->imm), iov->len)) {
 		if (UNLIKELY(iov->len > COPY_SHORT))
 			return add_long(&ep->bundle, iov->base, iov->len);
@@ -323,7 +323,7 @@ static int send_at_once(struct endpoint *ep, uint32_t stream, const struct slmpm
 {
 	int sent = 0;
 
-	while (sent < n && !(ep->blocked & BLOCK_SENDS)) {
+	while (sent < n && !(ep->blocked)) {
 		int k = 0;
 
 		if (ep->bundle.count && !bundle_flush(ep)) /* of a burst that has no end yet */

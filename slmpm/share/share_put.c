@@ -156,9 +156,9 @@ static bool may_share(const struct endpoint *ep, uint64_t len, int timeout_ms)
 	struct context *ctx = ep->ctx;
 
 	if (!ep->rooms->share || config_get()->share == WHEN_NEVER ||
-	    len < (uint64_t)config_get()->share_min || ep->blocked & BLOCK_SENDS ||
-	    ep->bundle.count || ctx->handling || ctx->polling || ctx->armed ||
-	    ctx->wait == SLMPM_WAIT_BLOCK || (timeout_ms >= 0 && timeout_ms < LEAST_MS))
+	    len < (uint64_t)config_get()->share_min || ep->blocked || ep->bundle.count ||
+	    ctx->handling || ctx->polling || ctx->armed || ctx->wait == SLMPM_WAIT_BLOCK ||
+	    (timeout_ms >= 0 && timeout_ms < LEAST_MS))
 		return false;
 	/* It was when somebody waited: who only puts never does. */
 	if (ctx->oversubscribed && config_get()->share != WHEN_ALWAYS) {

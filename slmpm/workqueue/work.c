@@ -21,6 +21,9 @@ static uint32_t flags_of(uint32_t op)
 	case SLMPM_OP_RECV: return SLMPM_SILENT;
 	case SLMPM_OP_PUT: return ORDERED | SLMPM_REMOTE | SLMPM_NOTIFY | MODE_LINK_MASK;
 	case SLMPM_OP_AM: return ORDERED | SLMPM_REMOTE | MODE_ROUTE_MASK;
+	case SLMPM_OP_WAIT:
+	case SLMPM_OP_ENABLE:
+	case SLMPM_OP_COUNT: return SLMPM_SILENT | SLMPM_RELATIVE;
 	default: return ORDERED | MODE_LINK_MASK;
 	}
 }
@@ -36,26 +39,78 @@ static int check_pieces(const struct slmpm_wr *wr)
 	return 0;
 }
 
-static int check_region(const struct slmpm_wr *wr, slmpm_peer peer)
+/* A receive's may be any of a context. */
+static bool is_any(slmpm_peer peer)
 {
-	const struct remote *remote = remote_get(wr->rmem);
+	return peer.id & UINT64_C(0x80000000);
+}
 
-	if (!remote)
-		return handle_error(&remote_table, wr->rmem.id);
-	if (remote->ep != endpoint_of(peer))
+static int check_any(const struct workqueue *wq, slmpm_peer peer)
+{
+	int rc = 0;
+	const struct context *ctx = context_get((slmpm_ctx){peer.id & ~UINT64_C(0x80000000)}, &rc);
+
+	if (!ctx)
+		return rc;
+	return ctx == wq->ctx ? 0 : error_set(SLMPM_EINVAL, "slmpm_post: any of another context");
+}
+
+static int check_peer(const struct workqueue *wq, const struct slmpm_wr *wr)
+{
+	const struct remote *remote = NULL;
+	struct endpoint *ep;
+
+	if (wr->op == SLMPM_OP_PUT || wr->op == SLMPM_OP_GET || wr->op == SLMPM_OP_ATOMIC) {
+		remote = remote_get(wr->rmem);
+		if (!remote)
+			return handle_error(&remote_table, wr->rmem.id);
+	} else if (wr->op == SLMPM_OP_RECV && is_any(wr->peer)) {
+		return check_any(wq, wr->peer);
+	}
+	ep = remote && !wr->peer.id ? remote->ep : endpoint_of(wr->peer);
+	if (!ep)
+		return endpoint_bad_handle(wr->peer);
+	if (ep->ctx != wq->ctx)
+		return error_set(SLMPM_EINVAL, "slmpm_post: the peer belongs to another context");
+	if (remote && remote->ep != ep)
 		return error_set(SLMPM_EINVAL, "slmpm_post: a region of another peer");
+	return endpoint_has_ended(ep) ? endpoint_error(ep) : 0;
+}
+
+static int check_named(const struct slmpm_wr *wr)
+{
+	uint32_t may = wr->op == SLMPM_OP_COUNT ? 1 : wr->op == SLMPM_OP_ENABLE ? 4 : 7;
+	uint32_t has = (wr->ctr.id ? 1u : 0) | (wr->cq.id ? 2u : 0) | (wr->wq.id ? 4u : 0);
+
+	if (!has || has & ~may || has & (has - 1))
+		return error_set(
+			SLMPM_EINVAL, "slmpm_post: a %s names one %s",
+			wr->op == SLMPM_OP_COUNT  ? "COUNT" :
+			wr->op == SLMPM_OP_ENABLE ? "ENABLE" :
+						    "WAIT",
+			wr->op == SLMPM_OP_COUNT  ? "counter" :
+			wr->op == SLMPM_OP_ENABLE ? "work queue" :
+						    "counter, completion queue or work queue");
+	if (wr->op == SLMPM_OP_WAIT && wr->wq.id &&
+	    (wr->index < SLMPM_WQ_POSTED || wr->index > SLMPM_WQ_DONE))
+		return error_set(SLMPM_EINVAL, "slmpm_post: index %u of a work queue", wr->index);
 	return 0;
 }
 
-int work_check(const struct slmpm_wr *wr, slmpm_peer peer)
+int work_check(const struct workqueue *wq, const struct slmpm_wr *wr)
 {
-	if (wr->op < SLMPM_OP_SEND || wr->op > SLMPM_OP_AM)
+	int rc;
+
+	if (wr->op < SLMPM_OP_SEND || wr->op > SLMPM_OP_COUNT ||
+	    (wr->op > SLMPM_OP_AM && wr->op < SLMPM_OP_WAIT))
 		return error_set(SLMPM_EINVAL, "slmpm_post: operation %u", wr->op);
-	if (wr->reserved[0] | wr->reserved[1] | wr->reserved[2] | wr->reserved[3])
-		return error_set(SLMPM_EINVAL, "slmpm_post: .reserved is set, which this library "
-					       "does not know");
+	if (wr->channel >= wq->channel_count)
+		return error_set(SLMPM_EINVAL, "slmpm_post: channel %u of %u", wr->channel,
+				 wq->channel_count);
 	if (wr->flags & ~flags_of(wr->op) || !mode_hint_is_sound(wr->flags))
 		return error_set(SLMPM_EINVAL, "slmpm_post: flags 0x%x", wr->flags);
+	if (wr->op >= SLMPM_OP_WAIT)
+		return check_named(wr);
 	if (wr->op == SLMPM_OP_SEND && wr->stream > SLMPM_STREAM_MAX)
 		return error_set(SLMPM_EINVAL, "slmpm_post: stream 0x%x is for receiving only",
 				 wr->stream);
@@ -64,13 +119,25 @@ int work_check(const struct slmpm_wr *wr, slmpm_peer peer)
 	     (wr->head_len && !wr->head)))
 		return error_set(SLMPM_EINVAL, "slmpm_post: handler %u, a head of %u bytes at %p",
 				 wr->stream, wr->head_len, wr->head);
-	if (wr->op == SLMPM_OP_PUT || wr->op == SLMPM_OP_GET || wr->op == SLMPM_OP_ATOMIC) {
-		int rc = check_region(wr, peer);
+	if (wr->cq.id | wr->wq.id)
+		return error_set(SLMPM_EINVAL, "slmpm_post: .cq and .wq are for WAIT and ENABLE");
+	rc = check_peer(wq, wr);
+	return rc < 0 ? rc : check_pieces(wr);
+}
 
-		if (rc < 0)
-			return rc;
+struct endpoint *work_peer(const struct slmpm_wr *wr)
+{
+	const struct remote *remote;
+
+	switch (wr->op) {
+	case SLMPM_OP_PUT:
+	case SLMPM_OP_GET:
+	case SLMPM_OP_ATOMIC: remote = remote_get(wr->rmem); return remote ? remote->ep : NULL;
+	case SLMPM_OP_SEND:
+	case SLMPM_OP_RECV:
+	case SLMPM_OP_AM: return is_any(wr->peer) ? NULL : endpoint_of(wr->peer);
+	default: return NULL;
 	}
-	return check_pieces(wr);
 }
 
 static uint64_t work_bytes_of(const struct slmpm_wr *wr)
@@ -82,7 +149,7 @@ static uint64_t work_bytes_of(const struct slmpm_wr *wr)
 	return n;
 }
 
-int work_begin(const struct slmpm_wr *wr, slmpm_peer peer, uint64_t cookie)
+int work_begin(struct context *ctx, const struct slmpm_wr *wr, uint64_t cookie)
 {
 	const struct slmpm_how how = {
 		.size = sizeof(how),
@@ -93,17 +160,18 @@ int work_begin(const struct slmpm_wr *wr, slmpm_peer peer, uint64_t cookie)
 	};
 	struct slmpm_how plain = how;
 	struct slmpm_span span = {wr->offset, work_bytes_of(wr)};
-	struct endpoint *ep = endpoint_of(peer);
+	struct endpoint *ep = work_peer(wr);
 
 	/* The queue has seen to the order. */
 	plain.flags &= SLMPM_MORE | SLMPM_REMOTE | MODE_LINK_MASK;
-	if (!ep)
-		return endpoint_bad_handle(peer);
+	if (!ep && !is_any(wr->peer))
+		return wr->rmem.id ? handle_error(&remote_table, wr->rmem.id) :
+				     endpoint_bad_handle(wr->peer);
 	switch (wr->op) {
 	case SLMPM_OP_SEND:
 		return message_sendv(ep, wr->stream, wr->iov, wr->iov_count, &plain, NULL);
 	case SLMPM_OP_RECV:
-		return message_recvv(ep->ctx, ep, wr->stream, wr->iov, wr->iov_count, &plain, NULL);
+		return message_recvv(ctx, ep, wr->stream, wr->iov, wr->iov_count, &plain, NULL);
 	case SLMPM_OP_AM:
 		return am_sendv(ep, (uint16_t)wr->stream, wr->head, wr->head_len, wr->iov,
 				wr->iov_count, &plain, NULL);
@@ -136,6 +204,8 @@ enum work_kind work_kind_of(const struct slmpm_wr *wr)
 	case SLMPM_OP_AM: return WORK_MESSAGE;
 	case SLMPM_OP_GET: return WORK_GET;
 	case SLMPM_OP_ATOMIC: return by_request(wr, FABRIC_ATOMIC) ? WORK_ATOMIC : WORK_ALONE;
+	case SLMPM_OP_ENABLE:
+	case SLMPM_OP_COUNT: return WORK_ALONE;
 	default:
 		if (!by_request(wr, FABRIC_WRITE))
 			return WORK_ALONE;

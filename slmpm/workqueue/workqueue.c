@@ -1,230 +1,450 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Work queues: made, posted to, moved on, and ended. */
+/* Work queues: made, posted to, moved on, run again, cancelled and ended. */
 #include "slmpm/workqueue/workqueue.h"
 
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "slmpm/completion/completion.h"
 #include "slmpm/base/error.h"
-#include "slmpm/link/link.h"
 #include "slmpm/base/sized.h"
+#include "slmpm/completion/completion.h"
+#include "slmpm/completion/late.h"
+#include "slmpm/engine/engine.h"
+#include "slmpm/link/wait.h"
 
-#define DEPTH     256
-#define DEPTH_MAX 65536
+#define DEPTH        256
+#define DEPTH_MAX    65536
+#define CHANNELS     64
+#define CHANNELS_MAX 65536
+#define STEPS        256 /* of one call of progress */
+
+#define OPTIONS (SLMPM_WQ_UNACKNOWLEDGED | SLMPM_WQ_MANAGED | SLMPM_WQ_KEPT)
 
 struct handle_table workqueue_table = HANDLE_TABLE_FROM("work queue", struct workqueue, node);
 
-/* ---- beginning one ----------------------------------------------------------------------- */
-
-/* Messages that are staged must leave before what is not one begins. */
-static bool workqueue_staged(struct endpoint *ep, uint32_t op)
+struct workqueue *workqueue_lock(slmpm_wq handle, int *rc)
 {
-	if (op == SLMPM_OP_SEND || op == SLMPM_OP_AM || !ep->bundle.count)
-		return false;
-	(void)link_push(ep);
-	return ep->bundle.count > 0;
+	return context_lock_object(&workqueue_table, handle.id, rc);
 }
 
-static bool may_begin(const struct workqueue *wq, struct endpoint *ep, const struct slmpm_wr *wr)
+int workqueue_advance(struct context *ctx)
 {
-	enum work_kind kind = work_kind_of(wr);
+	int n = 0;
 
-	if (wq->ctx->begins /* one begins just now */ || workqueue_staged(ep, wr->op))
-		return false;
-	return list_empty(&wq->begun) || (kind == wq->kind && kind != WORK_ALONE);
+	while (!list_empty(&ctx->ready) && n < STEPS && !ctx->begins) {
+		struct channel *ch = LIST_ENTRY(ctx->ready.next, struct channel, node);
+		int steps;
+
+		list_remove(&ch->node);
+		steps = channel_advance(ch);
+		if (steps && engine_serves(ctx))
+			ch->wq->by_engine += (uint64_t)steps;
+		n += steps;
+		if (!steps && !list_empty(&ch->node)) /* for room, or the end of a call */
+			break;
+	}
+	return n;
 }
 
-static void retire(struct workqueue *wq, struct work *w)
+void workqueue_retire(struct workqueue *wq, struct work *w)
+{
+	w->cancelled = false;
+	if (!(wq->flags & SLMPM_WQ_KEPT)) {
+		workqueue_drop(wq, w);
+		return;
+	}
+	list_remove(&w->node);
+	w->state = WORK_WAITS;
+	w->over = wq->run + 1;
+}
+
+void workqueue_drop(struct workqueue *wq, struct work *w)
 {
 	free(w->owned);
 	w->owned = NULL;
+	work_drop(w);
+	w->state = WORK_IDLE;
 	list_remove(&w->node);
 	list_append(&wq->idle, &w->node);
 	wq->used--;
 }
 
-/* 0, or why not: then it is where it was before. */
-static int workqueue_start(struct workqueue *wq, struct work *w)
+static bool has_ended(const struct workqueue *wq)
 {
-	struct queue *before = wq->ctx->begins; /* a handler may post a receive meanwhile */
-	int rc;
-
-	if (w->wr.op != SLMPM_OP_RECV) {
-		list_remove(&w->node);
-		list_append(&wq->begun, &w->node);
-		wq->kind = work_kind_of(&w->wr);
-	}
-	wq->ctx->begins = &wq->inner;
-	rc = work_begin(&w->wr, wq->peer, (uint64_t)(w - wq->work));
-	wq->ctx->begins = before;
-	return rc;
-}
-
-/* ---- ends -------------------------------------------------------------------------------- */
-
-static void deliver(struct workqueue *wq, struct work *w)
-{
-	w->done.cookie = w->wr.cookie;
-	if (w->wr.flags & SLMPM_SILENT && w->done.status >= 0)
-		wq->queue->in_flight--;
-	else
-		queue_put(wq->queue, &w->done);
-	retire(wq, w);
-}
-
-/* Of those that have begun, the first are told. */
-static void deliver_ended(struct workqueue *wq)
-{
-	while (!list_empty(&wq->begun)) {
-		struct work *w = LIST_ENTRY(wq->begun.next, struct work, node);
-
-		if (!w->ended)
-			return;
-		deliver(wq, w);
-	}
-}
-
-/* An operation of the queue is done; its cookie is the number of its work. */
-static void work_ended(struct queue *inner, const struct slmpm_done *done)
-{
-	struct workqueue *wq = LIST_ENTRY(inner, struct workqueue, inner);
-	struct work *w = &wq->work[done->cookie];
-
-	completion_copy(&w->done, done);
-	w->ended = true;
-	if (w->wr.op == SLMPM_OP_RECV)
-		deliver(wq, w);
-	else
-		deliver_ended(wq);
-}
-
-/* One that waited cannot begin. */
-static void workqueue_own_fail(struct workqueue *wq, struct work *w, int status)
-{
-	const struct slmpm_done done = {
-		.status = status,
-		.op = w->wr.op,
-		.stream = w->wr.stream,
-		.peer = wq->peer,
-		.cookie = (uint64_t)(w - wq->work),
-	};
-
-	list_remove(&w->node);
-	list_append(&wq->begun, &w->node);
-	work_ended(&wq->inner, &done);
-	wq->ctx->news = true;
-}
-
-static int workqueue_own_advance(struct workqueue *wq, struct endpoint *ep)
-{
-	int n = 0;
-
-	while (!list_empty(&wq->waiting)) {
-		struct work *w = LIST_ENTRY(wq->waiting.next, struct work, node);
-		int rc;
-
-		if (!may_begin(wq, ep, &w->wr))
-			break;
-		endpoint_block(ep, BLOCK_WORK, --ep->work_waiting);
-		rc = workqueue_start(wq, w);
-		if (rc < 0)
-			workqueue_own_fail(wq, w, rc);
-		n++;
-	}
-	return n;
-}
-
-int workqueue_advance(struct endpoint *ep)
-{
-	uint64_t id = handle_id(ep);
-	int n = 0;
-
-	if (!ep->work_waiting)
-		return 0;
-	LIST_EACH_ENTRY(struct workqueue, wq, &ep->ctx->work_queues, node)
-		if (wq->peer.id == id)
-			n += workqueue_own_advance(wq, ep);
-	return n;
-}
-
-void workqueue_fail(struct endpoint *ep)
-{
-	uint64_t id = handle_id(ep);
-
-	LIST_EACH_ENTRY(struct workqueue, wq, &ep->ctx->work_queues, node)
-		while (wq->peer.id == id && !list_empty(&wq->waiting))
-			workqueue_own_fail(wq, LIST_ENTRY(wq->waiting.next, struct work, node),
-					   -ep->life->error);
-	ep->work_waiting = 0;
+	return wq->posted == wq->done + wq->failed;
 }
 
 /* ---- posting ----------------------------------------------------------------------------- */
 
-static int wait_turn(struct workqueue *wq, struct endpoint *ep, struct work *w)
+static int take_wr(const struct workqueue *wq, struct slmpm_wr *to, const struct slmpm_wr *given)
 {
-	if (!work_keep(w))
-		return error_set(SLMPM_ENOMEM, "for a work request");
-	list_append(&wq->waiting, &w->node);
-	ep->work_waiting++;
-	endpoint_block(ep, BLOCK_WORK, true);
-	return 0;
+	int rc = 0;
+
+	if (LIKELY(given->size == sizeof(*to)))
+		*to = *given;
+	else
+		rc = sized_take("slmpm_post", to, given, sizeof(*to));
+	if (rc == 0)
+		rc = work_check(wq, to);
+	return rc;
 }
 
-static int workqueue_take(struct workqueue *wq, struct endpoint *ep, const struct slmpm_wr *wr)
+/* Its flags say the link of the handle, and whether the target is to answer. */
+static void complete_flags(const struct workqueue *wq, struct slmpm_wr *wr)
+{
+	if (wr->op != SLMPM_OP_RECV && wr->op < SLMPM_OP_WAIT)
+		wr->flags = endpoint_hints(wr->peer, wr->flags);
+	if (wr->op == SLMPM_OP_PUT && !(wq->flags & SLMPM_WQ_UNACKNOWLEDGED))
+		wr->flags |= SLMPM_REMOTE;
+}
+
+/* It begins now, or behind others. */
+static int begin_or_append(struct channel *ch, struct work *w)
+{
+	struct workqueue *wq = ch->wq;
+	int rc;
+
+	w->next = NULL;
+	if (ch->at || wq->flags & SLMPM_WQ_KEPT || w->wr.op >= SLMPM_OP_WAIT ||
+	    !channel_may_begin(ch, w)) {
+		if (!work_keep(w))
+			return error_set(SLMPM_ENOMEM, "for a work request");
+		channel_append(ch, w);
+		channel_ready(ch);
+		return 0;
+	}
+	rc = channel_begin(ch, w);
+	if (rc < 0 && work_number(wq, w) != wq->posted) { /* a handler has posted others */
+		channel_end(ch, w, rc, 0);
+		return 0;
+	}
+	if (rc < 0)
+		ch->at = w->next;
+	return rc;
+}
+
+/* W, not yet held, is to be one of the queue's. */
+static int enter(struct workqueue *wq, struct work *w)
+{
+	struct channel *ch = &wq->channels[w->wr.channel];
+	int rc;
+
+	if (!queue_take_room(wq->queue))
+		return error_set(SLMPM_ENOMEM, "for a completion");
+	list_remove(&w->node);
+	w->state = WORK_WAITS;
+	w->over = 0;
+	w->cancelled = false;
+	w->request = NULL;
+	w->number = ++wq->posted - wq->run;
+	wq->used++;
+	if (w->wr.channel >= wq->channels_used)
+		wq->channels_used = w->wr.channel + 1;
+	rc = begin_or_append(ch, w);
+	if (rc < 0) {
+		wq->posted--;
+		wq->queue->in_flight--;
+		workqueue_drop(wq, w);
+	}
+	return rc;
+}
+
+static int workqueue_take(struct workqueue *wq, const struct slmpm_wr *given, uint32_t size)
 {
 	struct work *w = LIST_ENTRY(wq->idle.next, struct work, node);
 	int rc;
 
 	if (wq->used == wq->depth)
 		return error_set(SLMPM_EAGAIN, "%u work requests are under way", wq->used);
-	rc = work_check(wr, wq->peer);
+	if (given->size != size)
+		return error_set(SLMPM_EINVAL,
+				 "slmpm_post: .size of a work request is %u, of the "
+				 "first %u",
+				 given->size, size);
+	rc = take_wr(wq, &w->wr, given);
+	if (rc == 0)
+		rc = channel_error(&wq->channels[w->wr.channel], "slmpm_post");
+	if (rc == 0)
+		rc = work_hold(wq, w);
 	if (rc < 0)
 		return rc;
-	if (!queue_take_room(wq->queue))
-		return error_set(SLMPM_ENOMEM, "for a completion");
-	wq->used++;
-	list_remove(&w->node);
-	memcpy(&w->wr, wr, offsetof(struct slmpm_wr, reserved));
-	w->ended = false;
-	if (w->wr.op != SLMPM_OP_RECV && !(wr->flags & SLMPM_ON_LINK_MASK))
-		w->wr.flags |= wq->hint;
-	if (wr->op == SLMPM_OP_PUT && !(wq->flags & SLMPM_WQ_UNACKNOWLEDGED))
-		w->wr.flags |= SLMPM_REMOTE;
-	if (w->wr.op == SLMPM_OP_RECV || (list_empty(&wq->waiting) && may_begin(wq, ep, &w->wr)))
-		rc = workqueue_start(wq, w);
-	else
-		rc = wait_turn(wq, ep, w);
-	if (rc < 0) {
-		wq->queue->in_flight--;
-		retire(wq, w);
-	}
+	complete_flags(wq, &w->wr);
+	rc = enter(wq, w);
+	if (rc < 0)
+		work_drop(w);
 	return rc;
 }
 
 int slmpm_post(slmpm_wq handle, const struct slmpm_wr *wr, int n)
 {
 	int rc = 0, taken = 0;
-	struct workqueue *wq = context_lock_object(&workqueue_table, handle.id, &rc);
-	struct endpoint *ep;
+	struct workqueue *wq = workqueue_lock(handle, &rc);
 
 	if (!wq)
 		return rc;
-	ep = endpoint_of(wq->peer);
 	if (!wr || n <= 0)
 		rc = error_set(SLMPM_EINVAL, "slmpm_post: %d work requests at %p", n,
 			       (const void *)wr);
-	else if (!ep)
-		rc = endpoint_bad_handle(wq->peer);
-	else if (ep->state != SLMPM_PEER_UP && ep->state != SLMPM_PEER_CONNECTING)
-		rc = endpoint_error(ep);
 	while (rc == 0 && taken < n) {
-		rc = workqueue_take(wq, ep, &wr[taken]);
+		const void *next = (const char *)wr + (size_t)taken * wr->size;
+
+		rc = workqueue_take(wq, next, wr->size);
 		taken += rc == 0;
 	}
+	await_inspect(&wq->awaits);
+	(void)workqueue_advance(wq->ctx);
 	context_unlock(wq->ctx);
 	return taken ? taken : rc;
+}
+
+/* ---- enabling, running again ------------------------------------------------------------- */
+
+void workqueue_enable(struct workqueue *wq, uint64_t index)
+{
+	if (index <= wq->enabled)
+		return;
+	wq->enabled = index;
+	await_inspect(&wq->awaits);
+	channels_ready(wq);
+}
+
+int slmpm_wq_enable(slmpm_wq handle, uint64_t index)
+{
+	int rc = 0;
+	struct workqueue *wq = workqueue_lock(handle, &rc);
+
+	if (!wq)
+		return rc;
+	if (wq->flags & SLMPM_WQ_MANAGED)
+		workqueue_enable(wq, index);
+	else
+		rc = error_set(SLMPM_EINVAL, "slmpm_wq_enable: the queue is not SLMPM_WQ_MANAGED");
+	(void)workqueue_advance(wq->ctx);
+	context_unlock(wq->ctx);
+	return rc;
+}
+
+static int workqueue_error(const struct workqueue *wq, const char *call)
+{
+	for (uint32_t i = 0; wq->stopped && i < wq->channels_used; i++)
+		if (wq->channels[i].status)
+			return channel_error(&wq->channels[i], call);
+	return 0;
+}
+
+static int arm(struct workqueue *wq)
+{
+	int rc = workqueue_error(wq, "slmpm_wq_arm");
+
+	if (!(wq->flags & SLMPM_WQ_KEPT))
+		return error_set(SLMPM_EINVAL, "slmpm_wq_arm: the queue is not SLMPM_WQ_KEPT");
+	if (rc < 0)
+		return rc;
+	if (!has_ended(wq))
+		return error_set(SLMPM_EBUSY, "slmpm_wq_arm: %llu entries have not ended",
+				 (unsigned long long)(wq->posted - wq->done - wq->failed));
+	if (!queue_take_rooms(wq->queue, wq->used))
+		return error_set(SLMPM_ENOMEM, "for completions");
+	wq->posted += wq->used;
+	wq->run += wq->used;
+	wait_rearm(wq);
+	for (uint32_t i = 0; i < wq->channels_used; i++)
+		wq->channels[i].at = wq->channels[i].first;
+	await_inspect(&wq->awaits);
+	channels_ready(wq);
+	return 0;
+}
+
+int slmpm_wq_arm(slmpm_wq handle)
+{
+	int rc = 0;
+	struct workqueue *wq = workqueue_lock(handle, &rc);
+
+	if (!wq)
+		return rc;
+	rc = arm(wq);
+	(void)workqueue_advance(wq->ctx);
+	context_unlock(wq->ctx);
+	return rc;
+}
+
+/* ---- looking, waiting -------------------------------------------------------------------- */
+
+static void workqueue_show(const struct workqueue *wq, struct slmpm_wq_info *info)
+{
+	*info = (struct slmpm_wq_info){
+		.posted = wq->posted,
+		.enabled = wq->flags & SLMPM_WQ_MANAGED ? wq->enabled : wq->posted,
+		.begun = wq->begun,
+		.done = wq->done,
+		.failed = wq->failed,
+		.by_engine = wq->by_engine,
+	};
+	for (uint32_t i = 0; i < wq->channels_used; i++) {
+		const struct channel *ch = &wq->channels[i];
+
+		info->waiting +=
+			ch->at && ch->at->wr.op == SLMPM_OP_WAIT && ch->at->state == WORK_BEGUN;
+		if (ch->status && (!info->first_failed || ch->failed < info->first_failed)) {
+			info->status = ch->status;
+			info->first_failed = ch->failed;
+			info->channel = i;
+		}
+	}
+}
+
+int slmpm_wq_query(slmpm_wq handle, struct slmpm_wq_info *info)
+{
+	struct slmpm_wq_info now;
+	int rc = 0;
+	struct workqueue *wq = workqueue_lock(handle, &rc);
+
+	if (!wq)
+		return rc;
+	rc = sized_check_own("slmpm_wq_query", info, sizeof(now));
+	if (rc == 0) {
+		workqueue_show(wq, &now);
+		sized_give_own(info, &now, sizeof(now));
+	}
+	context_unlock(wq->ctx);
+	return rc;
+}
+
+struct draining {
+	slmpm_wq handle;
+	struct workqueue *wq; /* NULL: another thread has destroyed it */
+};
+
+static bool is_drained(void *arg)
+{
+	struct draining *d = arg;
+
+	if (handle_get(&workqueue_table, d->handle.id) != d->wq)
+		d->wq = NULL;
+	return !d->wq || has_ended(d->wq);
+}
+
+int slmpm_wq_drain(slmpm_wq handle, int timeout_ms)
+{
+	struct draining d = {.handle = handle};
+	struct context *ctx;
+	int rc = 0;
+
+	d.wq = workqueue_lock(handle, &rc);
+	if (!d.wq)
+		return rc;
+	ctx = d.wq->ctx;
+	rc = wait_until(ctx, is_drained, &d, timeout_ms);
+	if (!d.wq)
+		rc = handle_error(&workqueue_table, handle.id);
+	else if (has_ended(d.wq))
+		rc = workqueue_error(d.wq, "slmpm_wq_drain");
+	else if (!context_forbids(ctx, "slmpm_wq_drain"))
+		rc = late_error(ctx, NULL, timeout_ms, "%llu of %llu entries have ended",
+				(unsigned long long)(d.wq->done + d.wq->failed),
+				(unsigned long long)d.wq->posted);
+	context_unlock(ctx);
+	return rc;
+}
+
+/* ---- cancelling -------------------------------------------------------------------------- */
+
+static bool has_entry(const struct workqueue *wq, const struct work *w)
+{
+	return w->state != WORK_IDLE && (w->state != WORK_WAITS || w->over != wq->run + 1);
+}
+
+/* False: it has gone too far. */
+static bool cancel(struct work *w)
+{
+	if (w->request)
+		return request_cancel(w->request) == 0;
+	if (w->state == WORK_ENDED || (w->state == WORK_BEGUN && w->wr.op != SLMPM_OP_WAIT))
+		return w->state == WORK_ENDED;
+	w->cancelled = true;
+	return true;
+}
+
+/* All entries, or NUMBER: those that have gone too far; -SLMPM_EINVAL: there is none such. */
+static int cancel_those(struct workqueue *wq, uint64_t number)
+{
+	bool any = !number;
+	int late = 0;
+
+	wq->cancelling = true;
+	for (uint32_t i = 0; i < wq->depth; i++) {
+		struct work *w = &wq->work[i];
+
+		if (!has_entry(wq, w) || (number && work_number(wq, w) != number))
+			continue;
+		any = true;
+		late += !cancel(w);
+	}
+	for (uint32_t i = 0; i < wq->channels_used; i++)
+		(void)channel_advance(&wq->channels[i]);
+	wq->cancelling = false;
+	return any ? late : -SLMPM_EINVAL;
+}
+
+int slmpm_wq_cancel(slmpm_wq handle, uint64_t number)
+{
+	int rc = 0;
+	struct workqueue *wq = workqueue_lock(handle, &rc);
+
+	if (!wq)
+		return rc;
+	rc = cancel_those(wq, number);
+	if (rc < 0)
+		rc = error_set(SLMPM_EINVAL, "slmpm_wq_cancel: no entry %llu has yet to end",
+			       (unsigned long long)number);
+	else if (rc > 0)
+		rc = error_set(SLMPM_EBUSY, "slmpm_wq_cancel: %d entries have gone too far", rc);
+	context_unlock(wq->ctx);
+	return rc;
+}
+
+/* All have ended; or -SLMPM_EBUSY with the detail set. */
+static int cancel_all(struct workqueue *wq, const char *call)
+{
+	if (wq->cancelling || wq->ctx->begins)
+		return error_set(SLMPM_EBUSY, "%s: in a handler that runs in another such call",
+				 call);
+	(void)cancel_those(wq, 0);
+	return has_ended(wq) ?
+		       0 :
+		       error_set(SLMPM_EBUSY, "%s: %llu work requests have gone too far", call,
+				 (unsigned long long)(wq->posted - wq->done - wq->failed));
+}
+
+static void drop_all(struct workqueue *wq)
+{
+	for (uint32_t i = 0; wq->used && i < wq->depth; i++)
+		if (wq->work[i].state != WORK_IDLE)
+			workqueue_drop(wq, &wq->work[i]);
+	for (uint32_t i = 0; i < wq->channels_used; i++) {
+		struct channel *ch = &wq->channels[i];
+
+		ch->at = ch->first = ch->last = NULL;
+		ch->status = 0;
+		ch->failed = 0;
+	}
+	wq->stopped = 0;
+	wait_forget(wq);
+}
+
+int slmpm_wq_reset(slmpm_wq handle)
+{
+	int rc = 0;
+	struct workqueue *wq = workqueue_lock(handle, &rc);
+
+	if (!wq)
+		return rc;
+	rc = cancel_all(wq, "slmpm_wq_reset");
+	if (rc == 0)
+		drop_all(wq);
+	context_unlock(wq->ctx);
+	return rc;
 }
 
 /* ---- life -------------------------------------------------------------------------------- */
@@ -238,60 +458,85 @@ static int take_options(struct slmpm_wq_options *o, const struct slmpm_wq_option
 		return rc;
 	if (!out)
 		return error_set(SLMPM_EINVAL, "slmpm_wq_create: no place for the handle");
-	if (o->flags & ~SLMPM_WQ_UNACKNOWLEDGED)
+	if (o->flags & ~OPTIONS)
 		return error_set(SLMPM_EINVAL, "slmpm_wq_create: flags 0x%x", o->flags);
-	if (o->reserved)
-		return error_set(SLMPM_EINVAL, "slmpm_wq_create: .reserved is %u, not 0",
-				 o->reserved);
 	if (o->depth > DEPTH_MAX)
 		return error_set(SLMPM_ELIMIT, "slmpm_wq_create: depth %u, at most %u", o->depth,
 				 DEPTH_MAX);
+	if (o->channels > CHANNELS_MAX)
+		return error_set(SLMPM_ELIMIT, "slmpm_wq_create: %u channels, at most %u",
+				 o->channels, CHANNELS_MAX);
 	if (!o->cq.id)
 		return error_set(SLMPM_EINVAL, "slmpm_wq_create: no completion queue");
+	o->depth = o->depth ? o->depth : DEPTH;
+	o->channels = o->channels ? o->channels : CHANNELS;
 	return 0;
 }
 
 static void drop_queue(struct workqueue *wq)
 {
+	if (wq->work)
+		drop_all(wq);
 	if (wq->queue)
 		wq->queue->users--;
-	for (uint32_t i = 0; wq->work && i < wq->depth; i++)
-		free(wq->work[i].owned);
+	for (uint32_t i = 0; wq->channels && i < wq->channels_used; i++)
+		list_remove(&wq->channels[i].node);
 	free(wq->work);
+	free(wq->channels);
 	wq->work = NULL;
+	wq->channels = NULL;
 	list_remove(&wq->node);
 	handle_free(&workqueue_table, wq);
 }
 
-static struct workqueue *workqueue_new(struct context *ctx, uint32_t depth)
+static void make_channels(struct workqueue *wq)
+{
+	for (uint32_t i = 0; i < wq->channel_count; i++) {
+		struct channel *ch = &wq->channels[i];
+
+		ch->wq = wq;
+		list_init(&ch->node);
+		list_init(&ch->begun);
+		list_init(&ch->await.node);
+		list_init(&ch->timed);
+	}
+}
+
+static struct workqueue *workqueue_new(struct context *ctx, const struct slmpm_wq_options *o)
 {
 	struct workqueue *wq = handle_new(&workqueue_table);
 
 	if (!wq)
 		return NULL;
 	wq->ctx = ctx;
-	wq->depth = depth;
-	list_init(&wq->waiting);
-	list_init(&wq->begun);
+	wq->flags = o->flags;
+	wq->depth = o->depth;
+	wq->channel_count = o->channels;
+	list_init(&wq->awaits);
+	list_init(&wq->subjects);
 	list_init(&wq->idle);
+	list_init(&wq->receives);
 	list_append(&ctx->work_queues, &wq->node);
-	wq->work = calloc(depth, sizeof(*wq->work));
-	if (!wq->work) {
+	wq->work = calloc(o->depth, sizeof(*wq->work));
+	wq->channels = calloc(o->channels, sizeof(*wq->channels));
+	if (!wq->work || !wq->channels) {
+		wq->depth = 0;
 		drop_queue(wq);
 		return NULL;
 	}
+	make_channels(wq);
 	wq->inner.ctx = ctx;
-	wq->inner.pass_on = work_ended;
-	for (uint32_t i = 0; i < depth; i++)
+	wq->inner.pass_on = entry_ended;
+	wq->inner.bound = entry_bound;
+	for (uint32_t i = 0; i < o->depth; i++)
 		list_append(&wq->idle, &wq->work[i].node);
 	return wq;
 }
 
-int slmpm_wq_create(slmpm_peer peer, const struct slmpm_wq_options *given, slmpm_wq *out)
+int slmpm_wq_create(slmpm_ctx handle, const struct slmpm_wq_options *given, slmpm_wq *out)
 {
-	struct endpoint *ep = endpoint_of(peer);
-	struct slmpm_wq_options o;
 	struct workqueue *wq = NULL;
+	struct slmpm_wq_options o;
 	struct counter *none;
 	struct queue *queue;
 	struct context *ctx;
@@ -299,19 +544,17 @@ int slmpm_wq_create(slmpm_peer peer, const struct slmpm_wq_options *given, slmpm
 
 	if (rc < 0)
 		return rc;
-	if (!ep || !endpoint_lock(ep, peer))
-		return endpoint_bad_handle(peer);
-	ctx = ep->ctx;
+	ctx = context_get(handle, &rc);
+	if (!ctx)
+		return rc;
+	context_lock(ctx);
 	rc = completion_find(ctx, (slmpm_ctr){0}, o.cq, &none, &queue);
-	if (rc == 0 && ep->state != SLMPM_PEER_UP && ep->state != SLMPM_PEER_CONNECTING)
-		rc = endpoint_error(ep);
-	if (rc == 0 && !(wq = workqueue_new(ctx, o.depth ? o.depth : DEPTH)))
+	if (rc == 0) /* it runs them while the application does something else */
+		rc = engine_attend(ctx, NULL);
+	if (rc == 0 && !(wq = workqueue_new(ctx, &o)))
 		rc = error_set(SLMPM_ENOMEM, "for a work queue");
 	if (rc == 0) {
-		wq->peer = endpoint_plain(peer);
-		wq->hint = endpoint_hint(peer);
 		wq->queue = queue;
-		wq->flags = o.flags;
 		queue->users++;
 		out->id = handle_id(wq);
 	}
@@ -322,23 +565,30 @@ int slmpm_wq_create(slmpm_peer peer, const struct slmpm_wq_options *given, slmpm
 int slmpm_wq_destroy(slmpm_wq handle)
 {
 	int rc = 0;
-	struct workqueue *wq = context_lock_object(&workqueue_table, handle.id, &rc);
+	struct workqueue *wq = workqueue_lock(handle, &rc);
 	struct context *ctx;
 
 	if (!wq)
 		return rc;
 	ctx = wq->ctx;
-	if (wq->used)
-		rc = error_set(SLMPM_EBUSY, "slmpm_wq_destroy: %u work requests are under way",
-			       wq->used);
-	else
-		drop_queue(wq);
+	rc = cancel_all(wq, "slmpm_wq_destroy");
+	if (rc == 0) { /* its own entries may name it */
+		drop_all(wq);
+		if (wq->users)
+			rc = error_set(SLMPM_EBUSY, "slmpm_wq_destroy: entries of another work "
+						    "queue name it");
+		else
+			drop_queue(wq);
+	}
+	context_changed(ctx); /* who waits for it learns that it is gone */
 	context_unlock(ctx);
 	return rc;
 }
 
 void workqueue_shut(struct context *ctx)
 {
+	LIST_EACH(at, &ctx->work_queues)
+		(void)cancel_those(LIST_ENTRY(at, struct workqueue, node), 0);
 	LIST_EACH(at, &ctx->work_queues)
 		drop_queue(LIST_ENTRY(at, struct workqueue, node));
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Work queues: work requests (work.c) that wait their turn, begin in order and end in order. Only
- * when is decided here.
+ * Work queues: entries (work.c) of a queue's channels, which begin in order and end in order
+ * (channel.c), or once a total has come so far (wait.c). Only when is decided here.
  *
  * A queue's operations are told to a completion queue of its own, where nobody polls: what is put
- * there comes back to it (`work_ended`), and goes to the application's when its turn has come.
+ * there comes back to it (`entry_ended`), and goes to the application's when its turn has come.
  */
 #ifndef SLMPM_WORKQUEUE_H
 #define SLMPM_WORKQUEUE_H
@@ -12,47 +12,145 @@
 #include "slmpm/completion/queue.h"
 #include "slmpm/endpoint.h"
 
-/* Work of one kind may be under way together, for it keeps its order on the way; what follows of
- * another kind waits for its end. */
+/* Work of one kind, with one peer, may be under way together, for it keeps its order on the way;
+ * what follows of another kind waits for its end. */
 enum work_kind { WORK_MESSAGE, WORK_GET, WORK_PUT, WORK_REMOTE_PUT, WORK_ATOMIC, WORK_ALONE };
 
-struct work {             /* a work request that was taken */
-	struct list node; /* of those that wait or have begun, or idle; a receive is in none */
+enum work_state { WORK_IDLE, WORK_WAITS, WORK_BEGUN, WORK_ENDED };
+
+struct work {              /* an entry: a work request that was taken */
+	struct list node;  /* of its channel's `begun`, of its queue's `receives` or `idle` */
+	struct work *next; /* behind it in its channel */
 	struct slmpm_wr wr;
-	void *owned; /* of one that waits: its pieces and its head */
-	bool ended;
+	void *owned;             /* its pieces and its head, where it had to wait */
+	uint64_t number;         /* of a kept one: in the first run, ... */
+	uint64_t over;           /* ... and wq->run + 1 of the last that it has ended in; or 0 */
+	struct request *request; /* of one that has begun and not ended; or NULL */
+	uint32_t *users;         /* of what WAIT, ENABLE or COUNT name; or NULL */
+	/* WAIT: the total, and those that wait for it; if relative, whose base is to be added. */
+	const uint64_t *total;
+	struct list *awaits;
+	struct subject *subject;
+	uint64_t value;
+	enum work_state state;
+	bool cancelled;         /* it fails in its turn */
 	struct slmpm_done done; /* ended, but not those in front of it */
+};
+
+struct channel {
+	struct list node; /* of the context's `ready`, or alone */
+	struct workqueue *wq;
+	/* The next to begin, or NULL; the first of a kept program; the newest. */
+	struct work *at, *first, *last;
+	struct list begun; /* and not yet told */
+	enum work_kind kind;
+	uint64_t peer; /* of those that have begun */
+	/* The WAIT at which it stands: */
+	struct await await;
+	struct list timed; /* of the context's, or alone */
+	uint64_t deadline;
+	/* It has stopped: the status of the entry that failed, and its number. */
+	int status;
+	uint64_t failed;
+};
+
+struct subject {          /* a total that relative WAITs of a queue wait for */
+	struct list node; /* of the queue's */
+	const uint64_t *total;
+	uint64_t owner;   /* the handle of what has it */
+	uint32_t entries; /* of the queue, that wait for it */
+	uint64_t base;    /* where it was when this run began ... */
+	uint64_t taken;   /* ... and how much its WAITs take in a run */
 };
 
 struct workqueue {
 	struct handle handle;
 	struct context *ctx; /* stays: another thread may look just as it is freed */
 	struct list node;    /* of the context's */
-	slmpm_peer peer;     /* as all know it; ... */
-	uint32_t hint;       /* ... the link of the handle that it was made with: flags, or 0 */
 	struct queue *queue; /* the application's */
-	struct queue inner;  /* its pass_on is `work_ended` */
+	struct queue inner;  /* its pass_on is `entry_ended` */
 	uint32_t flags, depth, used;
-	enum work_kind kind; /* of those that have begun */
-	struct list waiting, begun, idle;
+	uint32_t users; /* entries, of this queue or others, that name it */
+	uint32_t channel_count, channels_used;
+	uint32_t stopped; /* channels */
+	bool cancelling;  /* handlers that run meanwhile may not end it */
+	/* Totals; `enabled` of a managed one alone; those behind one that failed, which never
+	 * began. */
+	uint64_t posted, enabled, begun, done, failed, flushed, by_engine;
+	uint64_t run;       /* a kept entry's number is so much greater by now */
+	struct list awaits; /* struct await: of these totals */
+	struct list subjects, idle, receives;
 	struct work *work; /* `depth` of them */
+	struct channel *channels;
 };
 
 extern struct handle_table workqueue_table;
 
-/* Begins what may on EP now: how many. */
-int workqueue_advance(struct endpoint *ep);
-/* EP has ended: what waits ends with its error. */
-void workqueue_fail(struct endpoint *ep);
+static inline uint64_t work_number(const struct workqueue *wq, const struct work *w)
+{
+	return wq->run + w->number;
+}
+
+/* The queue of a handle, its context locked; NULL with *RC and the detail set. */
+struct workqueue *workqueue_lock(slmpm_wq handle, int *rc);
+/* Some channels of CTX may go on: what has begun, or ended. */
+int workqueue_advance(struct context *ctx);
 /* The context's, when it ends. */
 void workqueue_shut(struct context *ctx);
+/* W has ended: it is dropped, or a kept one ready for the next run. */
+void workqueue_retire(struct workqueue *wq, struct work *w);
+void workqueue_drop(struct workqueue *wq, struct work *w);
+/* Entries up to number INDEX may begin. */
+void workqueue_enable(struct workqueue *wq, uint64_t index);
+
+/* ---- channel.c: order within a channel ---- */
+
+/* Its next entry may begin: workqueue_advance looks at it. */
+void channel_ready(struct channel *ch);
+/* All that have one. */
+void channels_ready(struct workqueue *wq);
+/* 0, or why nothing can be posted to it, with the detail set for CALL. */
+int channel_error(const struct channel *ch, const char *call);
+/* A new entry behind the others. */
+void channel_append(struct channel *ch, struct work *w);
+/* May W, the next one, begin now? */
+bool channel_may_begin(struct channel *ch, const struct work *w);
+/* It does: 0, or why not; then it is as it was before. */
+int channel_begin(struct channel *ch, struct work *w);
+/* Begins what may, and flushes it once it has stopped: how many steps. */
+int channel_advance(struct channel *ch);
+/* W, which has begun or could not, has ended with STATUS and LEN as of its completion. */
+void channel_end(struct channel *ch, struct work *w, int status, uint64_t len);
+/* Its own completion queue's, as of struct queue. */
+void entry_ended(struct queue *inner, const struct slmpm_done *done);
+void entry_bound(struct queue *inner, uint64_t cookie, struct request *r);
+/* As of parts.deadlines: those of WAITs. */
+uint64_t channel_deadlines(struct context *ctx, uint64_t now);
+
+/* ---- wait.c: WAIT entries, and what entries name ---- */
+
+/* What W, a WAIT, ENABLE or COUNT, names: it is W's until work_drop. Negative with the detail set:
+ * there is none, or no memory. */
+int work_hold(struct workqueue *wq, struct work *w);
+void work_drop(struct work *w);
+/* Relative WAITs of a new run go on where those of the last one have come to. */
+void wait_rearm(struct workqueue *wq);
+/* Without entries WAITs begin anew. */
+void wait_forget(struct workqueue *wq);
+/* Of W, the WAIT that CH stands at: 1 it is over, 0 not yet; or why it never will be. *LEN: the
+ * total, or the number of the entry that is to blame. */
+int wait_step(struct channel *ch, struct work *w, uint64_t *len);
+/* A channel of WQ has stopped: who waits for entries that will not come is ready to fail. */
+void wait_strand(struct workqueue *wq);
 
 /* ---- work.c: a work request by itself ---- */
 
-/* -SLMPM_E*, the detail set, when it cannot be posted to PEER's queue. */
-int work_check(const struct slmpm_wr *wr, slmpm_peer peer);
-/* Begins it, its end told to ctx->begins with COOKIE, perhaps before this returns. */
-int work_begin(const struct slmpm_wr *wr, slmpm_peer peer, uint64_t cookie);
+/* -SLMPM_E*, the detail set, when it cannot be posted to WQ. */
+int work_check(const struct workqueue *wq, const struct slmpm_wr *wr);
+/* The peer that it is for; or NULL. */
+struct endpoint *work_peer(const struct slmpm_wr *wr);
+/* Begins an operation, its end told to CTX's `begins` with COOKIE, perhaps before this returns. */
+int work_begin(struct context *ctx, const struct slmpm_wr *wr, uint64_t cookie);
 enum work_kind work_kind_of(const struct slmpm_wr *wr);
 /* It waits: what the caller's array and head say is kept. False: no memory. */
 bool work_keep(struct work *w);

@@ -11,6 +11,7 @@
 
 static void post(slmpm_wq wq, struct slmpm_wr wr, uint64_t cookie)
 {
+	wr.size = sizeof(wr);
 	wr.cookie = cookie;
 	EXPECT(slmpm_post(wq, &wr, 1), 1);
 }
@@ -37,8 +38,12 @@ static void work_over(int link)
 	static uint64_t number;
 	const struct slmpm_wq_options o = {.size = sizeof(o), .cq = cq};
 	const struct slmpm_iov all = {bytes, sizeof(bytes)}, there = {back, sizeof(back)};
-	const struct slmpm_wr send = {.op = SLMPM_OP_SEND, .iov = &all, .iov_count = 1},
+	const struct slmpm_wr send = {.op = SLMPM_OP_SEND,
+				      .peer = by[link],
+				      .iov = &all,
+				      .iov_count = 1},
 			      put = {.op = SLMPM_OP_PUT,
+				     .peer = by[link],
 				     .rmem = regions[0],
 				     .iov = &all,
 				     .iov_count = 1};
@@ -46,20 +51,27 @@ static void work_over(int link)
 	int moves = link ? SLMPM_BY_REQUEST : SLMPM_BY_PUT;
 	slmpm_wq wq;
 
-	OK(slmpm_wq_create(by[link], &o, &wq));
+	OK(slmpm_wq_create((slmpm_ctx){0}, &o, &wq));
 	actor_fill(bytes, 4, sizeof(bytes));
 	post(wq, put, 1);
 	post(wq, send, 2);
 	post(wq,
-	     (struct slmpm_wr){
-		     .op = SLMPM_OP_GET, .rmem = regions[0], .iov = &there, .iov_count = 1},
+	     (struct slmpm_wr){.op = SLMPM_OP_GET,
+			       .peer = by[link],
+			       .rmem = regions[0],
+			       .iov = &there,
+			       .iov_count = 1},
 	     3);
 	post(wq,
-	     (struct slmpm_wr){
-		     .op = SLMPM_OP_AM, .stream = ASK, .head = &number, .head_len = sizeof(number)},
+	     (struct slmpm_wr){.op = SLMPM_OP_AM,
+			       .peer = by[link],
+			       .stream = ASK,
+			       .head = &number,
+			       .head_len = sizeof(number)},
 	     4);
 	post(wq,
 	     (struct slmpm_wr){.op = SLMPM_OP_ATOMIC,
+			       .peer = by[link],
 			       .atomic = SLMPM_FETCH_ADD,
 			       .bits = 64,
 			       .rmem = regions[0],

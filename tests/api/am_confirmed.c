@@ -44,7 +44,9 @@ static int by_work(uint16_t id, size_t head_len, size_t len)
 	struct slmpm_wq_options options = {.size = sizeof(options)};
 	struct slmpm_iov piece = {data, len};
 	struct slmpm_wr wr = {
+		.size = sizeof(wr),
 		.op = SLMPM_OP_AM,
+		.peer = a,
 		.flags = SLMPM_REMOTE,
 		.stream = id,
 		.iov = &piece,
@@ -56,7 +58,7 @@ static int by_work(uint16_t id, size_t head_len, size_t len)
 	slmpm_wq wq;
 
 	OK(slmpm_cq_create(ctx, &options.cq));
-	OK(slmpm_wq_create(a, &options, &wq));
+	OK(slmpm_wq_create(ctx, &options, &wq));
 	EXPECT(slmpm_post(wq, &wr, 1), 1);
 	EXPECT(slmpm_cq_wait(options.cq, &done, 1, PATIENCE), 1);
 	CHECK(done.len == len && done.stream == id, "%llu bytes for %u",

@@ -220,12 +220,20 @@ static void work(void)
 	struct slmpm_wq_options options = {.size = sizeof(options), .cq = cq};
 	struct slmpm_iov piece = {from, 8}, back = {to, 8};
 	const struct slmpm_wr all[] = {
-		{.op = SLMPM_OP_PUT, .rmem = rmem, .iov = &piece, .iov_count = 1},
-		{.op = SLMPM_OP_GET, .rmem = rmem, .iov = &back, .iov_count = 1},
+		{.size = sizeof(all[0]),
+		 .op = SLMPM_OP_PUT,
+		 .rmem = rmem,
+		 .iov = &piece,
+		 .iov_count = 1},
+		{.size = sizeof(all[0]),
+		 .op = SLMPM_OP_GET,
+		 .rmem = rmem,
+		 .iov = &back,
+		 .iov_count = 1},
 	};
 	slmpm_wq wq;
 
-	OK(slmpm_wq_create(a, &options, &wq));
+	OK(slmpm_wq_create(ctx, &options, &wq));
 	EXPECT(slmpm_post(wq, all, 2), 2);
 	notified(cq, "a queue's put", SLMPM_OP_PUT, now->put, now->one_sided);
 	notified(cq, "a queue's get", SLMPM_OP_GET, now->get, now->one_sided);

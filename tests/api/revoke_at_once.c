@@ -70,7 +70,8 @@ static int ended(int rc, slmpm_req *req)
 static int queued(void)
 {
 	struct slmpm_iov iov = {words, 8};
-	struct slmpm_wr wr = {.op = SLMPM_OP_PUT,
+	struct slmpm_wr wr = {.size = sizeof(wr),
+			      .op = SLMPM_OP_PUT,
 			      .rmem = region,
 			      .iov = &iov,
 			      .iov_count = 1,
@@ -81,6 +82,8 @@ static int queued(void)
 	if (rc != 1)
 		return rc;
 	EXPECT(slmpm_cq_wait(cq, &done, 1, PATIENCE), 1);
+	if (done.status < 0)
+		OK(slmpm_wq_reset(wq));
 	return done.status;
 }
 
@@ -167,7 +170,7 @@ static void play(slmpm_peer host)
 
 	OK(slmpm_cq_create(none, &cq));
 	o.cq = cq;
-	OK(slmpm_wq_create(host, &o, &wq));
+	OK(slmpm_wq_create(none, &o, &wq));
 	flag = way_open(host, FLAG);
 	OK(slmpm_mem_alloc(none, LARGE, SLMPM_READ_WRITE, &own, &base));
 	source = base;

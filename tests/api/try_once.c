@@ -76,6 +76,7 @@ static slmpm_mem mem, shared;
 static slmpm_rmem rmem;
 static slmpm_mirror mirror, lone; /* the peer has nothing for this one */
 static slmpm_ctr ctr;
+static slmpm_wq queue; /* an entry waits */
 static slmpm_cq cq;
 static slmpm_req req, queued, in_flight;
 static const void *growing;
@@ -134,6 +135,7 @@ CALL(mirror_wait, slmpm_mirror_wait(mirror, peer, &sequence, timeout_ms))
 CALL(mirror_snapshot, slmpm_mirror_snapshot(mirror, peer, &span, 1, bytes, &sequence, timeout_ms))
 CALL(ctr_wait, slmpm_ctr_wait(ctr, SLMPM_ALL, timeout_ms))
 CALL(cq_wait, slmpm_cq_wait(cq, &done, 1, timeout_ms))
+CALL(wq_drain, slmpm_wq_drain(queue, timeout_ms))
 CALL(next_event,
      slmpm_next_event(ctx, &(struct slmpm_event){.size = sizeof(struct slmpm_event)}, timeout_ms))
 
@@ -195,6 +197,7 @@ static const struct trial {
 	{"slmpm_mirror_snapshot", try_mirror_snapshot, LATE, NULL},
 	{"slmpm_ctr_wait", try_ctr_wait, LATE, NULL},
 	{"slmpm_cq_wait", try_cq_wait, LATE, NULL},
+	{"slmpm_wq_drain", try_wq_drain, LATE, NULL},
 	/* These end what they end, and tell what was lost, at 0 as well: at the end of this test. */
 	{"slmpm_close", NULL, LATE, NULL},
 	{"slmpm_shut", NULL, LATE, NULL},
@@ -241,11 +244,17 @@ static void set_up(void)
 {
 	struct slmpm_mem_info info = {.size = sizeof(info)};
 	struct slmpm_how notified = {.size = sizeof(notified)};
+	struct slmpm_wq_options o = {.size = sizeof(o)};
+	struct slmpm_wr wait = {.size = sizeof(wait), .op = SLMPM_OP_WAIT, .value = 100};
 	struct slmpm_key key;
 	void *at;
 
 	OK(slmpm_ctr_create(ctx, &ctr));
 	OK(slmpm_cq_create(ctx, &cq));
+	wait.ctr = ctr;
+	o.cq = cq;
+	OK(slmpm_wq_create(ctx, &o, &queue));
+	EXPECT(slmpm_post(queue, &wait, 1), 1);
 	EXPECT(slmpm_recv(peer, KEY, &key, sizeof(key), NULL, PATIENCE), sizeof(key));
 	OK(slmpm_mem_open(peer, &key, &rmem));
 	OK(slmpm_rmem_query(rmem, &info));

@@ -30,7 +30,7 @@ static inline void create(uint32_t depth, uint32_t flags)
 	struct slmpm_wq_options o = {.size = sizeof(o), .depth = depth, .flags = flags};
 
 	o.cq = cq;
-	OK(slmpm_wq_create(a, &o, &wq));
+	OK(slmpm_wq_create(ctx, &o, &wq));
 }
 
 static inline void begin_in(uint32_t context_flags, uint32_t depth, uint32_t flags)
@@ -68,7 +68,9 @@ static inline void post(struct slmpm_wr wr)
 
 static inline struct slmpm_wr message(uint32_t stream, const struct slmpm_iov *iov, uint64_t cookie)
 {
-	return (struct slmpm_wr){.op = SLMPM_OP_SEND,
+	return (struct slmpm_wr){.size = sizeof(struct slmpm_wr),
+				 .op = SLMPM_OP_SEND,
+				 .peer = a,
 				 .stream = stream,
 				 .iov = iov,
 				 .iov_count = 1,
@@ -79,7 +81,8 @@ static inline struct slmpm_wr message(uint32_t stream, const struct slmpm_iov *i
 static inline struct slmpm_wr one_sided(uint32_t op, uint64_t word, const struct slmpm_iov *iov,
 					uint64_t cookie)
 {
-	return (struct slmpm_wr){.op = op,
+	return (struct slmpm_wr){.size = sizeof(struct slmpm_wr),
+				 .op = op,
 				 .rmem = far,
 				 .offset = word * 8,
 				 .iov = iov,
@@ -89,7 +92,8 @@ static inline struct slmpm_wr one_sided(uint32_t op, uint64_t word, const struct
 
 static inline struct slmpm_wr add(uint64_t word, uint64_t n, uint64_t *old, uint64_t cookie)
 {
-	return (struct slmpm_wr){.op = SLMPM_OP_ATOMIC,
+	return (struct slmpm_wr){.size = sizeof(struct slmpm_wr),
+				 .op = SLMPM_OP_ATOMIC,
 				 .atomic = SLMPM_FETCH_ADD,
 				 .bits = 64,
 				 .rmem = far,

@@ -16,6 +16,9 @@ for way in auto ring am tag; do
 	[ "$(timeout 20 "$bin/fifo" 3)" = "2700 stored, 300 dropped, 1350 of 20 degrees or more" ] || fail "fifo by $way"
 done
 [ "$(timeout 20 "$bin/work_queue" </dev/null)" = "0 lines" ] || fail "work_queue of nothing"
+for fabric in shm tcp; do
+	[ "$(SLMPM_FABRIC=$fabric timeout 20 "$bin/work_chain" 5)" = "5 accelerators have had it" ] || fail "work_chain by $fabric"
+done
 for source in apps/examples/*.c; do
 	program=$(basename "$source" .c)
 	case $program in *_accel) continue ;; esac

@@ -44,7 +44,8 @@ static void *room(size_t n)
 static struct slmpm_wr one_sided(struct work *w, struct slmpm_iov *iov, uint32_t op)
 {
 	uint32_t most = way_current()->slow ? 1500 : rng_one_in(&rng, 10) ? 30000 : 3000;
-	struct slmpm_wr wr = {.op = op, .rmem = far, .iov = iov, .iov_count = 2};
+	struct slmpm_wr wr = {
+		.size = sizeof(wr), .op = op, .rmem = far, .iov = iov, .iov_count = 2};
 
 	w->n = rng_below(&rng, most);
 	wr.offset = rng_below(&rng, SIZE - (uint32_t)w->n);
@@ -63,7 +64,7 @@ static struct slmpm_wr one_sided(struct work *w, struct slmpm_iov *iov, uint32_t
 
 static struct slmpm_wr atomic(struct work *w)
 {
-	struct slmpm_wr wr = {.op = SLMPM_OP_ATOMIC, .bits = 64, .rmem = far};
+	struct slmpm_wr wr = {.size = sizeof(wr), .op = SLMPM_OP_ATOMIC, .bits = 64, .rmem = far};
 	uint64_t now, old;
 
 	wr.atomic = 1 + rng_below(&rng, 3);
@@ -92,7 +93,7 @@ struct tale {
 
 static struct slmpm_wr message(struct work *w, struct slmpm_iov *iov)
 {
-	struct slmpm_wr wr = {.op = SLMPM_OP_SEND, .stream = 1, .iov = iov, .iov_count = 1};
+	struct slmpm_wr wr = {.size = sizeof(wr), .op = SLMPM_OP_SEND, .peer = a, .stream = 1};
 	struct tale *tale = room(sizeof(*tale));
 
 	w->data = (void *)tale;
@@ -101,6 +102,8 @@ static struct slmpm_wr message(struct work *w, struct slmpm_iov *iov)
 	tale->at = rng_below(&rng, SIZE - 16);
 	memcpy(tale->bytes, model + tale->at, 16);
 	*iov = (struct slmpm_iov){tale, sizeof(*tale)};
+	wr.iov = iov;
+	wr.iov_count = 1;
 	wr.flags = rng_one_in(&rng, 4) ? SLMPM_MORE : 0;
 	return wr;
 }
@@ -125,7 +128,9 @@ static void post_one(void)
 	case 1: wr = atomic(w); break;
 	case 2: wr = message(w, iov); break;
 	case 3:
-		wr = (struct slmpm_wr){.op = SLMPM_OP_AM, .stream = 3, .head_len = 8};
+		wr = (struct slmpm_wr){
+			.size = sizeof(wr), .op = SLMPM_OP_AM, .stream = 3, .head_len = 8};
+		wr.peer = a;
 		wr.head = &number;
 		break;
 	default: wr = one_sided(w, iov, SLMPM_OP_PUT);
@@ -240,7 +245,7 @@ static int body(const struct way *w)
 	OK(slmpm_cq_create(ctx, &cq));
 	o.cq = cq;
 	o.flags = rng_one_in(&rng, 2) ? SLMPM_WQ_UNACKNOWLEDGED : 0;
-	OK(slmpm_wq_create(a, &o, &wq));
+	OK(slmpm_wq_create(ctx, &o, &wq));
 	OK(slmpm_am_handler(ctx, 3, count, NULL));
 	rounds();
 	OK(slmpm_shut(ctx, PATIENCE));

@@ -45,11 +45,16 @@ static int role_target(slmpm_peer host, char **words)
 		(void)slmpm_recv(host, 1, data, sizeof(data), NULL, PATIENCE);
 }
 
-static int post_one(slmpm_wq wq, slmpm_rmem far, struct rng *g)
+static int post_one(slmpm_wq wq, slmpm_peer child, slmpm_rmem far, struct rng *g)
 {
 	uint32_t n = 1 + rng_below(g, rng_one_in(g, 8) ? SIZE / 2 : 2000);
 	struct slmpm_iov iov = {bytes, n};
-	struct slmpm_wr wr = {.iov = &iov, .iov_count = 1, .rmem = far, .cookie = posted};
+	struct slmpm_wr wr = {.size = sizeof(wr),
+			      .peer = child,
+			      .iov = &iov,
+			      .iov_count = 1,
+			      .rmem = far,
+			      .cookie = posted};
 	static const uint32_t ops[] = {SLMPM_OP_SEND, SLMPM_OP_PUT, SLMPM_OP_GET, SLMPM_OP_ATOMIC,
 				       SLMPM_OP_AM};
 	int rc;
@@ -76,7 +81,8 @@ static void poll(int clock_ms)
 	CHECK(n >= 0, "%s", slmpm_error_detail());
 	for (int i = 0; i < n; i++, notified++)
 		CHECK(done[i].cookie == notified &&
-			      (done[i].status == 0 || done[i].status == -SLMPM_EDEAD),
+			      (done[i].status == 0 || done[i].status == -SLMPM_EDEAD ||
+			       done[i].status == -SLMPM_ECANCELED),
 		      "cookie %llu instead of %llu, status %d", (unsigned long long)done[i].cookie,
 		      (unsigned long long)notified, done[i].status);
 }
@@ -98,7 +104,7 @@ static void storm(struct rng *g)
 	OK(slmpm_cq_create((slmpm_ctx){0}, &cq));
 	o.cq = cq;
 	o.flags = rng_below(g, 2);
-	OK(slmpm_wq_create(child, &o, &wq));
+	OK(slmpm_wq_create((slmpm_ctx){0}, &o, &wq));
 	notified = posted = 0;
 	until = actor_now_ms() + rng_below(g, LATEST);
 	while (rc >= 0 || rc == -SLMPM_EAGAIN) {
@@ -106,7 +112,7 @@ static void storm(struct rng *g)
 			OK(kill(info.pid, SIGKILL));
 			until = 0;
 		}
-		rc = post_one(wq, far, g);
+		rc = post_one(wq, child, far, g);
 		poll(0);
 	}
 	CHECK(rc == -SLMPM_EDEAD && !until, "posting ended with %d", rc);

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A channel: entries begin in their order and are told in it, up to one that fails. */
+#include "slmpm/workqueue/workqueue.h"
+
+#include <stdlib.h>
+
+#include "slmpm/base/error.h"
+#include "slmpm/completion/completion.h"
+#include "slmpm/link/link.h"
+
+#define STEPS 64 /* of one channel before it is another's turn */
+
+void channel_ready(struct channel *ch)
+{
+	struct context *ctx = ch->wq->ctx;
+
+	if (list_empty(&ch->node))
+		list_append(&ctx->ready, &ch->node);
+	ctx->news = true;
+	context_changed(ctx);
+}
+
+void channels_ready(struct workqueue *wq)
+{
+	for (uint32_t i = 0; i < wq->channels_used; i++)
+		if (wq->channels[i].at)
+			channel_ready(&wq->channels[i]);
+}
+
+int channel_error(const struct channel *ch, const char *call)
+{
+	if (!ch->status)
+		return 0;
+	return error_set(-ch->status,
+			 "%s: channel %u has stopped at entry %llu (%s); slmpm_wq_reset lets it go "
+			 "on",
+			 call, (unsigned)(ch - ch->wq->channels), (unsigned long long)ch->failed,
+			 slmpm_error_name(ch->status));
+}
+
+void channel_append(struct channel *ch, struct work *w)
+{
+	bool kept = ch->wq->flags & SLMPM_WQ_KEPT;
+
+	w->next = NULL;
+	if (ch->at || (kept && ch->last))
+		ch->last->next = w;
+	if (!ch->at)
+		ch->at = w;
+	if (!ch->first)
+		ch->first = kept ? w : NULL;
+	ch->last = w;
+}
+
+/* ---- ends -------------------------------------------------------------------------------- */
+
+static void channel_stop(struct channel *ch, const struct work *w, int status)
+{
+	struct workqueue *wq = ch->wq;
+
+	if (!ch->status) {
+		ch->status = status;
+		ch->failed = work_number(wq, w);
+		wq->stopped++;
+	}
+	channel_ready(ch);
+}
+
+static void deliver(struct workqueue *wq, struct work *w)
+{
+	w->done.cookie = w->wr.cookie;
+	if (w->wr.op < SLMPM_OP_WAIT && w->wr.ctr.id) {
+		struct counter *c = handle_get(&counter_table, w->wr.ctr.id);
+
+		c->posted++;
+		counter_end(c, w->done.status);
+	}
+	if (w->wr.flags & SLMPM_SILENT && w->done.status >= 0)
+		wq->queue->in_flight--;
+	else
+		queue_put(wq->queue, &w->done);
+	if (w->done.status < 0)
+		wq->failed++;
+	else
+		wq->done++;
+	workqueue_retire(wq, w);
+	await_inspect(&wq->awaits);
+}
+
+/* Of those that have begun, the first are told. */
+static void deliver_ended(struct channel *ch)
+{
+	while (!list_empty(&ch->begun)) {
+		struct work *w = LIST_ENTRY(ch->begun.next, struct work, node);
+
+		if (w->state != WORK_ENDED)
+			return;
+		deliver(ch->wq, w);
+	}
+	if (ch->status && !ch->at)
+		wait_strand(ch->wq);
+}
+
+/* Its completion is in w->done. */
+static void entry_finish(struct channel *ch, struct work *w)
+{
+	w->state = WORK_ENDED;
+	w->request = NULL;
+	if (w->done.status < 0)
+		channel_stop(ch, w, w->done.status);
+	if (w->wr.op == SLMPM_OP_RECV)
+		deliver(ch->wq, w);
+	else
+		deliver_ended(ch);
+	if (ch->at)
+		channel_ready(ch);
+}
+
+void channel_end(struct channel *ch, struct work *w, int status, uint64_t len)
+{
+	const struct endpoint *ep = work_peer(&w->wr);
+	const struct slmpm_done done = {
+		.status = status,
+		.op = w->wr.op,
+		.stream = w->wr.stream,
+		.peer = {ep ? handle_id(ep) : 0},
+		.len = len,
+	};
+
+	completion_copy(&w->done, &done);
+	if (w->wr.op == SLMPM_OP_WAIT) {
+		list_remove(&ch->await.node);
+		list_remove(&ch->timed);
+	}
+	if (w->state == WORK_WAITS || w->wr.op == SLMPM_OP_WAIT) { /* it stood at it */
+		ch->at = w->next;
+		list_remove(&w->node);
+		list_append(w->wr.op == SLMPM_OP_RECV ? &ch->wq->receives : &ch->begun, &w->node);
+	}
+	entry_finish(ch, w);
+}
+
+void entry_ended(struct queue *inner, const struct slmpm_done *done)
+{
+	struct workqueue *wq = LIST_ENTRY(inner, struct workqueue, inner);
+	struct work *w = &wq->work[done->cookie];
+
+	completion_copy(&w->done, done);
+	entry_finish(&wq->channels[w->wr.channel], w);
+}
+
+void entry_bound(struct queue *inner, uint64_t cookie, struct request *r)
+{
+	LIST_ENTRY(inner, struct workqueue, inner)->work[cookie].request = r;
+}
+
+/* What has not begun in a channel that has stopped, and of which all that has begun has ended. */
+static int flush(struct channel *ch)
+{
+	struct workqueue *wq = ch->wq;
+	int n = 0;
+
+	for (struct work *w; (w = ch->at); n++) {
+		if (w->state == WORK_WAITS)
+			wq->flushed++;
+		channel_end(ch, w, -SLMPM_ECANCELED, ch->failed);
+	}
+	wait_strand(wq);
+	return n;
+}
+
+/* ---- beginning --------------------------------------------------------------------------- */
+
+/* Messages that are staged must leave before what is not one begins. */
+static bool is_staged(struct channel *ch, const struct work *w)
+{
+	struct endpoint *ep = work_peer(&w->wr);
+
+	if (!ep || w->wr.op == SLMPM_OP_SEND || w->wr.op == SLMPM_OP_AM ||
+	    w->wr.op == SLMPM_OP_RECV || !ep->bundle.count)
+		return false;
+	(void)link_push(ep);
+	if (!ep->bundle.count)
+		return false;
+	channel_ready(ch); /* there was no room */
+	return true;
+}
+
+static bool is_enabled(const struct workqueue *wq, const struct work *w)
+{
+	return !(wq->flags & SLMPM_WQ_MANAGED) || work_number(wq, w) <= wq->enabled;
+}
+
+bool channel_may_begin(struct channel *ch, const struct work *w)
+{
+	const struct endpoint *ep;
+	enum work_kind kind;
+
+	if (ch->wq->ctx->begins) { /* one begins just now */
+		channel_ready(ch);
+		return false;
+	}
+	if (!is_enabled(ch->wq, w) || is_staged(ch, w))
+		return false;
+	if (w->wr.op == SLMPM_OP_RECV || list_empty(&ch->begun))
+		return true;
+	kind = work_kind_of(&w->wr);
+	ep = work_peer(&w->wr);
+	return kind == ch->kind && kind != WORK_ALONE && ep && handle_id(ep) == ch->peer;
+}
+
+/* ENABLE and COUNT: what they name is there, for W holds it. */
+static void act(struct work *w)
+{
+	bool more = w->wr.flags & SLMPM_RELATIVE;
+	uint64_t value = w->wr.value;
+
+	if (w->wr.op == SLMPM_OP_COUNT) {
+		struct counter *c = handle_get(&counter_table, w->wr.ctr.id);
+
+		counter_set(c, value + (more ? c->done : 0));
+	} else {
+		struct workqueue *t = handle_get(&workqueue_table, w->wr.wq.id);
+
+		workqueue_enable(t, value + (more ? t->enabled : 0));
+	}
+}
+
+static int begin_operation(struct workqueue *wq, struct work *w)
+{
+	struct queue *before = wq->ctx->begins; /* a handler may post a receive meanwhile */
+	bool kept = wq->flags & SLMPM_WQ_KEPT;
+	uint64_t number = w->number;
+	void *owned = w->owned;
+	int rc;
+
+	/* It may end meanwhile, and its place be another's: its arrays are read till the call's end. */
+	if (!kept)
+		w->owned = NULL;
+	wq->ctx->begins = &wq->inner;
+	rc = work_begin(wq->ctx, &w->wr, (uint64_t)(w - wq->work));
+	wq->ctx->begins = before;
+	if (kept)
+		return rc;
+	if (w->number == number && w->state == WORK_BEGUN)
+		w->owned = owned;
+	else
+		free(owned);
+	return rc;
+}
+
+int channel_begin(struct channel *ch, struct work *w)
+{
+	struct workqueue *wq = ch->wq;
+	const struct endpoint *ep = work_peer(&w->wr);
+	int rc = 0;
+
+	ch->at = w->next;
+	w->state = WORK_BEGUN;
+	wq->begun++;
+	list_remove(&w->node);
+	if (w->wr.op == SLMPM_OP_RECV) {
+		list_append(&wq->receives, &w->node);
+	} else {
+		list_append(&ch->begun, &w->node);
+		ch->kind = work_kind_of(&w->wr);
+		ch->peer = ep ? handle_id(ep) : 0;
+	}
+	if (w->wr.op < SLMPM_OP_WAIT) {
+		rc = begin_operation(wq, w);
+	} else {
+		act(w);
+		channel_end(ch, w, 0, 0);
+	}
+	if (rc < 0) {
+		w->next = ch->at; /* a handler may have posted one */
+		ch->at = w;
+		w->state = WORK_WAITS;
+		wq->begun--;
+		return rc;
+	}
+	await_inspect(&wq->awaits);
+	return 0;
+}
+
+/* The next entry of a channel that has not stopped: false, its turn has not come. */
+static bool channel_step(struct channel *ch)
+{
+	struct work *w = ch->at;
+	bool waits = w->wr.op == SLMPM_OP_WAIT;
+	uint64_t len = 0;
+	int rc;
+
+	if (w->cancelled)
+		rc = -SLMPM_ECANCELED;
+	else if (waits)
+		rc = w->state == WORK_BEGUN || is_enabled(ch->wq, w) ? wait_step(ch, w, &len) : 0;
+	else if (!channel_may_begin(ch, w))
+		return false;
+	else if ((rc = channel_begin(ch, w)) == 0)
+		return true;
+	if (rc)
+		channel_end(ch, w, rc < 0 ? rc : 0, len);
+	return rc;
+}
+
+int channel_advance(struct channel *ch)
+{
+	int n = 0;
+
+	while (ch->at && !ch->status && n < STEPS && channel_step(ch))
+		n++;
+	if (ch->at && ch->status && list_empty(&ch->begun))
+		n += flush(ch);
+	if (n >= STEPS && ch->at)
+		channel_ready(ch);
+	return n;
+}
