@@ -95,7 +95,8 @@ SLMPM_API const char *slmpm_build(void);
 	X(ESYSTEM, 10021, "system call failed")                                                    \
 	X(ESTATE, 10022, "not possible in this state")                                             \
 	X(EADDRESS, 10023, "address not understood")                                               \
-	X(ENOEXEC, 10024, "program cannot be started")
+	X(ENOEXEC, 10024, "program cannot be started")                                             \
+	X(EDISABLED, 10025, "receive entry disabled")
 
 enum slmpm_error {
 	SLMPM_OK = 0,

@@ -62,6 +62,9 @@ SLMPM_API int slmpm_cq_query(slmpm_cq cq, struct slmpm_cq_info *info);
 #define SLMPM_WQ_MANAGED        2u
 /* Entries that are done stay, as a program that slmpm_wq_arm runs again. */
 #define SLMPM_WQ_KEPT           4u
+/* A receive queue: its entries are receives of options.peer's options.stream, in their order. One
+ * that is MANAGED as well refuses the peer's messages (SLMPM_EDISABLED) whose entry is disabled. */
+#define SLMPM_WQ_RECEIVE        8u
 
 struct slmpm_wq_options {
 	uint32_t size;
@@ -69,6 +72,11 @@ struct slmpm_wq_options {
 	uint32_t depth;    /* entries at once; 0: 256; SLMPM_ELIMIT: over 65536 */
 	uint32_t channels; /* 0: 64; SLMPM_ELIMIT: over 65536 */
 	slmpm_cq cq;       /* where its completions go */
+	slmpm_ctr ctr;   /* counts the ends of entries that name none: queues with one counter are a
+			      group; {0}: none */
+	slmpm_peer peer; /* RECEIVE: the peer, or slmpm_any unless it is MANAGED */
+	uint32_t stream; /* RECEIVE: SLMPM_ANY_STREAM unless it is MANAGED */
+	uint32_t reserved; /* zero, or SLMPM_EINVAL */
 };
 
 /* The totals of a queue's entries, never reset. Entries are numbered from 1 as they are posted. */
@@ -111,7 +119,8 @@ struct slmpm_wr {
 	slmpm_cq cq;        /* WAIT: until so many completions have come to it */
 	slmpm_wq wq;        /* WAIT: until its `index` is there; ENABLE: entries up to `value` */
 	uint32_t index;     /* WAIT on a queue: enum slmpm_wq_index */
-	int32_t timeout_ms; /* WAIT: from when its turn has come; 0: none */
+	int32_t timeout_ms; /* WAIT: from when its turn has come; 0: none. SEND: so long it waits for
+			       a receive entry that is disabled; -1: for ever */
 	uint64_t value;
 };
 

@@ -20,6 +20,7 @@
 #define ONLY_FROM      131072 /* packets from this length on */
 
 struct addressee;
+struct bindings;
 struct am;
 struct control;
 struct figures;
@@ -147,6 +148,7 @@ enum endpoint_block {
 	BLOCK_ASK = 1 << 18,       /* an offer that is to be made (share) */
 	BLOCK_EMULATION = 1 << 19, /* one-sided operations as messages (emulation) */
 	BLOCK_MIRRORS = 1 << 20,   /* changes to be sent (mirror) */
+	BLOCK_BOUND = 1 << 21,     /* streams that end in its receive queues (link) */
 };
 
 /*
@@ -159,6 +161,7 @@ struct rooms {
 	struct loans *loans;
 	struct am *am;
 	struct regions *regions;
+	struct bindings *bindings;
 
 	struct listener *listener; /* not yet taken by slmpm_accept */
 	struct control *control;   /* handshake and control socket */

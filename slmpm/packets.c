@@ -10,6 +10,7 @@
 #include "slmpm/share/share.h"
 #include "slmpm/loan/area.h"
 #include "slmpm/sendrecv/sendrecv.h"
+#include "slmpm/link/binding.h"
 #include "slmpm/message/fetch.h"
 #include "slmpm/message/message.h"
 #include "slmpm/mirror/mirror.h"
@@ -34,6 +35,9 @@ __extension__ const struct packet_kind packet_kinds[] = {
 	[WIRE_SEND_ONLY] = {.take = arrival_only, .place = arrival_place_first},
 	[WIRE_BUNDLE] = {.take = bundle_arrived},
 	[WIRE_WITHDRAW] = {.take = take_withdrawn},
+
+	[WIRE_BIND] = {.take = binding_told},
+	[WIRE_BOUND] = {.take = binding_known},
 
 	[WIRE_CREDIT] = {.take = link_credited},
 	[WIRE_CLEAR] = {.take = message_cleared},

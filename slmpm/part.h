@@ -116,6 +116,9 @@ struct parts {
 	/* The completion target of a dropped request is not notified. */
 	void (*unnotify)(struct notified *notified);
 
+	/* The peer knows that STREAM ends in a receive queue. */
+	void (*stream_known)(struct endpoint *ep, uint32_t stream);
+
 	/* ---- of messages of the library's own */
 
 	/* An entry of a FIFO (fifo.h). */

@@ -28,6 +28,7 @@
 #include "slmpm/share/share.h"
 #include "slmpm/am/am.h"
 #include "slmpm/loan/area.h"
+#include "slmpm/link/binding.h"
 #include "slmpm/message/fetch.h"
 #include "slmpm/message/held.h"
 #include "slmpm/message/inbound.h"
@@ -48,6 +49,7 @@ struct whole {
 	struct life life;
 	struct figures figures;
 	struct am am;
+	struct bindings bindings;
 	struct loans loans;
 	struct messages messages;
 	struct reaction reaction;
@@ -70,7 +72,8 @@ static bool parts_make(struct endpoint *ep)
 				  .reaction = &w->reaction,
 				  .loans = &w->loans,
 				  .am = &w->am,
-				  .regions = &w->regions};
+				  .regions = &w->regions,
+				  .bindings = &w->bindings};
 	ep->rooms = &w->rooms;
 	ep->life = &w->life;
 	ep->link.landing = &w->landing;
@@ -103,6 +106,7 @@ static void parts_compare(const struct endpoint *ep)
 		{BLOCK_ASK, ask_waits(ep)},
 		{BLOCK_EMULATION, emulate_has_work(ep->rooms->emulation)},
 		{BLOCK_MIRRORS, mirror_waits(ep)},
+		{BLOCK_BOUND, ep->rooms->bindings->count},
 	};
 
 	for (size_t i = 0; i < (all[0].blocks ? 1 : sizeof(all) / sizeof(all[0])); i++)
@@ -148,19 +152,19 @@ const struct parts parts = {
 	PARTS(before, landing_before, trace_before),
 	.peer_size = sizeof(struct whole),
 	.make = parts_make,
-	PARTS(begin, inbound_begin, am_begin_peer, area_begin, memory_begin, rma_begin,
-	      monitor_new),
+	PARTS(begin, binding_init, inbound_begin, am_begin_peer, area_begin, memory_begin,
+	      rma_begin, monitor_new),
 #ifdef SLMPM_COMPARE
 	.compare = parts_compare,
 #endif
-	PARTS(up, memory_up, rma_up, listener_up, totals_begin, link_up),
+	PARTS(up, memory_up, rma_up, listener_up, totals_begin, link_up, receive_up),
 	.run_kept = am_run_kept,
 	PARTS(step, fetch_step, share_step, ask_step, engine_step, rma_post_step),
 	.push = {link_push_queue, rma_serve, emulate_push, mirror_push},
 	.lost = bootstrap_link_lost,
 	.fetches_out = fetch_is_out,
 	PARTS(ending, watermark_settle, link_ending, landing_end),
-	PARTS(end, fetch_end, link_queue_end, emulate_end,
+	PARTS(end, binding_end, fetch_end, link_queue_end, emulate_end,
 	      /* before the requests whose bytes they move: */
 	      rma_move_end, rma_post_end, ask_end, am_ack_end, fifo_end, rma_end,
 	      link_drop_deferred, grant_end_all, remote_end_all, mirror_end,
@@ -188,6 +192,7 @@ const struct parts parts = {
 	.unnotify = completion_undo,
 
 	/* ---- messages of the library's own, memory */
+	.stream_known = receive_known,
 	.fifo_arrived = fifo_arrived,
 	.emulated = emulate_handle,
 	.emulated_damaged = emulate_damaged,

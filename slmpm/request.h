@@ -74,10 +74,11 @@ struct request {
 	bool cleared;
 	bool streaming; /* in a transmit queue: it has begun, and waits its turn for more packets */
 	bool early;     /* in one, not begun: it may whatever stands before it */
-	uint8_t flags;  /* SLMPM_MORE */
-	uint16_t wire;  /* send: WIRE_FLAG_* of its first packet */
-	uint8_t hint;   /* mode_hint() */
-	uint16_t by;    /* mode_packet_flags(): as chosen; request_packet_flags */
+	bool bound_stream; /* send: counts among those of a struct binding */
+	uint8_t flags;     /* SLMPM_MORE */
+	uint16_t wire;     /* send: WIRE_FLAG_* of its first packet */
+	uint8_t hint;      /* mode_hint() */
+	uint16_t by;       /* mode_packet_flags(): as chosen; request_packet_flags */
 	struct mode mode;
 	uint32_t stream;
 	struct {

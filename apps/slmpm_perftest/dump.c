@@ -81,7 +81,8 @@ static const struct {
 	{61, ASKED, "MIRROR_ASK"},      {62, PART, "MIRROR_END"},
 	{63, PART, "MIRROR_PART"},      {64, PART, "MIRROR_LAST"},
 	{65, PART, "MIRROR_LIST"},      {66, PART, "MIRROR_LIST_LAST"},
-	{67, PART, "MIRROR_STORED"},
+	{67, PART, "MIRROR_STORED"},    {68, NUMBER, "BIND"},
+	{69, NUMBER, "BOUND"},
 };
 
 static const char *const flags[] = {"CHECK",  "ANNOUNCED", "ACTIVE", "TAGGED",   "ANSWER",

@@ -104,7 +104,12 @@ enum wire_opcode {
 	WIRE_MIRROR_LIST = 65,
 	WIRE_MIRROR_LIST_LAST = 66,
 	WIRE_MIRROR_STORED = 67,
-	WIRE_OPCODES = 68
+	/* A managed receive queue: word 1, the stream that ends there. BIND: word 0, so many messages
+	 * may come in all (a newer total replaces it); with word 2 1, it is gone. BOUND, of who
+	 * sends: that is known, and what follows counts. */
+	WIRE_BIND = 68,
+	WIRE_BOUND = 69,
+	WIRE_OPCODES = 70
 };
 
 /* Of a bond, beside those (slmpm/bond/bond_parts.h); without payload but the first. */
@@ -397,7 +402,7 @@ static inline uint64_t wire_next(uint64_t *last)
 }
 
 /* Errors travel by numbers of their own, small and without a sign, 0 for none: doc/wire.md. */
-#define WIRE_ERROR_LAST 24
+#define WIRE_ERROR_LAST 25
 
 static inline uint32_t wire_error(int status)
 {

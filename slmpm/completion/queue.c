@@ -85,15 +85,6 @@ void queue_put(struct queue *q, const struct slmpm_done *done)
 	await_inspect(&q->awaits);
 }
 
-void awaits_end(struct list *awaits)
-{
-	LIST_EACH_ENTRY(struct await, a, awaits, node)
-		if (await_is_over(a)) {
-			list_remove(&a->node);
-			a->over(a);
-		}
-}
-
 /* A notification was kept at the peer's expense. */
 static void give_credit(const struct slmpm_done *done)
 {

@@ -7,7 +7,7 @@
 #ifndef SLMPM_QUEUE_H
 #define SLMPM_QUEUE_H
 
-#include "slmpm/completion/await.h"
+#include "slmpm/base/await.h"
 #include "slmpm/context.h"
 
 struct request;

@@ -74,6 +74,27 @@ void link_control(struct endpoint *ep, uint8_t opcode, uint64_t seq, uint64_t ex
 	link_control_whole(ep, opcode, seq, 0, extent, data, length);
 }
 
+/* The newest. */
+static struct packet *find_deferred(struct endpoint *ep, uint8_t opcode, uint64_t route)
+{
+	struct packet *found = NULL;
+
+	LIST_EACH_ENTRY(struct deferred, o, &ep->link.deferred, node)
+		if (o->packet.opcode == opcode && o->packet.route == route)
+			found = &o->packet;
+	return found;
+}
+
+void link_control_latest(struct endpoint *ep, uint8_t opcode, uint64_t seq, uint64_t route)
+{
+	struct packet *waits = find_deferred(ep, opcode, route);
+
+	if (waits && !waits->extent)
+		waits->seq = seq;
+	else
+		link_control_whole(ep, opcode, seq, route, 0, NULL, 0);
+}
+
 /* Where a packet is a system call, credit that a peer cannot be short of yet goes with the next
  * one, or with the next inspection. */
 static bool may_ride(const struct endpoint *ep)
@@ -85,20 +106,20 @@ static bool may_ride(const struct endpoint *ep)
 void link_return_credit(struct endpoint *ep)
 {
 	struct packet now = {.opcode = WIRE_CREDIT, .flags = may_ride(ep) ? FABRIC_MORE : 0};
+	struct packet *waits;
 
 	inspect_tick_amid(ep->ctx); /* the only one of calls that never wait */
 	progress_turn(ep);
 	ep->returned_charge = ep->matched_charge;
 	now.seq = ep->stats->received_messages;
 	now.extent = ep->matched_charge & WIRE_LENGTH_MASK;
-	LIST_EACH_ENTRY(struct deferred, o, &ep->link.deferred, node) {
-		if (o->packet.opcode == WIRE_CREDIT) {
-			o->packet.seq = now.seq;
-			o->packet.extent = now.extent;
-			return;
-		}
+	waits = find_deferred(ep, WIRE_CREDIT, 0);
+	if (waits) {
+		waits->seq = now.seq;
+		waits->extent = now.extent;
+	} else {
+		defer(ep, &now);
 	}
-	defer(ep, &now);
 }
 
 void link_credited(struct endpoint *ep, const struct head *h)

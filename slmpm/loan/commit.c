@@ -7,6 +7,7 @@
 #include "slmpm/base/error.h"
 #include "slmpm/completion/late.h"
 #include "slmpm/link/link.h"
+#include "slmpm/link/binding.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/link/wait.h"
 #include "slmpm/choice/pick.h"
@@ -158,11 +159,16 @@ static int check_commit(struct endpoint *ep, const void *buf, uint64_t len,
 
 static int commit(struct endpoint *ep, uint64_t len, const struct slmpm_how *how)
 {
-	int rc;
+	struct loans *l = ep->rooms->loans;
+	bool begins = !l->area || !l->begun;
+	int rc = begins && ep->state == SLMPM_PEER_UP ? binding_take(ep, l->stream) : 0;
 
+	if (rc < 0)
+		return rc;
 	if (ep->state == SLMPM_PEER_UP) {
-		rc = ep->rooms->loans->area ? commit_area(ep, len, how) :
-					      commit_packet(ep, len, how);
+		rc = l->area ? commit_area(ep, len, how) : commit_packet(ep, len, how);
+		if (rc < 0 && begins)
+			binding_return(ep, l->stream);
 	} else {
 		rc = endpoint_error(ep);
 		loan_place(ep, LENT_NONE);

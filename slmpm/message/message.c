@@ -9,6 +9,7 @@
 
 #include "slmpm/base/error.h"
 #include "slmpm/completion/late.h"
+#include "slmpm/link/binding.h"
 #include "slmpm/message/fetch.h"
 #include "slmpm/link/link.h"
 #include "slmpm/message/match.h"
@@ -91,6 +92,13 @@ int message_failed(const struct request *r)
 
 int message_queue(struct request *r)
 {
+	if (UNLIKELY(endpoint_is_blocked(r->ep, BLOCK_BOUND)) && !r->wire) {
+		int rc = binding_take(r->ep, r->stream);
+
+		if (rc < 0)
+			return rc;
+		r->bound_stream = true;
+	}
 	link_enqueue(r->ep, r);
 	(void)link_push(r->ep);
 	return 0;
@@ -117,6 +125,9 @@ bool message_withdraw(struct request *r)
 		link_dequeue(r->ep, r);
 	if (r->ep->link.active == r)
 		message_set_active(r->ep, NULL);
+	if (r->bound_stream)
+		binding_return(r->ep, r->stream);
+	r->bound_stream = false;
 	return true;
 }
 
@@ -156,18 +167,20 @@ static bool may_go_now(struct request *r)
 	       r->length < r->ep->fetch_min && link_presses_on(r->ep);
 }
 
-static bool goes_now(struct request *r)
+/* 1, or 0: it has not begun; or why it never will. */
+static int goes_now(struct request *r)
 {
-	bool sent = false;
+	int rc = 0;
 
 	if (may_go_now(r)) {
-		(void)request_submit(r);
-		sent = r->done || end_if_out(r);
-		if (!sent)
-			(void)request_take_back(r); /* it has not begun */
+		rc = request_submit(r);
+		if (rc == 0)
+			rc = r->done || end_if_out(r);
+		if (rc == 0)
+			(void)request_take_back(r);
 	}
 	link_pressed_on(r->ep);
-	return sent;
+	return rc;
 }
 
 /* Inside a handler: only what is there is taken, and only what goes at once is sent. */
@@ -175,9 +188,10 @@ static COLD int await_in_handler(struct request *r)
 {
 	bool receives = r->kind == REQUEST_RECV || r->kind == REQUEST_HOLD;
 	struct inbound *m = receives ? match_find(r) : NULL;
+	int gone = r->kind == REQUEST_SEND && !r->fifo.tag ? goes_now(r) : 0;
 
-	if (r->kind == REQUEST_SEND && !r->fifo.tag && goes_now(r))
-		return request_explain(r);
+	if (gone)
+		return gone < 0 ? gone : request_explain(r);
 	if (!m || !inbound_complete(m))
 		return context_in_handler("a message");
 	match_give(m, r);

@@ -83,6 +83,8 @@ static void deliver(struct workqueue *wq, struct work *w)
 		wq->failed++;
 	else
 		wq->done++;
+	if (wq->flags & SLMPM_WQ_RECEIVE)
+		receive_ended(wq, w);
 	workqueue_retire(wq, w);
 	await_inspect(&wq->awaits);
 }
@@ -128,11 +130,9 @@ void channel_end(struct channel *ch, struct work *w, int status, uint64_t len)
 	};
 
 	completion_copy(&w->done, &done);
-	if (w->wr.op == SLMPM_OP_WAIT) {
+	if (w->state == WORK_WAITS || w->wr.op == SLMPM_OP_WAIT) { /* it stood at it */
 		list_remove(&ch->await.node);
 		list_remove(&ch->timed);
-	}
-	if (w->state == WORK_WAITS || w->wr.op == SLMPM_OP_WAIT) { /* it stood at it */
 		ch->at = w->next;
 		list_remove(&w->node);
 		list_append(w->wr.op == SLMPM_OP_RECV ? &ch->wq->receives : &ch->begun, &w->node);
@@ -191,7 +191,7 @@ static bool is_enabled(const struct workqueue *wq, const struct work *w)
 	return !(wq->flags & SLMPM_WQ_MANAGED) || work_number(wq, w) <= wq->enabled;
 }
 
-bool channel_may_begin(struct channel *ch, const struct work *w)
+bool channel_may_begin(struct channel *ch, struct work *w)
 {
 	const struct endpoint *ep;
 	enum work_kind kind;
@@ -200,7 +200,7 @@ bool channel_may_begin(struct channel *ch, const struct work *w)
 		channel_ready(ch);
 		return false;
 	}
-	if (!is_enabled(ch->wq, w) || is_staged(ch, w))
+	if (!is_enabled(ch->wq, w) || is_staged(ch, w) || wait_entry(ch, w))
 		return false;
 	if (w->wr.op == SLMPM_OP_RECV || list_empty(&ch->begun))
 		return true;
@@ -256,6 +256,7 @@ int channel_begin(struct channel *ch, struct work *w)
 	int rc = 0;
 
 	ch->at = w->next;
+	list_remove(&ch->timed);
 	w->state = WORK_BEGUN;
 	wq->begun++;
 	list_remove(&w->node);
@@ -291,6 +292,7 @@ static bool channel_step(struct channel *ch)
 	uint64_t len = 0;
 	int rc;
 
+	list_remove(&ch->await.node);
 	if (w->cancelled)
 		rc = -SLMPM_ECANCELED;
 	else if (waits)

@@ -10,6 +10,7 @@
 
 #include "slmpm/base/clock.h"
 #include "slmpm/base/error.h"
+#include "slmpm/link/binding.h"
 
 /* ---- what is named ----------------------------------------------------------------------- */
 
@@ -167,6 +168,33 @@ static void wait_over(struct await *a)
 	channel_ready(LIST_ENTRY(a, struct channel, await));
 }
 
+static void set_deadline(struct channel *ch, int timeout_ms)
+{
+	ch->deadline = timeout_ms > 0 ? clock_deadline(timeout_ms) : 0;
+	if (ch->deadline)
+		list_append(&ch->wq->ctx->timed, &ch->timed);
+}
+
+bool wait_entry(struct channel *ch, struct work *w)
+{
+	struct endpoint *ep =
+		w->wr.op == SLMPM_OP_SEND && w->wr.timeout_ms ? work_peer(&w->wr) : NULL;
+	struct binding *b = ep ? binding_of(ep, w->wr.stream) : NULL;
+
+	if (!b || binding_allows(b))
+		return false;
+	if (!w->waited)
+		set_deadline(ch, w->wr.timeout_ms);
+	w->waited = true;
+	if (ch->deadline && clock_now() >= ch->deadline)
+		return false; /* it is refused */
+	ch->await.total = &b->allowed;
+	ch->await.value = b->sent + 1;
+	ch->await.over = wait_over;
+	list_append(&b->awaits, &ch->await.node);
+	return true;
+}
+
 /* Its turn has come. */
 static void reach(struct channel *ch, struct work *w)
 {
@@ -176,11 +204,7 @@ static void reach(struct channel *ch, struct work *w)
 	ch->await.total = w->total;
 	ch->await.value = w->value + (w->subject ? w->subject->base : 0);
 	ch->await.over = wait_over;
-	ch->deadline = 0;
-	if (w->wr.timeout_ms > 0) {
-		ch->deadline = clock_deadline(w->wr.timeout_ms);
-		list_append(&wq->ctx->timed, &ch->timed);
-	}
+	set_deadline(ch, w->wr.timeout_ms);
 	wq->begun++;
 	await_inspect(&wq->awaits);
 }
@@ -227,7 +251,6 @@ int wait_step(struct channel *ch, struct work *w, uint64_t *len)
 
 	if (w->state == WORK_WAITS)
 		reach(ch, w);
-	list_remove(&a->node);
 	*len = *a->total - (w->wr.cq.id ? ch->wq->ctx->shape.start : 0);
 	if (await_is_over(a))
 		status = 1;

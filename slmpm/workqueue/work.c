@@ -39,8 +39,7 @@ static int check_pieces(const struct slmpm_wr *wr)
 	return 0;
 }
 
-/* A receive's may be any of a context. */
-static bool is_any(slmpm_peer peer)
+bool work_is_any(slmpm_peer peer)
 {
 	return peer.id & UINT64_C(0x80000000);
 }
@@ -64,7 +63,7 @@ static int check_peer(const struct workqueue *wq, const struct slmpm_wr *wr)
 		remote = remote_get(wr->rmem);
 		if (!remote)
 			return handle_error(&remote_table, wr->rmem.id);
-	} else if (wr->op == SLMPM_OP_RECV && is_any(wr->peer)) {
+	} else if (wr->op == SLMPM_OP_RECV && work_is_any(wr->peer)) {
 		return check_any(wq, wr->peer);
 	}
 	ep = remote && !wr->peer.id ? remote->ep : endpoint_of(wr->peer);
@@ -135,7 +134,7 @@ struct endpoint *work_peer(const struct slmpm_wr *wr)
 	case SLMPM_OP_ATOMIC: remote = remote_get(wr->rmem); return remote ? remote->ep : NULL;
 	case SLMPM_OP_SEND:
 	case SLMPM_OP_RECV:
-	case SLMPM_OP_AM: return is_any(wr->peer) ? NULL : endpoint_of(wr->peer);
+	case SLMPM_OP_AM: return work_is_any(wr->peer) ? NULL : endpoint_of(wr->peer);
 	default: return NULL;
 	}
 }
@@ -164,7 +163,7 @@ int work_begin(struct context *ctx, const struct slmpm_wr *wr, uint64_t cookie)
 
 	/* The queue has seen to the order. */
 	plain.flags &= SLMPM_MORE | SLMPM_REMOTE | MODE_LINK_MASK;
-	if (!ep && !is_any(wr->peer))
+	if (!ep && !work_is_any(wr->peer))
 		return wr->rmem.id ? handle_error(&remote_table, wr->rmem.id) :
 				     endpoint_bad_handle(wr->peer);
 	switch (wr->op) {

@@ -19,7 +19,7 @@
 #define CHANNELS_MAX 65536
 #define STEPS        256 /* of one call of progress */
 
-#define OPTIONS (SLMPM_WQ_UNACKNOWLEDGED | SLMPM_WQ_MANAGED | SLMPM_WQ_KEPT)
+#define OPTIONS (SLMPM_WQ_UNACKNOWLEDGED | SLMPM_WQ_MANAGED | SLMPM_WQ_KEPT | SLMPM_WQ_RECEIVE)
 
 struct handle_table workqueue_table = HANDLE_TABLE_FROM("work queue", struct workqueue, node);
 
@@ -49,7 +49,7 @@ int workqueue_advance(struct context *ctx)
 
 void workqueue_retire(struct workqueue *wq, struct work *w)
 {
-	w->cancelled = false;
+	w->cancelled = w->waited = false;
 	if (!(wq->flags & SLMPM_WQ_KEPT)) {
 		workqueue_drop(wq, w);
 		return;
@@ -77,6 +77,17 @@ static bool has_ended(const struct workqueue *wq)
 
 /* ---- posting ----------------------------------------------------------------------------- */
 
+/* Its peer and stream are the queue's. */
+static int take_receive(const struct workqueue *wq, struct slmpm_wr *wr)
+{
+	if (wr->op != SLMPM_OP_RECV || wr->peer.id || wr->stream)
+		return error_set(SLMPM_EINVAL, "slmpm_post: an entry of a receive queue is a RECV "
+					       "without peer and stream");
+	wr->peer = wq->receive.peer;
+	wr->stream = wq->receive.stream;
+	return 0;
+}
+
 static int take_wr(const struct workqueue *wq, struct slmpm_wr *to, const struct slmpm_wr *given)
 {
 	int rc = 0;
@@ -85,9 +96,11 @@ static int take_wr(const struct workqueue *wq, struct slmpm_wr *to, const struct
 		*to = *given;
 	else
 		rc = sized_take("slmpm_post", to, given, sizeof(*to));
-	if (rc == 0)
-		rc = work_check(wq, to);
-	return rc;
+	if (rc == 0 && wq->flags & SLMPM_WQ_RECEIVE)
+		rc = take_receive(wq, to);
+	if (rc == 0 && !to->ctr.id && to->op < SLMPM_OP_WAIT)
+		to->ctr = wq->ctr;
+	return rc < 0 ? rc : work_check(wq, to);
 }
 
 /* Its flags say the link of the handle, and whether the target is to answer. */
@@ -135,7 +148,7 @@ static int enter(struct workqueue *wq, struct work *w)
 	list_remove(&w->node);
 	w->state = WORK_WAITS;
 	w->over = 0;
-	w->cancelled = false;
+	w->cancelled = w->waited = false;
 	w->request = NULL;
 	w->number = ++wq->posted - wq->run;
 	wq->used++;
@@ -205,6 +218,7 @@ void workqueue_enable(struct workqueue *wq, uint64_t index)
 	if (index <= wq->enabled)
 		return;
 	wq->enabled = index;
+	receive_tell(wq);
 	await_inspect(&wq->awaits);
 	channels_ready(wq);
 }
@@ -468,8 +482,17 @@ static int take_options(struct slmpm_wq_options *o, const struct slmpm_wq_option
 				 o->channels, CHANNELS_MAX);
 	if (!o->cq.id)
 		return error_set(SLMPM_EINVAL, "slmpm_wq_create: no completion queue");
+	if (o->reserved)
+		return error_set(SLMPM_EINVAL, "slmpm_wq_create: .reserved is %u, not 0",
+				 o->reserved);
+	if (!(o->flags & SLMPM_WQ_RECEIVE) && (o->peer.id || o->stream))
+		return error_set(SLMPM_EINVAL, "slmpm_wq_create: a peer or stream, but not "
+					       "SLMPM_WQ_RECEIVE");
+	if (o->flags & SLMPM_WQ_RECEIVE && o->channels > 1)
+		return error_set(SLMPM_EINVAL, "slmpm_wq_create: a receive queue has one channel");
 	o->depth = o->depth ? o->depth : DEPTH;
-	o->channels = o->channels ? o->channels : CHANNELS;
+	if (!o->channels)
+		o->channels = o->flags & SLMPM_WQ_RECEIVE ? 1 : CHANNELS;
 	return 0;
 }
 
@@ -477,8 +500,11 @@ static void drop_queue(struct workqueue *wq)
 {
 	if (wq->work)
 		drop_all(wq);
+	receive_release(wq);
 	if (wq->queue)
 		wq->queue->users--;
+	if (wq->counter)
+		wq->counter->users--;
 	for (uint32_t i = 0; wq->channels && i < wq->channels_used; i++)
 		list_remove(&wq->channels[i].node);
 	free(wq->work);
@@ -537,7 +563,7 @@ int slmpm_wq_create(slmpm_ctx handle, const struct slmpm_wq_options *given, slmp
 {
 	struct workqueue *wq = NULL;
 	struct slmpm_wq_options o;
-	struct counter *none;
+	struct counter *counter;
 	struct queue *queue;
 	struct context *ctx;
 	int rc = take_options(&o, given, out);
@@ -548,14 +574,20 @@ int slmpm_wq_create(slmpm_ctx handle, const struct slmpm_wq_options *given, slmp
 	if (!ctx)
 		return rc;
 	context_lock(ctx);
-	rc = completion_find(ctx, (slmpm_ctr){0}, o.cq, &none, &queue);
+	rc = completion_find(ctx, o.ctr, o.cq, &counter, &queue);
 	if (rc == 0) /* it runs them while the application does something else */
 		rc = engine_attend(ctx, NULL);
 	if (rc == 0 && !(wq = workqueue_new(ctx, &o)))
 		rc = error_set(SLMPM_ENOMEM, "for a work queue");
+	if (rc == 0 && (rc = receive_bind(wq, &o)) < 0)
+		drop_queue(wq);
 	if (rc == 0) {
 		wq->queue = queue;
 		queue->users++;
+		wq->counter = counter;
+		wq->ctr = o.ctr;
+		if (counter)
+			counter->users++;
 		out->id = handle_id(wq);
 	}
 	context_unlock(ctx);

@@ -34,6 +34,7 @@ struct work {              /* an entry: a work request that was taken */
 	uint64_t value;
 	enum work_state state;
 	bool cancelled;         /* it fails in its turn */
+	bool waited;            /* a send: for its receive entry to be enabled */
 	struct slmpm_done done; /* ended, but not those in front of it */
 };
 
@@ -77,8 +78,18 @@ struct workqueue {
 	/* Totals; `enabled` of a managed one alone; those behind one that failed, which never
 	 * began. */
 	uint64_t posted, enabled, begun, done, failed, flushed, by_engine;
-	uint64_t run;       /* a kept entry's number is so much greater by now */
-	struct list awaits; /* struct await: of these totals */
+	uint64_t run;            /* a kept entry's number is so much greater by now */
+	struct list awaits;      /* struct await: of these totals */
+	slmpm_ctr ctr;           /* of entries that name none, or {0} */
+	struct counter *counter; /* the same */
+	struct {                 /* a receive queue */
+		slmpm_peer peer;
+		uint32_t stream;
+		bool known;     /* the peer knows that its stream ends here, if that is managed */
+		uint64_t early; /* messages that it had sent by then */
+		uint64_t empty; /* entries that have ended without a message */
+		uint64_t told;  /* messages allowed, as last told */
+	} receive;
 	struct list subjects, idle, receives;
 	struct work *work; /* `depth` of them */
 	struct channel *channels;
@@ -114,7 +125,7 @@ int channel_error(const struct channel *ch, const char *call);
 /* A new entry behind the others. */
 void channel_append(struct channel *ch, struct work *w);
 /* May W, the next one, begin now? */
-bool channel_may_begin(struct channel *ch, const struct work *w);
+bool channel_may_begin(struct channel *ch, struct work *w);
 /* It does: 0, or why not; then it is as it was before. */
 int channel_begin(struct channel *ch, struct work *w);
 /* Begins what may, and flushes it once it has stopped: how many steps. */
@@ -140,13 +151,31 @@ void wait_forget(struct workqueue *wq);
 /* Of W, the WAIT that CH stands at: 1 it is over, 0 not yet; or why it never will be. *LEN: the
  * total, or the number of the entry that is to blame. */
 int wait_step(struct channel *ch, struct work *w, uint64_t *len);
+/* CH stands at W, a send to a disabled receive entry, and W may wait: true, and it is ready when
+ * that is enabled, or the time is over. */
+bool wait_entry(struct channel *ch, struct work *w);
 /* A channel of WQ has stopped: who waits for entries that will not come is ready to fail. */
 void wait_strand(struct workqueue *wq);
+
+/* ---- receive.c: receive queues ---- */
+
+/* WQ is one, as O says. Negative with the detail set: it cannot be. */
+int receive_bind(struct workqueue *wq, const struct slmpm_wq_options *o);
+void receive_release(struct workqueue *wq);
+/* Which of its entries are enabled, or have ended without message, has changed. */
+void receive_tell(struct workqueue *wq);
+/* W, an entry, has ended. */
+void receive_ended(struct workqueue *wq, const struct work *w);
+/* As of parts: EP is up; it knows of the queue of its STREAM. */
+void receive_up(struct endpoint *ep);
+void receive_known(struct endpoint *ep, uint32_t stream);
 
 /* ---- work.c: a work request by itself ---- */
 
 /* -SLMPM_E*, the detail set, when it cannot be posted to WQ. */
 int work_check(const struct workqueue *wq, const struct slmpm_wr *wr);
+/* A receive's: any of a context. */
+bool work_is_any(slmpm_peer peer);
 /* The peer that it is for; or NULL. */
 struct endpoint *work_peer(const struct slmpm_wr *wr);
 /* Begins an operation, its end told to CTX's `begins` with COOKIE, perhaps before this returns. */

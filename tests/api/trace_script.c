@@ -254,6 +254,31 @@ static void part_fifo(void)
 	settle();
 }
 
+/* ---- receive queues -------------------------------------------------------------------------- */
+
+/* What the sender had sent by then, an entry that is enabled, one that is not; and the end. */
+static void part_receive_queue(void)
+{
+	struct slmpm_wq_options o = {.size = sizeof(o),
+				     .flags = SLMPM_WQ_RECEIVE | SLMPM_WQ_MANAGED,
+				     .peer = b,
+				     .stream = 6};
+	slmpm_wq queue;
+
+	OK(slmpm_send(a, 6, here, 8, PATIENCE));
+	settle();
+	OK(slmpm_cq_create(ctx, &o.cq));
+	OK(slmpm_wq_create(ctx, &o, &queue));
+	settle();
+	OK(slmpm_wq_enable(queue, 2));
+	settle();
+	OK(slmpm_send(a, 6, here, 16, PATIENCE));
+	REFUSED(slmpm_send(a, 6, here, 24, PATIENCE), SLMPM_EDISABLED, "stream 6");
+	settle();
+	OK(slmpm_wq_destroy(queue));
+	settle();
+}
+
 /* ---- puts and messages that both sides copy -------------------------------------------------- */
 
 #define LARGE ((size_t)4 << 20)
@@ -455,6 +480,7 @@ int main(int argc, char **argv)
 		     {"fetched", part_fetched},
 		     {"fetched-or-not", part_fetched_or_not},
 		     {"fifo", part_fifo},
+		     {"receive-queue", part_receive_queue},
 		     {"shared", part_shared},
 		     {"copied", part_copied},
 		     {"mirrored", part_mirrored},

@@ -32,6 +32,7 @@ part() {
 		part "$way" one-sided SLMPM_ATTACH=n SLMPM_RMA=$way
 	done
 	part fifo fifo SLMPM_ATTACH=n
+	part receive-queue receive-queue SLMPM_ATTACH=n
 	part shared shared SLMPM_ATTACH=n SLMPM_SHARE=always SLMPM_SHARE_MIN=32k SLMPM_WAIT=spin
 	part copied copied SLMPM_FABRIC=tcp
 	part mirrored mirrored SLMPM_PACKET_MAX=4k

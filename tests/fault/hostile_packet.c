@@ -311,6 +311,48 @@ static void credit_unearned(struct raw_peer *p)
 	raw_post(p, WIRE_CREDIT, 0, 0, 1 << 20, NULL, 0);
 }
 
+/* ---- receive queues ---- */
+
+static void bind_with_payload(struct raw_peer *p)
+{
+	raw_post(p, WIRE_BIND, 1, 9, 0, bytes, 8);
+}
+
+static void bind_any_stream(struct raw_peer *p)
+{
+	raw_post(p, WIRE_BIND, 1, SLMPM_ANY_STREAM, 0, NULL, 0);
+}
+
+static void bind_otherwise(struct raw_peer *p)
+{
+	raw_post(p, WIRE_BIND, 1, 9, 2, NULL, 0);
+}
+
+static void release_nothing(struct raw_peer *p)
+{
+	raw_post(p, WIRE_BIND, 0, 9, 1, NULL, 0);
+}
+
+static void bound_with_number(struct raw_peer *p)
+{
+	raw_post(p, WIRE_BOUND, 1, 9, 0, NULL, 0);
+}
+
+static void bind_everything(struct raw_peer *p)
+{
+	for (uint32_t stream = 0; stream <= 256; stream++)
+		raw_post(p, WIRE_BIND, 1, stream, 0, NULL, 0);
+}
+
+static void bind_for_ever(struct raw_peer *p)
+{
+	/* Nothing is read of what is answered. */
+	for (uint32_t stream = 0; stream < 40000; stream++) {
+		raw_post(p, WIRE_BIND, 1, stream, 0, NULL, 0);
+		raw_post(p, WIRE_BIND, 0, stream, 1, NULL, 0);
+	}
+}
+
 /* ---- too much ---- */
 
 static void never_stop(struct raw_peer *p)
@@ -366,6 +408,13 @@ static const struct offence offences[] = {
 	{"R8", "clears what was never sent", clear_nothing, "clear to send", 0},
 	{"R8", "withdraws what never came", withdraw_nothing, "withdrawal of no message", 0},
 	{"R8", "credit for nothing", credit_unearned, "credit", 0},
+	{"R8", "a receive queue with payload", bind_with_payload, "receive queue", 0},
+	{"R8", "a receive queue of any stream", bind_any_stream, "receive queue", 0},
+	{"R8", "a receive queue, how?", bind_otherwise, "receive queue", 0},
+	{"R8", "the end of no receive queue", release_nothing, "receive queue", 0},
+	{"R8", "knows of a receive queue's number", bound_with_number, "receive queue", 0},
+	{"R10", "receive queues everywhere", bind_everything, "receive queue", 0},
+	{"R10", "receive queues for ever", bind_for_ever, "receive queue", 0},
 	{"R10", "never stops", never_stop, "credit overrun", 0},
 	{"R14", "an unknown flag", unknown_flag, "unknown flag", 0},
 };

@@ -46,9 +46,10 @@ static uint64_t near(struct rng *g, uint64_t truth)
 }
 
 static const uint8_t opcodes[] = {
-	WIRE_SEND_FIRST, WIRE_SEND_MIDDLE, WIRE_SEND_LAST, WIRE_SEND_ONLY, WIRE_SEND_ONLY,
-	WIRE_CLEAR,      WIRE_CREDIT,      WIRE_WITHDRAW,  WIRE_LOAN,      WIRE_LOAN_MORE,
-	WIRE_LOAN_DONE,  WIRE_BUNDLE,      WIRE_CLOSE,     WIRE_OPCODES,
+	WIRE_SEND_FIRST, WIRE_SEND_MIDDLE, WIRE_SEND_LAST, WIRE_SEND_ONLY,
+	WIRE_SEND_ONLY,  WIRE_CLEAR,       WIRE_CREDIT,    WIRE_WITHDRAW,
+	WIRE_LOAN,       WIRE_LOAN_MORE,   WIRE_LOAN_DONE, WIRE_BUNDLE,
+	WIRE_CLOSE,      WIRE_OPCODES,     WIRE_BIND,      WIRE_BOUND,
 };
 
 /* Mostly what a peer might say, with one figure in doubt. */

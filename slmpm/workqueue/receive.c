@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Receive queues. Their entries are receives like others, begun when they are enabled. Of a managed
+ * one the peer is told how many messages its entries allow (message/binding.h): a total of those
+ * sent since it knows, so what it had sent by then takes the first entries.
+ */
+#include "slmpm/workqueue/workqueue.h"
+
+#include "slmpm/base/error.h"
+#include "slmpm/link/binding.h"
+#include "slmpm/message/inbound.h"
+
+#define TELLS (SLMPM_WQ_RECEIVE | SLMPM_WQ_MANAGED)
+
+static bool tells(const struct workqueue *wq)
+{
+	return (wq->flags & TELLS) == TELLS;
+}
+
+/* The peer that is told; NULL: nobody, or not any more. */
+static struct endpoint *receive_peer(const struct workqueue *wq)
+{
+	struct endpoint *ep = tells(wq) ? endpoint_of(wq->receive.peer) : NULL;
+
+	return ep && ep->state == SLMPM_PEER_UP ? ep : NULL;
+}
+
+static struct workqueue *find_queue(const struct endpoint *ep, uint32_t stream)
+{
+	LIST_EACH_ENTRY(struct workqueue, wq, &ep->ctx->work_queues, node)
+		if (receive_peer(wq) == ep && wq->receive.stream == stream)
+			return wq;
+	return NULL;
+}
+
+void receive_tell(struct workqueue *wq)
+{
+	struct endpoint *ep = receive_peer(wq);
+	uint64_t allowed = wq->enabled - wq->receive.empty - wq->receive.early;
+
+	if (!ep || allowed == wq->receive.told)
+		return;
+	wq->receive.told = allowed;
+	binding_allow(ep, wq->receive.stream, allowed);
+}
+
+void receive_up(struct endpoint *ep)
+{
+	LIST_EACH_ENTRY(struct workqueue, wq, &ep->ctx->work_queues, node)
+		if (receive_peer(wq) == ep) {
+			wq->receive.told = wq->enabled;
+			binding_begin(ep, wq->receive.stream, wq->enabled);
+		}
+}
+
+/* All that had been sent has come: matched by an entry, or it waits for one. */
+void receive_known(struct endpoint *ep, uint32_t stream)
+{
+	struct workqueue *wq = find_queue(ep, stream);
+
+	if (!wq || wq->receive.known) /* it is gone, or another's by now */
+		return;
+	wq->receive.known = true;
+	wq->receive.early = wq->done + wq->failed - wq->receive.empty;
+	LIST_EACH_ENTRY(struct inbound, m, &ep->messages->unexpected, node)
+		wq->receive.early += m->stream == stream;
+	receive_tell(wq);
+}
+
+void receive_ended(struct workqueue *wq, const struct work *w)
+{
+	int status = w->done.status;
+
+	if (!tells(wq) || status >= 0 || status == -SLMPM_ETRUNC || status == -SLMPM_ECHECKSUM)
+		return;
+	wq->receive.empty++;
+	receive_tell(wq);
+}
+
+/* ---- life -------------------------------------------------------------------------------- */
+
+static int receive_check(const struct workqueue *wq, const struct slmpm_wq_options *o)
+{
+	bool managed = o->flags & SLMPM_WQ_MANAGED;
+	struct endpoint *ep = endpoint_of(o->peer);
+
+	if (!ep && (managed || !work_is_any(o->peer)))
+		return endpoint_bad_handle(o->peer);
+	if (ep && ep->ctx != wq->ctx)
+		return error_set(SLMPM_EINVAL, "slmpm_wq_create: the peer is another context's");
+	if (ep && endpoint_has_ended(ep))
+		return endpoint_error(ep);
+	if (managed && o->stream > SLMPM_STREAM_MAX)
+		return error_set(SLMPM_EINVAL, "slmpm_wq_create: a managed receive queue is of one "
+					       "stream");
+	if (managed && find_queue(ep, o->stream))
+		return error_set(SLMPM_EBUSY,
+				 "slmpm_wq_create: stream %u of %s has a receive "
+				 "queue",
+				 o->stream, ep->life->name);
+	return managed ? binding_room(ep) : 0;
+}
+
+int receive_bind(struct workqueue *wq, const struct slmpm_wq_options *o)
+{
+	struct endpoint *ep;
+	int rc = o->flags & SLMPM_WQ_RECEIVE ? receive_check(wq, o) : 0;
+
+	if (rc < 0 || !(o->flags & SLMPM_WQ_RECEIVE))
+		return rc;
+	wq->receive.peer = endpoint_plain(o->peer);
+	wq->receive.stream = o->stream;
+	ep = receive_peer(wq);
+	if (ep)
+		binding_begin(ep, o->stream, 0);
+	return 0;
+}
+
+void receive_release(struct workqueue *wq)
+{
+	struct endpoint *ep = receive_peer(wq);
+
+	if (ep)
+		binding_release(ep, wq->receive.stream);
+}

@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* timeout: 120 */
+/*
+ * Receive queues: a message for an entry that is disabled is refused at its sender, whichever way
+ * it was to go, and no byte of the entry's buffer changes; what is enabled is taken in order.
+ */
+#include "tests/api/workqueue.h"
+
+#define STREAM 9
+
+static slmpm_wq receives; /* B's, of A's STREAM */
+
+static void receive_queue(uint32_t flags)
+{
+	struct slmpm_wq_options o = {.size = sizeof(o),
+				     .flags = SLMPM_WQ_RECEIVE | flags,
+				     .cq = cq,
+				     .peer = b,
+				     .stream = STREAM};
+
+	OK(slmpm_wq_create(ctx, &o, &receives));
+	settle();
+}
+
+static void post_receive(void *at, size_t n, uint64_t cookie)
+{
+	struct slmpm_iov place = {at, n};
+	struct slmpm_wr wr = {.size = sizeof(wr),
+			      .op = SLMPM_OP_RECV,
+			      .iov = &place,
+			      .iov_count = 1,
+			      .cookie = cookie};
+
+	EXPECT(slmpm_post(receives, &wr, 1), 1);
+}
+
+static void enable(uint64_t index)
+{
+	OK(slmpm_wq_enable(receives, index));
+	settle();
+}
+
+static void expect(uint64_t cookie, int status, uint64_t len)
+{
+	struct slmpm_done done;
+
+	EXPECT(slmpm_cq_wait(cq, &done, 1, PATIENCE), 1);
+	CHECK(done.cookie == cookie && done.status == status && (status || done.len == len),
+	      "cookie %llu, status %d, %llu instead of %llu, %d, %llu",
+	      (unsigned long long)done.cookie, done.status, (unsigned long long)done.len,
+	      (unsigned long long)cookie, status, (unsigned long long)len);
+}
+
+/* ---- each way of sending ------------------------------------------------------------------- */
+
+enum way { PLAIN, PIECES, STAGED, BY_REQUEST, BURST, LOANED, QUEUED, WAYS };
+
+/* What the call returns, or the request's end. */
+static int send_by(enum way way, void *data, size_t n)
+{
+	struct slmpm_how how = {.size = sizeof(how), .timeout_ms = PATIENCE};
+	struct slmpm_iov whole = {data, n},
+			 pieces[2] = {{data, n / 2}, {(char *)data + n / 2, n - n / 2}};
+	slmpm_req req;
+	void *loan;
+	int rc;
+
+	switch (way) {
+	case PLAIN: return slmpm_send(a, STREAM, data, n, PATIENCE);
+	case PIECES: return slmpm_sendv(a, STREAM, pieces, 2, &how, NULL);
+	case STAGED: how.flags = SLMPM_MORE; return slmpm_sendv(a, STREAM, &whole, 1, &how, NULL);
+	case BY_REQUEST:
+		rc = slmpm_sendv(a, STREAM, &whole, 1, NULL, &req);
+		return rc < 0 ? rc : slmpm_wait(&req, 1, NULL, PATIENCE);
+	case BURST: rc = slmpm_send_burst(a, STREAM, &whole, 1, PATIENCE); return rc < 0 ? rc : 0;
+	case LOANED:
+		OK(slmpm_loan(a, STREAM, n, &loan, PATIENCE));
+		memcpy(loan, data, n);
+		rc = slmpm_commit(a, loan, n, NULL);
+		if (rc < 0)
+			OK(slmpm_abort(a, loan));
+		return rc;
+	default: {
+		struct slmpm_wr wr = message(STREAM, &whole, 1000);
+		struct slmpm_done done;
+
+		rc = slmpm_post(wq, &wr, 1);
+		if (rc < 0)
+			return rc;
+		do
+			EXPECT(slmpm_cq_wait(cq, &done, 1, PATIENCE), 1);
+		while (done.cookie != 1000);
+		return done.status;
+	}
+	}
+}
+
+static void by(enum way way, size_t n)
+{
+	unsigned char *data = malloc(n), *places = calloc(3, n);
+
+	CHECK(data && places, "out of memory");
+	begin(0, 0);
+	receive_queue(SLMPM_WQ_MANAGED);
+	for (uint64_t i = 0; i < 3; i++)
+		post_receive(places + i * n, n, i);
+	actor_fill(data, 5, n);
+	for (int i = 0; i < 20; i++) { /* a flood of them */
+		REFUSED(send_by(way, data, n), SLMPM_EDISABLED, "stream 9");
+		settle();
+	}
+	CHECK(!places[0] && !memcmp(places, places + 1, 3 * n - 1), "way %d wrote there", way);
+	for (uint64_t i = 1; i <= 3; i++) {
+		enable(i);
+		actor_fill(data, i, n);
+		OK(send_by(way, data, n));
+		REFUSED(send_by(way, data, n), SLMPM_EDISABLED, "disabled");
+		expect(i - 1, 0, n);
+		CHECK(actor_filled(places + (i - 1) * n, i, n), "way %d: other bytes", way);
+	}
+	enable(5); /* they are yet to be posted: what comes is kept */
+	if (n < 4096) {
+		actor_fill(data, 77, n);
+		OK(send_by(way, data, n));
+		settle();
+		memset(places, 0, n);
+		post_receive(places, n, 50);
+		expect(50, 0, n);
+		CHECK(actor_filled(places, 77, n), "way %d: what was kept", way);
+	}
+	OK(slmpm_wq_destroy(receives));
+	settle();
+	if (n < 4096) { /* a stream like others again */
+		OK(send_by(way, data, n));
+		EXPECT(slmpm_recv(b, STREAM, places, n, NULL, PATIENCE), (int64_t)n);
+	}
+	free(data);
+	free(places);
+	end();
+}
+
+/* ---- order, waiting ------------------------------------------------------------------------ */
+
+/* Nothing that was sent later takes the place of what was refused. */
+static void in_order(void)
+{
+	uint64_t values[4] = {1, 2, 3, 4};
+	struct slmpm_wr wr[4];
+	struct slmpm_iov pieces[4];
+
+	begin(0, 0);
+	receive_queue(SLMPM_WQ_MANAGED);
+	enable(2);
+	for (uint64_t i = 0; i < 4; i++) {
+		post_receive(&here[i], 8, 100 + i);
+		pieces[i] = (struct slmpm_iov){&values[i], 8};
+		wr[i] = message(STREAM, &pieces[i], i);
+	}
+	EXPECT(slmpm_post(wq, wr, 2), 2);
+	OK(slmpm_wq_drain(wq, PATIENCE));
+	expect(0, 0, 8);
+	expect(1, 0, 8);
+	expect(100, 0, 8);
+	expect(101, 0, 8);
+	REFUSED(slmpm_post(wq, wr + 2, 2), SLMPM_EDISABLED, "disabled");
+	/* Behind another entry it is refused in its turn, and what is behind it does not go. */
+	wr[0].flags = SLMPM_SILENT;
+	wr[0].stream = 1;
+	OK(slmpm_wq_enable(receives, 2));
+	{
+		struct slmpm_iov whole = long_one();
+		struct slmpm_wr first = message(1, &whole, 60);
+
+		post(first);
+		wr[2].flags = wr[3].flags = SLMPM_FENCE;
+		EXPECT(slmpm_post(wq, wr + 2, 2), 2);
+		EXPECT(slmpm_recv(b, 1, whole.base, whole.len, NULL, PATIENCE), (int64_t)whole.len);
+		expect(60, 0, whole.len);
+		expect(2, -SLMPM_EDISABLED, 0);
+		expect(3, -SLMPM_ECANCELED, 0);
+		enable(4);
+		REFUSED(slmpm_post(wq, wr + 3, 1), SLMPM_EDISABLED, "reset");
+		free(whole.base);
+	}
+	OK(slmpm_wq_reset(wq));
+	EXPECT(slmpm_post(wq, wr + 2, 2), 2);
+	for (uint64_t seen = 0; seen < 4; seen++) {
+		struct slmpm_done done;
+
+		EXPECT(slmpm_cq_wait(cq, &done, 1, PATIENCE), 1);
+		EXPECT(done.status, 0);
+	}
+	for (uint64_t i = 0; i < 4; i++)
+		CHECK(here[i] == i + 1, "place %llu has %llu", (unsigned long long)i,
+		      (unsigned long long)here[i]);
+	end();
+}
+
+/* It stays at the head until the entry is enabled, without a packet; or until its deadline. */
+static void waiting(void)
+{
+	uint64_t value = 7;
+	struct slmpm_iov piece = {&value, 8};
+	struct slmpm_wr wr;
+	struct slmpm_stats before, after;
+
+	begin(0, 0);
+	receive_queue(SLMPM_WQ_MANAGED);
+	here[0] = 0;
+	post_receive(&here[0], 8, 1);
+	wr = message(STREAM, &piece, 2);
+	wr.timeout_ms = -1;
+	post(wr);
+	settle();
+	OK(slmpm_peer_stats(a, &before, sizeof(before)));
+	for (int i = 0; i < 1000; i++)
+		(void)slmpm_progress(ctx);
+	OK(slmpm_peer_stats(a, &after, sizeof(after)));
+	CHECK(after.sent_messages == before.sent_messages && here[0] == 0, "it was sent");
+	OK(slmpm_wq_enable(receives, 1));
+	OK(slmpm_wq_drain(receives, PATIENCE));
+	CHECK(here[0] == 7, "%llu", (unsigned long long)here[0]);
+	OK(slmpm_wq_drain(wq, PATIENCE));
+	for (int i = 0; i < 2; i++) {
+		struct slmpm_done done;
+
+		EXPECT(slmpm_cq_wait(cq, &done, 1, PATIENCE), 1);
+		EXPECT(done.status, 0);
+	}
+	wr.timeout_ms = 20;
+	post(wr);
+	expect(2, -SLMPM_EDISABLED, 0);
+	OK(slmpm_wq_reset(wq));
+	wr.timeout_ms = -1;
+	post(wr);
+	OK(slmpm_wq_cancel(wq, 0));
+	expect(2, -SLMPM_ECANCELED, 0);
+	OK(slmpm_wq_reset(wq));
+	/* The queue goes while it waits: the stream is like others. */
+	post(wr);
+	OK(slmpm_wq_destroy(receives));
+	expect(2, 0, 8);
+	EXPECT(slmpm_recv(b, STREAM, &value, 8, NULL, PATIENCE), 8);
+	end();
+}
+
+/* What was sent before the sender knew takes the first entries; what was taken back takes none. */
+static void early(void)
+{
+	uint64_t value;
+	struct slmpm_iov whole;
+	slmpm_req req;
+
+	begin(0, 0);
+	for (value = 1; value <= 3; value++)
+		OK(slmpm_send(a, STREAM, &value, 8, PATIENCE));
+	receive_queue(SLMPM_WQ_MANAGED);
+	for (uint64_t i = 0; i < 6; i++)
+		post_receive(&here[i], 8, i);
+	value = 4;
+	REFUSED(slmpm_send(a, STREAM, &value, 8, PATIENCE), SLMPM_EDISABLED, "");
+	enable(2);
+	expect(0, 0, 8);
+	expect(1, 0, 8);
+	REFUSED(slmpm_send(a, STREAM, &value, 8, PATIENCE), SLMPM_EDISABLED, "");
+	enable(3);
+	expect(2, 0, 8);
+	REFUSED(slmpm_send(a, STREAM, &value, 8, PATIENCE), SLMPM_EDISABLED, "");
+	enable(4);
+	whole = long_one();
+	OK(slmpm_wq_cancel(receives, 5)); /* in its turn: it takes no message */
+	/* Longer than the entry takes: it is announced, and can be taken back. */
+	OK(slmpm_sendv(a, STREAM, &whole, 1, NULL, &req));
+	OK(slmpm_cancel(req));
+	EXPECT(slmpm_wait(&req, 1, NULL, PATIENCE), 0);
+	OK(slmpm_send(a, STREAM, &value, 8, PATIENCE));
+	free(whole.base);
+	end();
+}
+
+/* An entry that is cancelled lets no message more. */
+static void cancelled(void)
+{
+	uint64_t value = 5;
+
+	begin(0, 0);
+	receive_queue(SLMPM_WQ_MANAGED);
+	enable(2);
+	post_receive(&here[0], 8, 0);
+	post_receive(&here[1], 8, 1);
+	OK(slmpm_wq_cancel(receives, 2));
+	settle();
+	expect(1, -SLMPM_ECANCELED, 0);
+	OK(slmpm_send(a, STREAM, &value, 8, PATIENCE));
+	expect(0, 0, 8);
+	REFUSED(slmpm_send(a, STREAM, &value, 8, PATIENCE), SLMPM_EDISABLED, "");
+	OK(slmpm_wq_reset(receives));
+	enable(3);
+	OK(slmpm_send(a, STREAM, &value, 8, PATIENCE));
+	post_receive(&here[2], 8, 2);
+	expect(2, 0, 8);
+	end();
+}
+
+/* By an ENABLE of another queue, and as a program that runs again. */
+static void enabled_by_entries(void)
+{
+	struct slmpm_wr on = {.size = sizeof(on),
+			      .op = SLMPM_OP_ENABLE,
+			      .flags = SLMPM_RELATIVE | SLMPM_SILENT,
+			      .value = 1};
+
+	begin(0, 0);
+	receive_queue(SLMPM_WQ_MANAGED | SLMPM_WQ_KEPT);
+	post_receive(&here[0], 8, 0);
+	on.wq = receives;
+	for (uint64_t i = 1; i < 500; i++) {
+		REFUSED(slmpm_send(a, STREAM, &i, 8, PATIENCE), SLMPM_EDISABLED, "");
+		post(on);
+		settle();
+		OK(slmpm_send(a, STREAM, &i, 8, PATIENCE));
+		expect(0, 0, 8);
+		CHECK(here[0] == i, "%llu", (unsigned long long)here[0]);
+		OK(slmpm_wq_arm(receives));
+	}
+	end();
+}
+
+/* Queues that name one counter; of any peer, and not managed. */
+static void group(void)
+{
+	struct slmpm_wq_options o = {.size = sizeof(o), .flags = SLMPM_WQ_RECEIVE, .cq = cq};
+	struct slmpm_wr wait = {.size = sizeof(wait), .op = SLMPM_OP_WAIT, .value = 3, .cookie = 9};
+	slmpm_wq any;
+
+	begin(0, 0);
+	OK(slmpm_ctr_create(ctx, &o.ctr));
+	o.cq = cq;
+	o.peer = b;
+	o.stream = STREAM;
+	OK(slmpm_wq_create(ctx, &o, &receives));
+	o.peer = slmpm_any(ctx);
+	o.stream = 10;
+	OK(slmpm_wq_create(ctx, &o, &any));
+	wait.ctr = o.ctr;
+	post(wait);
+	post_receive(&here[0], 8, 0);
+	post_receive(&here[1], 8, 1);
+	{
+		slmpm_wq first = receives;
+
+		receives = any;
+		post_receive(&here[2], 8, 2);
+		receives = first;
+	}
+	OK(slmpm_send(a, STREAM, "message1", 8, PATIENCE));
+	expect(0, 0, 8);
+	OK(slmpm_send(b, 10, "message2", 8, PATIENCE)); /* which A receives */
+	expect(2, 0, 8);
+	empty();
+	OK(slmpm_send(a, STREAM, "message3", 8, PATIENCE));
+	expect(1, 0, 8);
+	expect(9, 0, 3);
+	REFUSED(slmpm_ctr_destroy(o.ctr), SLMPM_EBUSY, "work queue");
+	OK(slmpm_wq_destroy(any));
+	end();
+}
+
+static void refusals(void)
+{
+	struct slmpm_wq_options o = {.size = sizeof(o)};
+	struct slmpm_wr wr;
+	slmpm_wq no;
+
+	begin(0, 0);
+	o.cq = cq;
+	o.peer = b;
+	REFUSED(slmpm_wq_create(ctx, &o, &no), SLMPM_EINVAL, "RECEIVE");
+	o.flags = SLMPM_WQ_RECEIVE | SLMPM_WQ_MANAGED;
+	o.channels = 2;
+	REFUSED(slmpm_wq_create(ctx, &o, &no), SLMPM_EINVAL, "one channel");
+	o.channels = 0;
+	o.peer = slmpm_any(ctx);
+	REFUSED(slmpm_wq_create(ctx, &o, &no), SLMPM_EHANDLE, "");
+	o.peer.id = 0;
+	REFUSED(slmpm_wq_create(ctx, &o, &no), SLMPM_EHANDLE, "");
+	o.peer = b;
+	o.stream = SLMPM_ANY_STREAM;
+	REFUSED(slmpm_wq_create(ctx, &o, &no), SLMPM_EINVAL, "one stream");
+	o.stream = STREAM;
+	OK(slmpm_wq_create(ctx, &o, &receives));
+	REFUSED(slmpm_wq_create(ctx, &o, &no), SLMPM_EBUSY, "stream 9");
+	wr = message(1, NULL, 0);
+	wr.iov_count = 0;
+	REFUSED(slmpm_post(receives, &wr, 1), SLMPM_EINVAL, "without peer");
+	o.reserved = 1;
+	REFUSED(slmpm_wq_create(ctx, &o, &no), SLMPM_EINVAL, "reserved");
+	OK(slmpm_close(a, PATIENCE));
+	OK(slmpm_wq_destroy(receives));
+	end();
+}
+
+static int everything(void *fabric)
+{
+	setenv("SLMPM_FABRIC", fabric, 1);
+	for (enum way way = 0; way < WAYS; way++) {
+		by(way, 8);
+		by(way, 3000);
+	}
+	in_order();
+	waiting();
+	early();
+	cancelled();
+	enabled_by_entries();
+	group();
+	refusals();
+	return 0;
+}
+
+int main(void)
+{
+	static char *const fabrics[] = {"shm", "tcp"};
+
+	for (int i = 0; i < 2; i++) {
+		int rc = child_run(everything, fabrics[i], 50);
+
+		CHECK(rc == 0, "SLMPM_FABRIC=%s: %d", fabrics[i], rc);
+	}
+	return 0;
+}
