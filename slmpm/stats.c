@@ -263,8 +263,8 @@ int slmpm_stats_attach(int pid, int index, const struct slmpm_stats_page **out)
 	if (stats_find(pid, LABEL, index, &number, 1) == 1)
 		fd = stats_open_found(pid, number);
 	if (fd < 0)
-		return error_set(SLMPM_ENOENT, "process %d shows no statistics %d (is it yours?)",
-				 pid, index);
+		return error_set(SLMPM_ENOENT, "process %d shows no statistics%s (is it yours?)",
+				 pid, index ? " of so many peers" : "");
 	v = calloc(1, sizeof(*v));
 	if (!v) {
 		close(fd);

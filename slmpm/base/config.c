@@ -97,7 +97,7 @@ static const struct setting settings[] = {
 	  "checksum each packet sent; damage ends the receive as ECHECKSUM" },
 	{ "HEADER", CHOICE, "none", &config.header, 0, 3, "none ids address misaddressed",
 	  "what packets say of the addressee: nothing; ids; address, too; for tests, another's" },
-	{ "NAME", TEXT, "", &config.name, 0, 0, NULL,
+	{ "NAME", TEXT, "", &config.name, 0, 31, NULL,
 	  "name of this process at its peers, who sum its traffic by it; empty: the program's" },
 	{ "TRACE", TEXT, "", &config.trace, 0, 0, NULL,
 	  "file for the heads of all packets (slmpm_perftest --dump); %p is the process's number" },

@@ -138,6 +138,9 @@ static bool parse(const struct setting *s, const char *text, int64_t *out, char 
 	case CPUS: return cpus_readable(text, why);
 	case NUMBER:
 	case SIZE: good = parse_number(text, s->kind == SIZE, out); break;
+	case TEXT:
+		snprintf(why, 80, "at most %lld bytes", (long long)s->max);
+		return !s->max || strlen(text) <= (size_t)s->max;
 	default: return true;
 	}
 	return good && *out >= s->min && *out <= s->max;
@@ -150,7 +153,7 @@ static void complain(const struct setting *s, const char *text, const char *why,
 		snprintf(bad, size, "SLMPM_%s=%.40s: one of: %s", s->name, text, s->choices);
 	else if (s->kind == MODULO)
 		snprintf(bad, size, "SLMPM_%s=%.40s: a number of 64 bits", s->name, text);
-	else if (s->kind == ROUTES || s->kind >= PCI)
+	else if (s->kind >= ROUTES)
 		snprintf(bad, size, "SLMPM_%s=%.60s: %s", s->name, text, why);
 	else if (s->kind == SHARE)
 		snprintf(bad, size, "SLMPM_%s=%.40s: a fraction up to 3/4, or `every`", s->name,

@@ -14,7 +14,7 @@ enum setting_kind {
 	SHARE,  /* int64_t, thousandths */
 	CHOICE, /* int64_t, which of its choices */
 	ROUTES, /* struct routes */
-	TEXT,   /* const char * */
+	TEXT,   /* const char *, of at most so many bytes; 0: any */
 	HIDDEN, /* const char *, not shown */
 	PCI,    /* const char *, PCI addresses with commas */
 	FABRIC, /* const char *, the name of a fabric, or "auto" */

@@ -258,8 +258,12 @@ static bool topology_read_file(struct reading *r)
 		r->line++;
 		good = take_line(r, line);
 	}
-	if (good && ferror(file))
-		good = refuse(r, "cannot be read");
+	if (good && ferror(file)) {
+		r->error = SLMPM_ESYSTEM;
+		snprintf(r->why, sizeof(r->why), "SLMPM_TOPOLOGY=%.80s: %s", r->path,
+			 strerror(errno));
+		good = false;
+	}
 	free(line);
 	fclose(file);
 	return good;

@@ -36,9 +36,20 @@ static int missing_topology(void *unused)
 	return 0;
 }
 
+static int folder(void *unused)
+{
+	struct slmpm_element_info info = {.size = sizeof(info)};
+
+	(void)unused;
+	CHECK(setenv("SLMPM_TOPOLOGY", "/", 1) == 0, "setenv");
+	REFUSED(slmpm_element_query(1, &info), SLMPM_ESYSTEM, "SLMPM_TOPOLOGY=/: Is a directory");
+	return 0;
+}
+
 int main(void)
 {
 	CHECK(child_run(unreadable_topology, NULL, 10) == 0, "unreadable: see above");
 	CHECK(child_run(missing_topology, NULL, 10) == 0, "missing: see above");
+	CHECK(child_run(folder, NULL, 10) == 0, "folder: see above");
 	return 0;
 }

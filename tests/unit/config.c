@@ -65,6 +65,7 @@ static const struct trial trials[] = {
 	BAD("HANDSHAKE_MS", "9", "a number from 10"),
 	GOOD("BACKLOG", "1", backlog, 1),
 	BAD("BACKLOG", "0", "a number from 1 to 65536"),
+	BAD("NAME", "abcdefghijklmnopqrstuvwxyz012345", "at most 31 bytes"),
 	BAD("ELEMENTS", "65537", "a number from 1 to 65536"),
 	/* of 64 bits, either way */
 	GOOD("START", "-2", start, -2),
