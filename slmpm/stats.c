@@ -262,9 +262,12 @@ int slmpm_stats_attach(int pid, int index, const struct slmpm_stats_page **out)
 				 (const void *)out, index);
 	if (stats_find(pid, LABEL, index, &number, 1) == 1)
 		fd = stats_open_found(pid, number);
+	if (fd < 0 && index)
+		return error_set(SLMPM_ENOENT, "process %d shows no statistics number %d", pid,
+				 index);
 	if (fd < 0)
-		return error_set(SLMPM_ENOENT, "process %d shows no statistics%s (is it yours?)",
-				 pid, index ? " of so many peers" : "");
+		return error_set(SLMPM_ENOENT, "process %d shows no statistics (is it yours?)",
+				 pid);
 	v = calloc(1, sizeof(*v));
 	if (!v) {
 		close(fd);
