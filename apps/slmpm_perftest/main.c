@@ -108,7 +108,7 @@ static void choose_settings(const struct command *c)
 
 	if (is_by_request(mode))
 		setenv("SLMPM_RMA", mode, 1);
-	if (c->names && strstr(c->names, "overlap"))
+	if (c->names && (strstr(c->names, "overlap") || strstr(c->names, "offload")))
 		setenv("SLMPM_ENGINE", "thread", 0);
 	if (c->to && !c->connect && !getenv("SLMPM_FABRIC"))
 		setenv("SLMPM_LINKS", "shm,tcp", 0); /* else there is nothing to choose */

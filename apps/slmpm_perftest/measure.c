@@ -59,6 +59,14 @@ static int run_probed(const struct runner *r, const struct job *j, struct figure
 	return 0;
 }
 
+/* Of tests in rounds, between which the engine's thread is waited for. */
+static uint64_t usual_count(const struct test *t)
+{
+	if (t->loop == loop_wq_chain)
+		return 100000;
+	return t->loop == loop_offload ? 4000 : 25600;
+}
+
 /* How many messages make a sample; a known count is left alone. */
 static int calibrate(const struct runner *r, struct job *j)
 {
@@ -75,6 +83,10 @@ static int calibrate(const struct runner *r, struct job *j)
 	}
 	if (j->test->kind == KIND_OVERLAP) {
 		j->count = 2;
+		return 0;
+	}
+	if (j->test->by == BY_QUEUE) {
+		j->count = usual_count(j->test);
 		return 0;
 	}
 	try.probe = try.each = false;
@@ -175,12 +187,18 @@ static bool has_processor_time(const struct job *j, int side)
 	       (side == 0 || j->test->kind != KIND_COPY) && !j->busy;
 }
 
+static bool has_bare(const struct test *t)
+{
+	return t->by == BY_ATOMIC || t->by == BY_MIRROR || t->by == BY_QUEUE;
+}
+
 static int take_samples(const struct runner *r, struct job *j, unsigned n, struct result *out)
 {
 	static double us[SAMPLES_MAX], hops[SAMPLES_MAX], line[SAMPLES_MAX];
 	static double bare[SAMPLES_MAX], ratio[SAMPLES_MAX], hidden[SAMPLES_MAX], cpu[SAMPLES_MAX];
 	static double first[SAMPLES_MAX], to10[SAMPLES_MAX], to100[SAMPLES_MAX], both[SAMPLES_MAX];
 	static double spent[2][SAMPLES_MAX];
+	static double arm[SAMPLES_MAX], post[SAMPLES_MAX], engine[SAMPLES_MAX], kept[SAMPLES_MAX];
 	static struct hist stamps;
 	struct figures f = {0};
 	int rc = 0;
@@ -203,6 +221,10 @@ static int take_samples(const struct runner *r, struct job *j, unsigned n, struc
 		to10[i] = f.extra.to10_ns / 1e3;
 		to100[i] = f.extra.to100_ns / 1e3;
 		both[i] = f.extra.cpu_ns / 1e3 / (double)j->count;
+		arm[i] = f.extra.arm_ns / 1e3;
+		post[i] = f.extra.post_ns / 1e3;
+		engine[i] = f.extra.by_engine;
+		kept[i] = f.extra.kept;
 		spent[0][i] = f.extra.near_ns / 1e3 / (double)j->count / crossings(j);
 		spent[1][i] = both[i] / crossings(j) - spent[0][i];
 	}
@@ -213,9 +235,15 @@ static int take_samples(const struct runner *r, struct job *j, unsigned n, struc
 	out->line_ns = out->mixed ? -1 : median(line, n);
 	out->hops = is_latency(j) && out->line_ns > 0 ? median(hops, n) : -1;
 	out->lat_us = median(us, n);
-	if ((j->test->by == BY_ATOMIC || j->test->by == BY_MIRROR) && median(bare, n) > 0) {
+	if (has_bare(j->test) && median(bare, n) > 0) {
 		out->bare_us = median(bare, n);
 		out->bare_ratio = median(ratio, n);
+	}
+	if (j->test->by == BY_QUEUE) {
+		out->arm_us = median(arm, n) > 0 ? median(arm, n) : -1;
+		out->post_us = median(post, n) > 0 ? median(post, n) : -1;
+		out->by_engine = median(engine, n);
+		out->kept = median(kept, n);
 	}
 	if (j->test->kind == KIND_OVERLAP)
 		out->hidden = median(hidden, n);
@@ -346,6 +374,7 @@ int measure(struct pair *pair, const struct setup *setup, const struct job *job,
 	out->bare_us = out->bare_ratio = out->hidden = out->far_cpu = -1;
 	out->first_us = out->to10_us = out->to100_us = out->cpu_us = -1;
 	out->spent_us[0] = out->spent_us[1] = -1;
+	out->arm_us = out->post_us = out->by_engine = out->kept = -1;
 	*j = *job;
 	if (test_has_one_size(j->test))
 		j->size = j->test->size;

@@ -10,7 +10,7 @@
 static volatile uint64_t sink;
 
 /* In registers only, so that it and the transfer do not compete for memory. */
-static void compute(uint64_t units)
+void compute(uint64_t units)
 {
 	uint64_t x = units | 1;
 
@@ -19,7 +19,7 @@ static void compute(uint64_t units)
 	sink = x;
 }
 
-static double unit_ns(void)
+double compute_unit_ns(void)
 {
 	enum { UNITS = 1000 };
 	uint64_t begin = now_ns();
@@ -47,7 +47,7 @@ static int put(struct pair *p, const struct job *j, uint64_t units, double *ns)
 
 static int lead(struct pair *p, const struct job *j, struct hist *stamps)
 {
-	double alone = 0, computing = 0, both = 0, a, b = 0, unit = unit_ns();
+	double alone = 0, computing = 0, both = 0, a, b = 0, unit = compute_unit_ns();
 	uint64_t units, begin;
 	int rc = 0;
 

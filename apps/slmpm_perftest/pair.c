@@ -303,7 +303,7 @@ int pair_run_side(struct pair *p, const struct job *j, struct figures *f, struct
 	int rc;
 
 	*f = (struct figures){0};
-	p->extra = (struct extra){.hidden = -1};
+	p->extra = (struct extra){.hidden = -1, .by_engine = -1, .kept = -1};
 	rc = pair_by_link(p, j->link);
 	if (rc >= 0 && test_has_region(j->test))
 		rc = pair_region(p, j->size);

@@ -44,6 +44,7 @@ enum means {
 	BY_ATOMIC,
 	BY_FIFO,
 	BY_MIRROR,
+	BY_QUEUE,
 	BY_NOTHING,
 	MEANS
 };
@@ -82,6 +83,10 @@ void consume(const void *buf, uint64_t len);
 loop_fn loop_fifo_lat, loop_fifo_stream;                     /* fifo.c */
 loop_fn loop_mirror_lat, loop_mirror_stream;                 /* mirrors.c */
 loop_fn loop_mirror_read, loop_mirror_reads, loop_get_reads; /* reads.c */
+loop_fn loop_wq_chain, loop_wq_hop, loop_offload;            /* chain.c, hop.c, offload.c */
+/* So many units of work in registers only; what one takes (overlap.c). */
+void compute(uint64_t units);
+double compute_unit_ns(void);
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
 /* ---- jobs (job.c) ---- */
@@ -180,12 +185,16 @@ struct pair {
 	struct trace *trace; /* of what is chosen; NULL: nobody wants it */
 	struct extra {
 		double each_ns; /* of a single operation, where the loop knows it better; else 0 */
-		double bare_ns; /* the same by the bare instruction; 0: not measured */
+		double bare_ns; /* the same by the bare instruction, by hand, or alone; 0: not
+				 * measured */
 		double hidden; /* share of a transfer behind a computation; negative: not measured */
 		double far_cpu;         /* share of the time that side 1 was at work */
 		double cpu_ns, near_ns; /* processor time of both sides, in all, and of side 0 */
 		/* After a pause: the first message, the others, and of these the first 9 and 99. */
 		double first_ns, rest_ns, to10_ns, to100_ns;
+		/* Work queues: re-arming 1,000 entries, posting one; shares of the entries that the
+		 * engine's thread has begun, and of a computation's speed that was left to it. */
+		double arm_ns, post_ns, by_engine, kept; /* shares negative: not measured */
 	} extra;
 };
 
@@ -279,6 +288,7 @@ struct result {
 	double bare_us, bare_ratio, hidden, far_cpu;
 	double first_us, to10_us, to100_us, cpu_us; /* after a pause */
 	double spent_us[2];                         /* processor time of a message, by side */
+	double arm_us, post_us, by_engine, kept;    /* of work queues */
 	char path[16]; /* of one-sided operations, or how a mirror finds changes; "" else */
 	uint64_t reads, writes;
 	unsigned samples, retaken, mixed;

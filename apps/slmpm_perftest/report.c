@@ -71,6 +71,10 @@ static void json(const struct result *r, bool hist)
 	key("bare_us", r->bare_us);
 	key("bare_ratio", r->bare_ratio);
 	key("hidden", r->hidden);
+	key("arm_us", r->arm_us);
+	key("post_us", r->post_us);
+	key("by_engine", r->by_engine);
+	key("kept", r->kept);
 	key("far_cpu", r->far_cpu);
 	key("first_us", r->first_us);
 	key("to10_us", r->to10_us);
@@ -126,6 +130,24 @@ __attribute__((format(printf, 2, 3))) static void remark(int *count, const char 
 	va_end(args);
 }
 
+static const char *beside(const struct test *test)
+{
+	if (test->by != BY_QUEUE)
+		return "the bare instruction";
+	return test->loop == loop_offload ? "alone" : "by hand";
+}
+
+static void queue_remarks(const struct result *r, int *count)
+{
+	if (r->arm_us >= 0)
+		remark(count, "entry %.1f ns, posting %.0f ns, re-arming 1,000 %.2f us",
+		       r->lat_us * 1e3, r->post_us * 1e3, r->arm_us);
+	if (r->kept >= 0)
+		remark(count, "kept %.0f %%", 100 * r->kept);
+	if (r->by_engine >= 0)
+		remark(count, "by the thread %.0f %%", 100 * r->by_engine);
+}
+
 static void remarks(const struct result *r)
 {
 	int count = 0;
@@ -133,8 +155,9 @@ static void remarks(const struct result *r)
 	if (r->job.link)
 		remark(&count, "link %u, %s", (unsigned)r->job.link - 1, r->fabric);
 	if (r->bare_us >= 0)
-		remark(&count, "the bare instruction %.3f us, ratio %.2f", r->bare_us,
+		remark(&count, "%s %.3f us, ratio %.2f", beside(r->job.test), r->bare_us,
 		       r->bare_ratio);
+	queue_remarks(r, &count);
 	if (r->hidden >= 0)
 		remark(&count, "hidden %.0f %%", 100 * r->hidden);
 	if (r->first_us >= 0)

@@ -52,6 +52,12 @@ const struct test tests[] = {
 	 BY_MESSAGE, 65536, loop_duplex},
 	{"overlap", "how much of a put hides behind a computation", KIND_OVERLAP, BY_PUT, 64 * MIB,
 	 loop_overlap},
+	{"wq_chain", "an entry of a work queue that depends on the one before", KIND_SINGLE,
+	 BY_QUEUE, 8, loop_wq_chain},
+	{"wq_hop", "a hop by a work queue that waits for a message, and by hand", KIND_SINGLE,
+	 BY_QUEUE, 8, loop_wq_hop},
+	{"offload", "a chain of sends by the engine beside a computation, and alone", KIND_SINGLE,
+	 BY_QUEUE, 8, loop_offload},
 	{"mailbox_lat", "one way of a DaCS mailbox word", KIND_MAILBOX, BY_NOTHING, 4, NULL},
 	{"pause_lat", "one way after a pause: the messages behind the first of a burst", KIND_PAUSE,
 	 BY_MESSAGE, 8, loop_pause_lat},
@@ -80,6 +86,6 @@ bool test_has_region(const struct test *t)
 bool test_has_one_size(const struct test *t)
 {
 	return t->kind == KIND_LINE || t->kind == KIND_MAILBOX || t->by == BY_ATOMIC ||
-	       t->loop == loop_mirror_read || t->loop == loop_mirror_reads ||
-	       t->loop == loop_get_reads;
+	       t->loop == loop_wq_chain || t->loop == loop_mirror_read ||
+	       t->loop == loop_mirror_reads || t->loop == loop_get_reads;
 }

@@ -145,6 +145,19 @@ static int verify_mirror(struct pair *p, const struct job *j)
 	return rc < 0 ? rc : pair_signal(p);
 }
 
+/* What the queue has sent, or waited for, has come whole. */
+static int verify_queue(struct pair *p, const struct job *j)
+{
+	struct job once = *j;
+	int rc;
+
+	once.count = 1;
+	draw(p->tx, j->size);
+	memset(p->rx, 0, j->size);
+	rc = j->test->loop(p, &once, NULL);
+	return rc < 0 || p->side ? rc : check(j, p->rx, j->size);
+}
+
 int loop_verify(struct pair *p, const struct job *j, struct hist *stamps)
 {
 	(void)stamps;
@@ -156,6 +169,7 @@ int loop_verify(struct pair *p, const struct job *j, struct hist *stamps)
 	case BY_AM: return verify_am(p, j);
 	case BY_MIRROR: return verify_mirror(p, j);
 	case BY_FIFO: return verify_fifo(p, j);
+	case BY_QUEUE: return verify_queue(p, j);
 	default: return 0; /* atomic operations check themselves */
 	}
 }

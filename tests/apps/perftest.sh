@@ -87,6 +87,24 @@ for test in pause_lat pause_rate; do
 done
 "$perf" -t pause_lat -n 3 --idle-us 100 --samples 1 | grep -q '  the first [0-9.]* us, processor time of a burst' || fail "pause_lat: nothing for people"
 
+# Work queues: entries that wait for each other, hops beside those by hand, a chain beside a computation.
+for engine in none thread; do
+	SLMPM_ENGINE=$engine timeout 120 "$perf" -t wq_chain,wq_hop,offload -n 2000 --samples 1 --json >"$dir/out" 2>"$dir/err" ||
+		fail "work queues, engine $engine: exit status $?"
+	grep -Eq '"wq_chain".*"lat_us":[0-9.e-]+,.*"arm_us":[0-9.e-]+,"post_us":[0-9.e-]+,"by_engine":[0-9.]+,"kept":null' "$dir/out" &&
+		grep -Eq '"wq_hop".*"lat_us":[0-9.e-]+,.*"bare_us":[0-9.e-]+,"bare_ratio":[0-9.e-]+,.*"by_engine":[0-9.]+,"kept":null' "$dir/out" &&
+		grep -Eq '"offload".*"lat_us":[0-9.e-]+,.*"bare_us":[0-9.e-]+,.*"arm_us":null,"post_us":null,"by_engine":[0-9.]+,"kept":(1|0\.[0-9]+)' "$dir/out" ||
+		{ cat "$dir/out"; fail "work queues, engine $engine: no figures"; }
+	# Nothing is the thread's where there is none; else the chain and the hops are, but for what a call has begun.
+	awk -v engine=$engine -F'"by_engine":' '{ share = $2 + 0; if (engine == "none" ? share : share < 0.5) exit 1 }' "$dir/out" ||
+		{ cat "$dir/out"; fail "work queues, engine $engine: by whom?"; }
+done
+"$perf" -t wq_chain,wq_hop,offload -s 64 -n 500 --samples 1 --wait block >"$dir/out" 2>"$dir/err" || fail "work queues: exit status $?"
+grep -Eq '^  entry [0-9.]+ ns, posting [0-9]+ ns, re-arming 1,000 [0-9.]+ us, by the thread [0-9]+ %$' "$dir/out" &&
+	grep -Eq '^  by hand [0-9.]+ us, ratio [0-9.]+, ' "$dir/out" &&
+	grep -Eq '^  alone [0-9.]+ us, ratio [0-9.]+, kept [0-9]+ %, ' "$dir/out" || { cat "$dir/out"; fail "work queues: nothing for people"; }
+awk 'length > 80 { exit 1 }' "$dir/out" || { cat "$dir/out"; fail "work queues: more than 80 columns"; }
+
 "$perf" -t mixed --busy 2 -s 4k -n 4 --samples 1 --wait block >"$dir/out" 2>"$dir/err" || fail "--busy: exit status $?"
 "$perf" -t tide -n 10 --modes "$dir/no/such" >"$dir/out" 2>"$dir/err" && fail "--modes into nowhere"
 grep -q "cannot write $dir/no/such" "$dir/err" || fail "--modes into nowhere: not a word"
