@@ -92,7 +92,9 @@ struct slmpm_stats_page { /* what a process shows to others, read-only */
 	/* Entries in use when it was attached, those of ended peers included; these give way when
 	 * there are more than SLMPM_STATS_PEERS_MAX. slmpm_stats_of knows of later ones, too. */
 	uint32_t peers;
-	uint64_t reserved[5]; /* the peers' struct slmpm_stats follow: slmpm_stats_of */
+	/* Places for work queues, and bytes of each: slmpm_stats_queue; 0: it shows none. */
+	uint32_t queues, queue_size;
+	uint64_t reserved[4]; /* the peers' struct slmpm_stats follow: slmpm_stats_of */
 };
 /* Entry I of a mapped page, NULL behind the last; fields behind page->peer_size are not there. */
 SLMPM_API const struct slmpm_stats *slmpm_stats_of(const struct slmpm_stats_page *page, uint32_t i);
@@ -100,6 +102,46 @@ SLMPM_API const struct slmpm_stats *slmpm_stats_of(const struct slmpm_stats_page
  * have several contexts); SLMPM_ENOENT when there is none. Figures lag by at most one
  * publication. */
 SLMPM_API int slmpm_stats_attach(int pid, int index, const struct slmpm_stats_page **page);
+
+#define SLMPM_STATS_QUEUES_MAX   32  /* work queues of a context that are shown */
+#define SLMPM_STATS_WAITS_MAX    8   /* of each, channels that wait; */
+#define SLMPM_STATS_CHANNELS_MAX 256 /* among its first ones */
+
+enum slmpm_subject { /* what an entry waits for */
+		     SLMPM_SUBJECT_COUNTER = 1,
+		     SLMPM_SUBJECT_CQ = 2,
+		     SLMPM_SUBJECT_WQ = 3,     /* one of its indices */
+		     SLMPM_SUBJECT_RECEIVE = 4 /* a send: that the peer enables a receive entry */
+};
+
+struct slmpm_stats_wait { /* a channel that stands at an entry that waits */
+	uint64_t entry;   /* its number */
+	uint32_t channel;
+	uint32_t kind;         /* enum slmpm_subject */
+	uint64_t subject;      /* its handle in that process; of RECEIVE the peer's */
+	uint32_t index;        /* of WQ: enum slmpm_wq_index; of RECEIVE: the stream */
+	uint32_t reserved;     /* zero */
+	uint64_t value, total; /* that it waits for; that it is now */
+	uint64_t since_ns;     /* CLOCK_MONOTONIC: when it was seen there first, some ms late */
+};
+
+struct slmpm_stats_queue { /* a work queue; fields beyond .size count as zero */
+	uint32_t size;
+	uint32_t flags;    /* SLMPM_WQ_* */
+	uint64_t queue;    /* its handle in that process */
+	uint64_t taken_ns; /* CLOCK_MONOTONIC: when the figures were taken */
+	uint64_t posted, enabled, begun, done, failed, by_engine; /* as in struct slmpm_wq_info */
+	uint64_t first_failed;
+	int32_t status;
+	uint32_t channel;
+	uint32_t waiting;    /* channels that stand at an entry that waits; */
+	uint32_t wait_count; /* of them those that follow */
+	struct slmpm_stats_wait waits[SLMPM_STATS_WAITS_MAX];
+};
+/* Place I of a mapped page, as of when its process slept last, or a few ms ago: 1 and *QUEUE; 0: no
+ * queue is there. SLMPM_ENOENT behind the last; SLMPM_EAGAIN: it changed all the time. */
+SLMPM_API int slmpm_stats_queue(const struct slmpm_stats_page *page, uint32_t i,
+				struct slmpm_stats_queue *queue, size_t size);
 /* Unmaps the page: nothing of it is to be read any more. NULL is nothing. */
 SLMPM_API void slmpm_stats_detach(const struct slmpm_stats_page *page);
 /* Violations by name: I from 0 to the first SLMPM_ENOENT; *COUNT over all peers of the process. */

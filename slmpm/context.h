@@ -110,6 +110,7 @@ struct context {
 	} monitor;
 	struct mapping stats; /* struct slmpm_stats_page */
 	uint32_t stats_used;
+	uint32_t stats_queues;      /* a bit for each place that one has */
 	uint32_t landings;          /* payloads that a fabric is putting into their places */
 	struct fabric_config shape; /* of rings */
 	struct {

@@ -142,6 +142,7 @@ const struct parts parts = {
 	      am_forget, monitor_shut),
 
 	.inspect = monitor_inspect,
+	.publish = workqueue_publish,
 	.is_shown = monitor_is_shown,
 	.step_aside = engine_step_aside,
 	.show = engine_show,

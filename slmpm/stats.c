@@ -16,11 +16,20 @@
 #include <unistd.h>
 
 #include "slmpm/base/error.h"
+#include "slmpm/base/places.h"
+#include "slmpm/base/sized.h"
 
 #define LABEL   "slmpm-stats"
 #define MAGIC   UINT64_C(0x3154534d504d4c53) /* "SLMPMST1" */
 #define RULES   128
 #define VERSION 2 /* of the page; changes with what stands in a struct slmpm_stats */
+
+struct row { /* of a work queue, behind the peers */
+	_Atomic uint64_t turn;
+	struct slmpm_stats_queue places[2];
+};
+_Static_assert(sizeof(struct slmpm_stats_queue) % 8 == 0, "page layout");
+_Static_assert(SLMPM_STATS_QUEUES_MAX <= 32, "a bit of context.stats_queues for each");
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
@@ -31,7 +40,8 @@ static struct {
 void stats_open(struct context *ctx)
 {
 	struct slmpm_stats_page *page;
-	size_t size = sizeof(*page) + SLMPM_STATS_PEERS_MAX * sizeof(struct slmpm_stats);
+	size_t size = sizeof(*page) + SLMPM_STATS_PEERS_MAX * sizeof(struct slmpm_stats) +
+		      SLMPM_STATS_QUEUES_MAX * sizeof(struct row);
 
 	if (mapping_create(&ctx->stats, LABEL, size) < 0)
 		return;
@@ -41,6 +51,8 @@ void stats_open(struct context *ctx)
 	page->version = VERSION;
 	page->pid = (uint32_t)getpid();
 	page->peer_size = sizeof(struct slmpm_stats);
+	page->queues = SLMPM_STATS_QUEUES_MAX;
+	page->queue_size = sizeof(struct slmpm_stats_queue);
 	page->magic = MAGIC;
 }
 
@@ -123,6 +135,42 @@ void endpoint_stats(struct endpoint *ep)
 	s->sleeps = ep->ctx->sleeps;
 	s->queue_depth = ep->link.depth;
 	count_copied(ep, s);
+}
+
+/* ---- work queues ---------------------------------------------------------------------------- */
+
+static struct row *queue_row_of(const struct context *ctx, uint32_t place)
+{
+	return (struct row *)(void *)stats_entry(ctx, SLMPM_STATS_PEERS_MAX) + place - 1;
+}
+
+uint32_t stats_queue_take(struct context *ctx)
+{
+	for (uint32_t i = 0; ctx->stats.base && i < SLMPM_STATS_QUEUES_MAX; i++) {
+		if (ctx->stats_queues >> i & 1)
+			continue;
+		ctx->stats_queues |= 1u << i;
+		return i + 1;
+	}
+	return 0;
+}
+
+void stats_queue_fill(struct context *ctx, uint32_t place, const struct slmpm_stats_queue *now)
+{
+	struct row *row = queue_row_of(ctx, place);
+
+	places_fill(&row->turn, row->places, sizeof(row->places[0]), now, sizeof(*now));
+}
+
+void stats_queue_drop(struct context *ctx, uint32_t place)
+{
+	static const struct slmpm_stats_queue none;
+
+	if (!place)
+		return;
+	if (ctx->stats.base)
+		stats_queue_fill(ctx, place, &none);
+	ctx->stats_queues &= ~(1u << (place - 1));
 }
 
 /* ---- violations by name --------------------------------------------------------------------- */
@@ -231,6 +279,28 @@ static bool stats_is_sound(const struct view *v)
 	       (v->size - sizeof(*p)) / p->peer_size >= SLMPM_STATS_PEERS_MAX;
 }
 
+static size_t row_size(const struct slmpm_stats_page *p)
+{
+	return sizeof(_Atomic uint64_t) + 2 * (size_t)p->queue_size;
+}
+
+static size_t rows_at(const struct slmpm_stats_page *p)
+{
+	return sizeof(*p) + SLMPM_STATS_PEERS_MAX * (size_t)p->peer_size;
+}
+
+/* Likewise; an owner that knows of no queues shows none. */
+static void check_queues(struct view *v)
+{
+	struct slmpm_stats_page *p = &v->page;
+
+	if (p->queues > SLMPM_STATS_QUEUES_MAX)
+		p->queues = SLMPM_STATS_QUEUES_MAX;
+	if (p->queue_size < 8 || p->queue_size % 8 || p->queue_size > 1 << 16 ||
+	    (v->size - rows_at(p)) / row_size(p) < p->queues)
+		p->queues = 0;
+}
+
 static int other_version(int pid)
 {
 	return error_set(SLMPM_EVERSION, "process %d: statistics of another version", pid);
@@ -246,8 +316,10 @@ static int map_view(struct view *v, int fd, int pid)
 	memcpy(&v->page, v->shared, sizeof(v->page));
 	if (v->page.peers > SLMPM_STATS_PEERS_MAX)
 		v->page.peers = SLMPM_STATS_PEERS_MAX;
-	if (stats_is_sound(v))
+	if (stats_is_sound(v)) {
+		check_queues(v);
 		return 0;
+	}
 	munmap((void *)(uintptr_t)v->shared, v->size);
 	return other_version(pid);
 }
@@ -289,6 +361,36 @@ const struct slmpm_stats *slmpm_stats_of(const struct slmpm_stats_page *page, ui
 		return NULL;
 	return (const struct slmpm_stats *)(const void *)((const unsigned char *)(v->shared + 1) +
 							  (size_t)i * page->peer_size);
+}
+
+int slmpm_stats_queue(const struct slmpm_stats_page *page, uint32_t i,
+		      struct slmpm_stats_queue *out, size_t size)
+{
+	const struct view *v = (const struct view *)page;
+	struct slmpm_stats_queue all = {.size = 0};
+	const unsigned char *row;
+	size_t known;
+	int rc;
+
+	if (!v)
+		return error_set(SLMPM_EINVAL, "slmpm_stats_queue: no page");
+	if (sized_check("slmpm_stats_queue", out, size, sizeof(all)) < 0)
+		return -SLMPM_EINVAL;
+	if (i >= page->queues)
+		return error_set(SLMPM_ENOENT, "process %u: work queue %u", page->pid, i);
+	row = (const unsigned char *)v->shared + rows_at(page) + i * row_size(page);
+	known = page->queue_size < sizeof(all) ? page->queue_size : sizeof(all);
+	rc = places_read((const void *)row, row + sizeof(_Atomic uint64_t), page->queue_size, &all,
+			 known);
+	if (rc < 0)
+		return error_set(SLMPM_EAGAIN, "process %u: work queue %u changes all the time",
+				 page->pid, i);
+	if (rc == 0 || !all.size)
+		return 0;
+	if (all.wait_count > SLMPM_STATS_WAITS_MAX)
+		all.wait_count = SLMPM_STATS_WAITS_MAX;
+	sized_give(out, size, &all, sizeof(all));
+	return 1;
 }
 
 void slmpm_stats_detach(const struct slmpm_stats_page *page)

@@ -22,6 +22,10 @@ void stats_open(struct context *ctx);
 void stats_close(struct context *ctx);
 /* Gives the endpoint its entry. */
 void stats_assign(struct endpoint *ep);
+/* A place for a work queue, from 1; 0: there is none. What is there now; and it is free again. */
+uint32_t stats_queue_take(struct context *ctx);
+void stats_queue_fill(struct context *ctx, uint32_t place, const struct slmpm_stats_queue *now);
+void stats_queue_drop(struct context *ctx, uint32_t place);
 /* Descriptors of process PID, their NUMBERS there: up to N memfds named LABEL..., behind the first
  * SKIP. How many; or -errno of its /proc entry. PID may be this process: open none meanwhile. */
 int stats_find(int pid, const char *label, int skip, int *numbers, int n);

@@ -14,6 +14,7 @@ json_t *info_checks(bool *good);
 json_t *info_memory(long peers);
 /* Every context of the process, every peer of a context; NULL: explained on standard error. */
 json_t *info_stats(long pid);
+json_t *info_queues(long pid); /* and their work queues */
 /* Thresholds as this machine would have them, measured for about so many seconds; likewise. */
 json_t *info_calibration(int seconds);
 
@@ -25,6 +26,7 @@ json_t *info_text(const char *s);
 const char *info_string(const json_t *object, const char *key);
 /* A setting is named as its variable, or without what all have in common. */
 const char *info_prefix(const char *name);
+void info_print_queues(const json_t *all);
 void info_print_protocols(const json_t *all);
 void info_print_calibration(const json_t *all);
 /* All parts that there are. */

@@ -149,8 +149,10 @@ static json_t *gather(const struct command *c, bool *good)
 	}
 	if (c->pid) {
 		part = info_stats(c->pid);
-		if (part)
+		if (part) {
 			json_object_set_new(all, "stats", part);
+			json_object_set_new(all, "queues", info_queues(c->pid));
+		}
 		*good = *good && part;
 	}
 	return all;

@@ -134,4 +134,5 @@ void info_print(const json_t *all)
 		info_print_protocols(part);
 	if ((part = json_object_get(all, "stats")))
 		print_stats(part);
+	info_print_queues(json_object_get(all, "queues"));
 }

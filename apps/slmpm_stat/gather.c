@@ -109,6 +109,7 @@ int gather_process(struct gathered *g, int pid)
 	}
 	jobs_add(g, monitors);
 	gather_totals(g, pid, process.program);
+	gather_queues(g, pid, process.program);
 	slmpm_monitors_close(monitors);
 	return 0;
 }
@@ -167,5 +168,6 @@ void gather_drop(struct gathered *g)
 	free(g->links);
 	free(g->jobs);
 	free(g->totals);
+	free(g->queues);
 	*g = (struct gathered){.all = g->all};
 }

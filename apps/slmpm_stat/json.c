@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* As one JSON object: links, what they come to, and jobs. Counts beyond 2^63 - 1 are cut there. */
+#include "apps/lib/queues.h"
 #include "apps/slmpm_stat/stat.h"
 
 #include <inttypes.h>
@@ -265,6 +266,44 @@ static json_t *totals_array(const struct gathered *g)
 	return all;
 }
 
+static json_t *wait_object(const struct slmpm_stats_wait *w)
+{
+	json_t *o = json_pack("{ss sf}", "for", queue_subject(w), "seconds", queue_seconds(w));
+
+	set(o, "channel", w->channel);
+	set(o, "entry", w->entry);
+	set(o, "subject", w->subject);
+	set(o, "value", w->value);
+	set(o, "total", w->total);
+	return o;
+}
+
+static json_t *queue_object(const struct queue *queue)
+{
+	const struct slmpm_stats_queue *q = &queue->q;
+	json_t *waits = json_array(), *o;
+
+	for (uint32_t i = 0; i < q->wait_count; i++)
+		json_array_append_new(waits, wait_object(&q->waits[i]));
+	o = json_pack("{si ss si si so}", "pid", queue->pid, "program", queue->program, "context",
+		      queue->context, "status", q->status, "waits", waits);
+	set(o, "queue", q->queue);
+	for (size_t i = 0; i < QUEUE_FIGURES; i++)
+		set(o, queue_figures[i].name, queue_figure(q, i));
+	set(o, "first_failed", q->first_failed);
+	set(o, "waiting", q->waiting);
+	return o;
+}
+
+static json_t *queues_array(const struct gathered *g)
+{
+	json_t *all = json_array();
+
+	for (size_t i = 0; i < g->queue_count; i++)
+		json_array_append_new(all, queue_object(&g->queues[i]));
+	return all;
+}
+
 int json_print(const struct gathered *g)
 {
 	json_t *links = json_array(), *jobs = json_array(), *all;
@@ -274,8 +313,8 @@ int json_print(const struct gathered *g)
 		json_array_append_new(links, link_object(&g->links[i]));
 	for (size_t i = 0; i < g->job_count; i++)
 		json_array_append_new(jobs, job_object(&g->jobs[i]));
-	all = json_pack("{so so so so}", "links", links, "mean", means_object(g), "jobs", jobs,
-			"totals", totals_array(g));
+	all = json_pack("{so so so so so}", "links", links, "mean", means_object(g), "jobs", jobs,
+			"totals", totals_array(g), "queues", queues_array(g));
 	rc = all ? json_dumpf(all, stdout, JSON_INDENT(2)) : -1;
 	putchar('\n');
 	json_decref(all);

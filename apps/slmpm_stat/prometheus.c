@@ -380,4 +380,5 @@ void prometheus_print(const struct gathered *g)
 		print_path_metric(g, &path_metrics[i]);
 	print_jobs(g);
 	print_totals(g);
+	queues_prometheus(g);
 }

@@ -33,7 +33,16 @@ struct total { /* of one process's peers, by id */
 	struct slmpm_totals t;
 };
 
+struct queue { /* a work queue of one process */
+	int pid, context;
+	int place; /* in what its context shows */
+	char program[32];
+	struct slmpm_stats_queue q;
+};
+
 struct gathered {
+	struct queue *queues;
+	size_t queue_count;
 	struct total *totals;
 	size_t total_count;
 	struct link *links;
@@ -72,6 +81,13 @@ extern const struct total_figure {
 } total_figures[];
 extern const size_t total_figure_count;
 uint64_t total_value(const struct slmpm_totals *t, size_t figure);
+
+/* ---- queues.c ---- */
+
+/* Those of process PID, whose name is PROGRAM. */
+void gather_queues(struct gathered *g, int pid, const char *program);
+void queues_text(const struct gathered *g);
+void queues_prometheus(const struct gathered *g);
 
 /* ---- aggregate.c: over several links ---- */
 

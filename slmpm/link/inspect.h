@@ -8,13 +8,20 @@
 
 #define INSPECT_TICKS UINT64_C(20000000) /* of clock_ticks, between two: 4 to 20 ms */
 
+static inline void inspect_now(struct context *ctx, uint64_t ticks)
+{
+	parts.inspect(ctx, ticks);
+	if (!list_empty(&ctx->work_queues))
+		parts.publish(ctx);
+}
+
 static inline void inspect_tick(struct context *ctx)
 {
 	uint64_t ticks = clock_ticks();
 
 	/* Who waits comes first: it measures more. */
 	if (UNLIKELY(ticks - ctx->monitor.inspected >= INSPECT_TICKS << ctx->monitor.opportunistic))
-		parts.inspect(ctx, ticks);
+		inspect_now(ctx, ticks);
 }
 
 /* A tick amid traffic: the first messages after a sleep do not pay for what became due in it. */
@@ -30,7 +37,7 @@ static inline void inspect_tick_often(struct context *ctx)
 	uint64_t ticks = clock_ticks();
 
 	if (ticks - ctx->monitor.inspected >= INSPECT_TICKS / 16)
-		parts.inspect(ctx, ticks);
+		inspect_now(ctx, ticks);
 }
 
 /* This thread has slept, and a message has woken it. */

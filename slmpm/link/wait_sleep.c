@@ -125,6 +125,8 @@ static void wait_arm(struct context *ctx)
 	domain_arm(ctx, true);
 	for (uint32_t i = 0; i < ctx->live; i++)
 		endpoint_stats(ctx->endpoints[i]);
+	if (!list_empty(&ctx->work_queues))
+		parts.publish(ctx);
 }
 
 void wait_disarm(struct context *ctx)

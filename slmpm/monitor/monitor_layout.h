@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * How a page of the monitor lies in memory: sealed, so that its owner alone writes, and read by any
- * process with access to the owner's /proc entry. Each entry has two places; `turn` says which is
- * whole, also when the owner ends, or stops, while it writes the other. Words are atomic; the
- * fences are a sequence lock's.
+ * process with access to the owner's /proc entry. Each entry is a record of two places.
  */
 #ifndef SLMPM_MONITOR_LAYOUT_H
 #define SLMPM_MONITOR_LAYOUT_H
 
 #include <slmpm.h>
-#include <stdatomic.h>
-#include <string.h>
+
+#include "slmpm/base/places.h"
 
 #define MONITOR_LABEL   "slmpm-monitor"
 #define MONITOR_MAGIC   UINT64_C(0x314e4d4d504d4c53) /* "SLMPMMN1" */
@@ -39,35 +37,5 @@ struct monitor_entry {
 _Static_assert(sizeof(struct monitor_entry) == 64, "page layout");
 _Static_assert(sizeof(struct slmpm_monitor) % 8 == 0 && sizeof(struct slmpm_aggregate) % 8 == 0,
 	       "page layout");
-
-/* Place N of E. */
-static inline void *monitor_place(struct monitor_entry *e, uint64_t n, size_t place_size)
-{
-	return (unsigned char *)(e + 1) + (n & 1) * place_size;
-}
-
-/* SIZE bytes, in words of which each is stored, or loaded, as one. */
-static inline void words_store(void *to, const void *from, size_t size)
-{
-	_Atomic uint64_t *words = to;
-
-	for (size_t at = 0; at < size; at += 8) {
-		uint64_t word;
-
-		memcpy(&word, (const unsigned char *)from + at, 8);
-		atomic_store_explicit(words++, word, memory_order_relaxed);
-	}
-}
-
-static inline void words_load(void *to, const void *from, size_t size)
-{
-	const _Atomic uint64_t *words = from;
-
-	for (size_t at = 0; at < size; at += 8) {
-		uint64_t word = atomic_load_explicit(words++, memory_order_relaxed);
-
-		memcpy((unsigned char *)to + at, &word, 8);
-	}
-}
 
 #endif

@@ -132,13 +132,7 @@ void monitor_page_release(struct endpoint *ep)
 /* SIZE bytes into the place of E that is not the whole one; then it is. */
 static void monitor_page_fill(struct monitor_entry *e, const void *from, size_t size)
 {
-	uint64_t turn = atomic_load_explicit(&e->turn, memory_order_relaxed) + 1;
-
-	/* Who sees a word of it sees that the other place is the whole one: it reads this in
-	 * vain. */
-	atomic_thread_fence(memory_order_release);
-	words_store(monitor_place(e, turn, size), from, size);
-	atomic_store_explicit(&e->turn, turn, memory_order_release);
+	places_fill(&e->turn, e + 1, size, from, size);
 }
 
 void monitor_publish(struct endpoint *ep)

@@ -15,8 +15,6 @@
 #include "slmpm/base/sized.h"
 #include "slmpm/stats.h"
 
-#define TRIES 64
-
 struct view {
 	struct monitor_page head; /* as it was when it was mapped */
 	unsigned char *base;
@@ -152,22 +150,6 @@ static struct monitor_entry *entry_at(struct slmpm_monitors *m, int i, const str
 	return NULL;
 }
 
-/* A whole place: 1; 0: never used; -EAGAIN: its owner was faster each time. */
-static int read_entry(struct monitor_entry *e, size_t place_size, void *to, size_t size)
-{
-	for (int i = 0; i < TRIES; i++) {
-		uint64_t turn = atomic_load_explicit(&e->turn, memory_order_acquire);
-
-		if (!turn)
-			return 0;
-		words_load(to, monitor_place(e, turn, place_size), size);
-		atomic_thread_fence(memory_order_acquire);
-		if (atomic_load_explicit(&e->turn, memory_order_relaxed) == turn)
-			return 1;
-	}
-	return -EAGAIN;
-}
-
 /* Behind the entries; NULL: the page has none. */
 static struct monitor_entry *aggregate_in(const struct view *v)
 {
@@ -196,7 +178,8 @@ int slmpm_monitors_read(struct slmpm_monitors *m, int i, struct slmpm_monitor *o
 	if (!e)
 		return error_set(SLMPM_ENOENT, "process %d: link %d", m->pid, i);
 	known = v->head.known / 8 * 8;
-	rc = read_entry(e, v->head.place_size, &all, known < sizeof(all) ? known : sizeof(all));
+	rc = places_read(&e->turn, e + 1, v->head.place_size, &all,
+			 known < sizeof(all) ? known : sizeof(all));
 	if (rc < 0)
 		return error_set(SLMPM_EAGAIN, "process %d: link %d changes all the time", m->pid,
 				 i);
@@ -222,8 +205,8 @@ static int read_aggregate(struct slmpm_monitors *m, struct slmpm_aggregate *best
 		const struct monitor_page *p = &m->views[i].head;
 		struct monitor_entry *e = aggregate_in(&m->views[i]);
 		size_t known = p->aggregate_known / 8 * 8;
-		int rc = e ? read_entry(e, p->aggregate_place, &aggregate,
-					known < sizeof(aggregate) ? known : sizeof(aggregate)) :
+		int rc = e ? places_read(&e->turn, e + 1, p->aggregate_place, &aggregate,
+					 known < sizeof(aggregate) ? known : sizeof(aggregate)) :
 			     0;
 
 		if (rc < 0 && !found)

@@ -498,6 +498,7 @@ static int take_options(struct slmpm_wq_options *o, const struct slmpm_wq_option
 
 static void drop_queue(struct workqueue *wq)
 {
+	workqueue_show_end(wq);
 	if (wq->work)
 		drop_all(wq);
 	receive_release(wq);
@@ -589,6 +590,7 @@ int slmpm_wq_create(slmpm_ctx handle, const struct slmpm_wq_options *given, slmp
 		if (counter)
 			counter->users++;
 		out->id = handle_id(wq);
+		workqueue_show_begin(wq);
 	}
 	context_unlock(ctx);
 	return rc;

@@ -91,6 +91,8 @@ struct workqueue {
 		uint64_t told;  /* messages allowed, as last told */
 	} receive;
 	struct list subjects, idle, receives;
+	uint32_t place; /* in the statistics of the context, from 1, or 0; and what it shows */
+	struct slmpm_stats_queue shown;
 	struct work *work; /* `depth` of them */
 	struct channel *channels;
 };
@@ -169,6 +171,14 @@ void receive_ended(struct workqueue *wq, const struct work *w);
 /* As of parts: EP is up; it knows of the queue of its STREAM. */
 void receive_up(struct endpoint *ep);
 void receive_known(struct endpoint *ep, uint32_t stream);
+
+/* ---- queue_page.c: what other processes see ---- */
+
+/* WQ comes to be, and ends. */
+void workqueue_show_begin(struct workqueue *wq);
+void workqueue_show_end(struct workqueue *wq);
+/* As of parts.publish. */
+void workqueue_publish(struct context *ctx);
 
 /* ---- work.c: a work request by itself ---- */
 

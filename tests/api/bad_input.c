@@ -268,6 +268,7 @@ static void of_looking(void)
 	struct slmpm_setting setting = {.size = 1};
 	struct slmpm_check check = {.size = 1};
 	struct slmpm_fabric_info fabric = {.size = 1};
+	struct slmpm_stats_queue queue;
 	uint64_t count;
 
 	SAYS(slmpm_stats_attach(getpid(), 0, NULL), SLMPM_EINVAL, "page");
@@ -277,6 +278,10 @@ static void of_looking(void)
 	SAYS(slmpm_stats_attach(-1, 0, &page), SLMPM_ENOENT, "process -1");
 	CHECK(!page && !slmpm_stats_of(NULL, 0), "a page of nothing");
 	OK(slmpm_stats_attach(getpid(), 0, &page));
+	SAYS(slmpm_stats_queue(NULL, 0, &queue, sizeof(queue)), SLMPM_EINVAL, "no page");
+	SAYS(slmpm_stats_queue(page, 0, NULL, sizeof(queue)), SLMPM_EINVAL, "slmpm_stats_queue");
+	SAYS(slmpm_stats_queue(page, 0, &queue, 0), SLMPM_EINVAL, "slmpm_stats_queue");
+	SAYS(slmpm_stats_queue(page, 32, &queue, sizeof(queue)), SLMPM_ENOENT, "work queue 32");
 	CHECK(!slmpm_stats_of(page, page->peers) && !slmpm_stats_of(page, UINT32_MAX), "behind it");
 	slmpm_stats_detach(page);
 	slmpm_stats_detach(NULL);
@@ -416,6 +421,7 @@ static const struct bad_case cases[] = {
 	CASE(slmpm_more, of_loans),
 	CASE(slmpm_release, of_loans),
 	CASE(slmpm_stats_of, of_looking),
+	CASE(slmpm_stats_queue, of_looking),
 	CASE(slmpm_stats_attach, of_looking),
 	CASE(slmpm_stats_detach, of_looking),
 	CASE(slmpm_violation_at, of_looking),

@@ -23,6 +23,7 @@ static slmpm_mirror mirror;
 static slmpm_ctr ctr;
 static slmpm_cq cq;
 static struct slmpm_monitors *monitors;
+static const struct slmpm_stats_page *page;
 static unsigned char base[4096], own[64], *at;
 
 /* ---- what the library fills ------------------------------------------------------------------ */
@@ -75,6 +76,7 @@ ASK(stats, slmpm_peer_stats(near, s, size))
 ASK(monitor, slmpm_monitor(near, s, size))
 ASK(aggregate, slmpm_aggregate(s, size))
 ASK(monitors_read, slmpm_monitors_read(monitors, 0, s, size))
+ASK(stats_queue, slmpm_stats_queue(page, 0, s, size))
 ASK(monitors_means, slmpm_monitors_aggregate(monitors, s, size))
 
 /* The first of them. */
@@ -129,6 +131,7 @@ static const struct asked {
 	{"slmpm_monitor", sizeof(struct slmpm_monitor), monitors_read, true},
 	{"slmpm_aggregate", sizeof(struct slmpm_aggregate), monitors_means, true},
 	{"slmpm_totals", sizeof(struct slmpm_totals), totals, true},
+	{"slmpm_stats_queue", sizeof(struct slmpm_stats_queue), stats_queue, true},
 };
 
 static bool all_are(const unsigned char *from, size_t n, unsigned char value)
@@ -185,7 +188,8 @@ static void one_asked(const struct asked *a)
 		0,          4,         7, (uint32_t)a->size - 1, (uint32_t)a->size + BEYOND + 4,
 		0xdeadbeef, UINT32_MAX};
 	size_t step = a->size > 400 ? 132 : a->size > 100 ? 20 : 4;
-	int least = a->ask == next_event || a->ask == monitors_read || a->ask == monitors_means;
+	int least = a->ask == next_event || a->ask == monitors_read || a->ask == monitors_means ||
+		    a->ask == stats_queue;
 
 	fill(a, whole, a->size, least);
 	for (size_t size = 8; size < a->size; size += step) {
@@ -457,6 +461,7 @@ static void set_up(void)
 	OK(slmpm_am_handler(ctx, 3, handler, NULL));
 	actor_nap(ctx);
 	OK(slmpm_monitors_open(getpid(), &monitors));
+	OK(slmpm_stats_attach(getpid(), 0, &page));
 }
 
 int main(void)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # waits
 #
-# slmpm_stat: a running pair in every form, its job, a pair with two links; a process that dies under it; pages full of nonsense; the screen.
+# slmpm_stat: a running pair in every form, its job, a pair with two links; work queues; a process that dies under it; pages full of nonsense; the screen.
 set -u
 . "$(dirname "$0")/../lib/terminal.sh"
 stat=$SLMPM_BUILD/bin/slmpm_stat json=$SLMPM_BUILD/tests/apps/stat_page
@@ -166,6 +166,37 @@ until_there ready cat "$dir/page"
 grep -q "process $page shows no links" "$out" || fail "another's page: why not?"
 exec 4>&-
 wait $page || fail "the page's process: $?"
+
+# Work queues: their totals, what one waits for and since when, and where one has stopped.
+for engine in none thread; do
+	mkfifo "$dir/hold.$engine"
+	SLMPM_ENGINE=$engine "$SLMPM_BUILD/tests/apps/stat_queue" <"$dir/hold.$engine" >"$dir/page" &
+	page=$!
+	pids+=("$page")
+	exec 4>"$dir/hold.$engine"
+	until_there ready cat "$dir/page"
+	until_there "^ *$page stat_queue .* 2  *2  *2  *1  *0  *[0-9]  *1\$" "$stat" $page
+	grep -Eq '^ +waits: channel 3, entry 2: counter [0-9]+ at 1 of 5, for [0-9]+\.[0-9]{3} s$' "$out" || fail "a queue: what does it wait for?"
+	grep -Eq "^ *$page stat_queue .* 1 +1 +1 +0 +1 +[0-9] +0\$" "$out" && grep -q '^ *stopped at entry 1 of channel 1: ' "$out" || fail "a queue that has stopped"
+	"$stat" --json $page >"$out" 2>&1 || fail "--json of queues: exit status $?"
+	values=$("$json" json queues.0.{pid,posted,done,waiting,waits.0.{for,channel,entry,value,total}} queues.1.{failed,first_failed} <"$out" | paste -sd' ')
+	[ "$values" = "$page 2 1 1 counter 3 2 5 1 1 1" ] || fail "--json of queues: $values"
+	then=$("$json" json queues.0.waits.0.seconds <"$out")
+	pause 0.1
+	"$stat" --json $page >"$out" 2>&1 || fail "--json of queues: exit status $?"
+	now=$("$json" json queues.0.waits.0.seconds <"$out")
+	awk -v then="$then" -v now="$now" 'BEGIN { exit !(now > then + 0.05 && now < 60) }' || fail "a queue waits since $then, then $now seconds"
+	"$stat" --prometheus $page >"$out" 2>&1 || fail "--prometheus of queues: exit status $?"
+	grep -q "^slmpm_work_queue_done_requests_total{pid=\"$page\",context=\"0\",queue=\"0\"} 1\$" "$out" &&
+		grep -Eq "^slmpm_work_queue_wait_seconds\{pid=\"$page\",context=\"0\",queue=\"0\"\} [0-9]*\.[0-9]" "$out" || fail "--prometheus of queues"
+	"$SLMPM_BUILD/bin/slmpm_info" -s $page >"$out" 2>&1 || fail "slmpm_info -s of queues: exit status $?"
+	grep -Eq '^  waits: channel 3, entry 2: counter [0-9]+ at 1 of 5, for [0-9.]+ s$' "$out" && grep -Eq '^  first_failed +1$' "$out" &&
+		[ "$(grep -c '^queue [01]$' "$out")" = 2 ] || fail "slmpm_info -s of queues"
+	"$SLMPM_BUILD/bin/slmpm_info" -s $page --json >"$out" 2>&1 || fail "slmpm_info -s --json of queues: exit status $?"
+	[ "$("$json" json queues.0.{begun,waits.0.for} <"$out" | paste -sd' ')" = "2 counter" ] || fail "slmpm_info -s --json of queues"
+	exec 4>&-
+	wait $page || fail "the queues' process: $?"
+done
 
 # Pages full of anything: every form, and no more than visible characters.
 for what in random 255 27; do
