@@ -11,13 +11,20 @@
 struct await {
 	struct list node; /* of those that wait for the total's owner, or alone */
 	const uint64_t *total;
-	uint64_t value;
+	uint64_t start; /* what it began with; */
+	uint64_t value; /* so much beyond that */
 	void (*over)(struct await *a); /* it is, and in no list; begins nothing here and now */
 };
 
 static inline bool await_is_over(const struct await *a)
 {
-	return (int64_t)(*a->total - a->value) >= 0;
+	return *a->total - a->start >= a->value;
+}
+
+/* Beyond the greatest is never: no total comes so far. */
+static inline uint64_t total_plus(uint64_t total, uint64_t more)
+{
+	return more < UINT64_MAX - total ? total + more : UINT64_MAX;
 }
 
 /* Those of AWAITS whose total has come so far. */

@@ -222,7 +222,7 @@ static void act(struct work *w)
 	} else {
 		struct workqueue *t = handle_get(&workqueue_table, w->wr.wq.id);
 
-		workqueue_enable(t, value + (more ? t->enabled : 0));
+		workqueue_enable(t, more ? total_plus(t->enabled, value) : value);
 	}
 }
 

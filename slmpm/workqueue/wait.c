@@ -44,8 +44,6 @@ static int hold_queue(struct workqueue *wq, struct work *w)
 	w->users = &q->users;
 	w->total = &q->tail;
 	w->awaits = &q->awaits;
-	if (!(w->wr.flags & SLMPM_RELATIVE))
-		w->value += wq->ctx->shape.start;
 	return 0;
 }
 
@@ -79,6 +77,12 @@ static int hold_workqueue(struct workqueue *wq, struct work *w)
 
 /* ---- what relative ones have taken --------------------------------------------------------- */
 
+/* What W's total began with. */
+static uint64_t start_of(const struct workqueue *wq, const struct work *w)
+{
+	return w->wr.cq.id ? wq->ctx->shape.start : 0;
+}
+
 /* That of W's total. Where the total was another owner's before, nothing of that has an entry. */
 static struct subject *subject_of(struct workqueue *wq, const struct work *w)
 {
@@ -96,7 +100,7 @@ static struct subject *subject_of(struct workqueue *wq, const struct work *w)
 		list_append(&wq->subjects, &mine->node);
 	mine->total = w->total;
 	mine->owner = owner;
-	mine->base = *w->total;
+	mine->base = *w->total - start_of(wq, w);
 	mine->taken = 0;
 	return mine;
 }
@@ -108,7 +112,7 @@ static int take_relative(struct workqueue *wq, struct work *w)
 	if (!s)
 		return error_set(SLMPM_ENOMEM, "for a work request");
 	s->entries++;
-	s->taken += w->value;
+	s->taken = total_plus(s->taken, w->value);
 	w->value = s->taken;
 	w->subject = s;
 	return 0;
@@ -149,7 +153,7 @@ void work_drop(struct work *w)
 void wait_rearm(struct workqueue *wq)
 {
 	LIST_EACH_ENTRY(struct subject, s, &wq->subjects, node)
-		s->base += s->taken;
+		s->base = total_plus(s->base, s->taken);
 }
 
 void wait_forget(struct workqueue *wq)
@@ -189,6 +193,7 @@ bool wait_entry(struct channel *ch, struct work *w)
 	if (ch->deadline && clock_now() >= ch->deadline)
 		return false; /* it is refused */
 	ch->await.total = &b->allowed;
+	ch->await.start = 0;
 	ch->await.value = b->sent + 1;
 	ch->await.over = wait_over;
 	list_append(&b->awaits, &ch->await.node);
@@ -202,7 +207,8 @@ static void reach(struct channel *ch, struct work *w)
 
 	w->state = WORK_BEGUN;
 	ch->await.total = w->total;
-	ch->await.value = w->value + (w->subject ? w->subject->base : 0);
+	ch->await.start = start_of(wq, w);
+	ch->await.value = total_plus(w->value, w->subject ? w->subject->base : 0);
 	ch->await.over = wait_over;
 	set_deadline(ch, w->wr.timeout_ms);
 	wq->begun++;
@@ -251,7 +257,7 @@ int wait_step(struct channel *ch, struct work *w, uint64_t *len)
 
 	if (w->state == WORK_WAITS)
 		reach(ch, w);
-	*len = *a->total - (w->wr.cq.id ? ch->wq->ctx->shape.start : 0);
+	*len = *a->total - a->start;
 	if (await_is_over(a))
 		status = 1;
 	else if (w->wr.wq.id)

@@ -60,7 +60,7 @@ struct subject {          /* a total that relative WAITs of a queue wait for */
 	const uint64_t *total;
 	uint64_t owner;   /* the handle of what has it */
 	uint32_t entries; /* of the queue, that wait for it */
-	uint64_t base;    /* where it was when this run began ... */
+	uint64_t base;    /* where it was, beyond its start, when this run began ... */
 	uint64_t taken;   /* ... and how much its WAITs take in a run */
 };
 
