@@ -10,12 +10,18 @@
 
 #define STEPS 64 /* of one channel before it is another's turn */
 
+/* At the next progress, whatever that is for: who would sleep has nothing to do yet. */
+static void channel_retry(struct channel *ch)
+{
+	if (list_empty(&ch->node))
+		list_append(&ch->wq->ctx->ready, &ch->node);
+}
+
 void channel_ready(struct channel *ch)
 {
 	struct context *ctx = ch->wq->ctx;
 
-	if (list_empty(&ch->node))
-		list_append(&ctx->ready, &ch->node);
+	channel_retry(ch);
 	ctx->news = true;
 	context_changed(ctx);
 }
@@ -182,8 +188,14 @@ static bool is_staged(struct channel *ch, const struct work *w)
 	(void)link_push(ep);
 	if (!ep->bundle.count)
 		return false;
-	channel_ready(ch); /* there was no room */
+	channel_retry(ch); /* there was no room */
 	return true;
+}
+
+/* Such a one is under way alone, receives aside. */
+static bool is_barred(const struct channel *ch)
+{
+	return LIST_ENTRY(ch->begun.next, struct work, node)->wr.flags & SLMPM_BARRIER;
 }
 
 static bool is_enabled(const struct workqueue *wq, const struct work *w)
@@ -202,8 +214,12 @@ bool channel_may_begin(struct channel *ch, struct work *w)
 	}
 	if (!is_enabled(ch->wq, w) || is_staged(ch, w) || wait_entry(ch, w))
 		return false;
-	if (w->wr.op == SLMPM_OP_RECV || list_empty(&ch->begun))
+	if (ch->status) /* one has failed just now, on its way out */
+		return false;
+	if (list_empty(&ch->begun))
 		return true;
+	if (w->wr.op == SLMPM_OP_RECV)
+		return !is_barred(ch);
 	kind = work_kind_of(&w->wr);
 	ep = work_peer(&w->wr);
 	return kind == ch->kind && kind != WORK_ALONE && ep && handle_id(ep) == ch->peer;

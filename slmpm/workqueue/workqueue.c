@@ -30,19 +30,22 @@ struct workqueue *workqueue_lock(slmpm_wq handle, int *rc)
 
 int workqueue_advance(struct context *ctx)
 {
+	const struct channel *first = NULL; /* that waits for room */
 	int n = 0;
 
 	while (!list_empty(&ctx->ready) && n < STEPS && !ctx->begins) {
 		struct channel *ch = LIST_ENTRY(ctx->ready.next, struct channel, node);
 		int steps;
 
+		if (ch == first) /* those behind it have had their turn */
+			break;
 		list_remove(&ch->node);
 		steps = channel_advance(ch);
 		if (steps && engine_serves(ctx))
 			ch->wq->by_engine += (uint64_t)steps;
 		n += steps;
-		if (!steps && !list_empty(&ch->node)) /* for room, or the end of a call */
-			break;
+		if (!steps && !list_empty(&ch->node) && !first)
+			first = ch;
 	}
 	return n;
 }
