@@ -281,7 +281,8 @@ uint64_t channel_deadlines(struct context *ctx, uint64_t now)
 	uint64_t next = UINT64_MAX;
 
 	LIST_EACH_ENTRY(struct channel, ch, &ctx->timed, timed) {
-		if (now >= ch->deadline) {
+		if (now >= ch->deadline) { /* told once: it may have to wait for others */
+			list_remove(&ch->timed);
 			channel_ready(ch);
 			next = 0;
 		}
