@@ -96,6 +96,16 @@ static int check_named(const struct slmpm_wr *wr)
 	return 0;
 }
 
+/* Behind others they would be copied, from nowhere. */
+static int check_unused(const struct slmpm_wr *wr)
+{
+	if (wr->op >= SLMPM_OP_WAIT && wr->iov_count)
+		return error_set(SLMPM_EINVAL, "slmpm_post: operation %u has no pieces", wr->op);
+	if (wr->op != SLMPM_OP_AM && wr->head_len)
+		return error_set(SLMPM_EINVAL, "slmpm_post: operation %u has no head", wr->op);
+	return 0;
+}
+
 int work_check(const struct workqueue *wq, const struct slmpm_wr *wr)
 {
 	int rc;
@@ -108,6 +118,9 @@ int work_check(const struct workqueue *wq, const struct slmpm_wr *wr)
 				 wq->channel_count);
 	if (wr->flags & ~flags_of(wr->op) || !mode_hint_is_sound(wr->flags))
 		return error_set(SLMPM_EINVAL, "slmpm_post: flags 0x%x", wr->flags);
+	rc = check_unused(wr);
+	if (rc < 0)
+		return rc;
 	if (wr->op >= SLMPM_OP_WAIT)
 		return check_named(wr);
 	if (wr->op == SLMPM_OP_SEND && wr->stream > SLMPM_STREAM_MAX)
