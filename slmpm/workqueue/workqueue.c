@@ -386,7 +386,7 @@ static bool cancel(struct work *w)
 /* All entries, or NUMBER: those that have gone too far; -SLMPM_EINVAL: there is none such. */
 static int cancel_those(struct workqueue *wq, uint64_t number)
 {
-	bool any = !number;
+	bool any = !number, before = wq->cancelling; /* a handler may cancel another */
 	int late = 0;
 
 	wq->cancelling = true;
@@ -400,7 +400,7 @@ static int cancel_those(struct workqueue *wq, uint64_t number)
 	}
 	for (uint32_t i = 0; i < wq->channels_used; i++)
 		(void)channel_advance(&wq->channels[i]);
-	wq->cancelling = false;
+	wq->cancelling = before;
 	return any ? late : -SLMPM_EINVAL;
 }
 
