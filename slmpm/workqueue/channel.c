@@ -93,6 +93,8 @@ static void deliver(struct workqueue *wq, struct work *w)
 		receive_ended(wq, w);
 	workqueue_retire(wq, w);
 	await_inspect(&wq->awaits);
+	if (wq->stopped)
+		wait_strand(wq);
 }
 
 /* Of those that have begun, the first are told. */
@@ -105,8 +107,6 @@ static void deliver_ended(struct channel *ch)
 			return;
 		deliver(ch->wq, w);
 	}
-	if (ch->status && !ch->at)
-		wait_strand(ch->wq);
 }
 
 /* Its completion is in w->done. */
@@ -124,6 +124,13 @@ static void entry_finish(struct channel *ch, struct work *w)
 		channel_ready(ch);
 }
 
+/* Among those that have begun; one that could not after all keeps its place. */
+static void enlist(struct channel *ch, struct work *w)
+{
+	if (list_empty(&w->node))
+		list_append(w->wr.op == SLMPM_OP_RECV ? &ch->wq->receives : &ch->begun, &w->node);
+}
+
 void channel_end(struct channel *ch, struct work *w, int status, uint64_t len)
 {
 	const struct endpoint *ep = work_peer(&w->wr);
@@ -136,12 +143,13 @@ void channel_end(struct channel *ch, struct work *w, int status, uint64_t len)
 	};
 
 	completion_copy(&w->done, &done);
+	if (w->state == WORK_WAITS)
+		ch->wq->flushed++;
 	if (w->state == WORK_WAITS || w->wr.op == SLMPM_OP_WAIT) { /* it stood at it */
 		list_remove(&ch->await.node);
 		list_remove(&ch->timed);
 		ch->at = w->next;
-		list_remove(&w->node);
-		list_append(w->wr.op == SLMPM_OP_RECV ? &ch->wq->receives : &ch->begun, &w->node);
+		enlist(ch, w);
 	}
 	entry_finish(ch, w);
 }
@@ -163,15 +171,10 @@ void entry_bound(struct queue *inner, uint64_t cookie, struct request *r)
 /* What has not begun in a channel that has stopped, and of which all that has begun has ended. */
 static int flush(struct channel *ch)
 {
-	struct workqueue *wq = ch->wq;
 	int n = 0;
 
-	for (struct work *w; (w = ch->at); n++) {
-		if (w->state == WORK_WAITS)
-			wq->flushed++;
+	for (struct work *w; (w = ch->at); n++)
 		channel_end(ch, w, -SLMPM_ECANCELED, ch->failed);
-	}
-	wait_strand(wq);
 	return n;
 }
 
@@ -276,10 +279,8 @@ int channel_begin(struct channel *ch, struct work *w)
 	w->state = WORK_BEGUN;
 	wq->begun++;
 	list_remove(&w->node);
-	if (w->wr.op == SLMPM_OP_RECV) {
-		list_append(&wq->receives, &w->node);
-	} else {
-		list_append(&ch->begun, &w->node);
+	enlist(ch, w);
+	if (w->wr.op != SLMPM_OP_RECV) {
 		ch->kind = work_kind_of(&w->wr);
 		ch->peer = ep ? handle_id(ep) : 0;
 	}
