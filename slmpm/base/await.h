@@ -11,8 +11,8 @@
 struct await {
 	struct list node; /* of those that wait for the total's owner, or alone */
 	const uint64_t *total;
-	uint64_t start; /* what it began with; */
-	uint64_t value; /* so much beyond that */
+	uint64_t start;                /* what it began with; */
+	uint64_t value;                /* so much beyond that */
 	void (*over)(struct await *a); /* it is, and in no list; begins nothing here and now */
 };
 
