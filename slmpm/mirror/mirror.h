@@ -64,6 +64,7 @@ struct attachment {
 	struct list of_mirror;
 	struct mirror *mirror; /* NULL: ENDING */
 	struct endpoint *ep;   /* NULL: STALE */
+	struct mirrors *all;   /* the endpoint's; NULL: STALE */
 	uint64_t peer;         /* its handle, also afterwards */
 	uint32_t tag, how;
 	uint8_t state; /* enum attachment_state */
@@ -162,10 +163,10 @@ static inline void attachment_pend(struct attachment *a, bool pending)
 		return;
 	a->pending = pending;
 	if (pending) {
-		ep->rooms->mirrors->pending++;
+		a->all->pending++;
 		endpoint_block(ep, BLOCK_MIRRORS, true);
 	} else {
-		endpoint_block(ep, BLOCK_MIRRORS, --ep->rooms->mirrors->pending);
+		endpoint_block(ep, BLOCK_MIRRORS, --a->all->pending);
 	}
 }
 /* Bytes of a packet of changes, at most. */

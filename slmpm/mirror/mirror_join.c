@@ -89,7 +89,8 @@ void attachment_stale(struct attachment *a, int error)
 	struct mirror *m = a->mirror;
 
 	attachment_pend(a, false);
-	a->ep->rooms->mirrors->slots[a->slot] = NULL;
+	a->all->slots[a->slot] = NULL;
+	a->all = NULL;
 	a->ep = NULL;
 	a->state = ATTACHMENT_STALE;
 	a->error = error;
@@ -129,12 +130,13 @@ void attachment_lose(struct attachment *a)
 		return;
 	}
 	left->ep = ep;
+	left->all = a->all;
 	left->tag = a->tag;
 	left->slot = a->slot;
 	left->state = ATTACHMENT_ENDING;
 	list_init(&left->of_mirror);
 	attachment_stale(a, -SLMPM_ECHECKSUM);
-	ep->rooms->mirrors->slots[left->slot] = left;
+	left->all->slots[left->slot] = left;
 	mirror_send_end(ep, left->tag, false);
 }
 
@@ -232,6 +234,7 @@ struct attachment *attachment_new(struct mirror *m, struct endpoint *ep, uint32_
 	}
 	a->mirror = m;
 	a->ep = ep;
+	a->all = all;
 	a->peer = handle_id(ep);
 	a->tag = tag;
 	a->how = how;
