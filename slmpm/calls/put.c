@@ -5,6 +5,7 @@
  * rma_operate.
  */
 #include "shm/copy.h"
+#include "slmpm/mirror/mirror.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/request.h"
 #include "slmpm/rma/direct.h"
@@ -80,7 +81,7 @@ static NOINLINE int get_slow_path(slmpm_rmem from, uint64_t offset, void *to, si
 
 	if (UNLIKELY(remote && remote->measured))
 		return put_measured(remote, REQUEST_GET, from, offset, to, len, how, req);
-	if (!req && direct_misses_mirrors(remote, FABRIC_READ, to, len) &&
+	if (!req && direct_is_guarded(remote, FABRIC_READ) && !mirror_lies(remote->ctx, to, len) &&
 	    len < remote->ep->ask_min && direct_is_within(remote, offset, len) && (to || !len) &&
 	    direct_is_plain(how))
 		return get_shortly(remote, offset, to, len);

@@ -88,9 +88,9 @@ static NOINLINE int operate(slmpm_rmem mem, uint64_t offset, int op, int bits, u
 	const struct remote *remote = remote_get(mem);
 	uint64_t n = (uint64_t)bits / 8;
 
-	if (atomic_is_known(op, bits) && !req &&
-	    direct_misses_mirrors(remote, FABRIC_ATOMIC, old, n) &&
-	    atomic_is_word(remote, offset, n) && direct_is_plain(how))
+	if (atomic_is_known(op, bits) && !req && direct_is_guarded(remote, FABRIC_ATOMIC) &&
+	    !parts.mirrored(remote->ctx, old, n) && atomic_is_word(remote, offset, n) &&
+	    direct_is_plain(how))
 		return do_shortly(remote, offset, op, bits, operand, compare, old);
 	return operate_slow_path(mem, offset, op, bits, operand, compare, old, how, req);
 }

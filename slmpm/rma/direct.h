@@ -32,13 +32,11 @@ static inline bool direct_is_short(const struct remote *remote, unsigned op)
 	return remote && remote->direct.ops >> op & 1 && direct_is_free(remote);
 }
 
-/* The same in a context with mirrors, of what brings N bytes to AT: none of them lies there. Asked
- * where direct_is_short has said no. */
-static inline bool direct_misses_mirrors(const struct remote *remote, unsigned op, const void *at,
-					 uint64_t n)
+/* The same in a context with mirrors, of what brings its bytes into none: that is yet to be seen.
+ * Asked where direct_is_short has said no. */
+static inline bool direct_is_guarded(const struct remote *remote, unsigned op)
 {
-	return remote && remote->guarded >> op & 1 && !remote->measured && direct_is_free(remote) &&
-	       !parts.mirrored(remote->ctx, at, n);
+	return remote && remote->guarded >> op & 1 && !remote->measured && direct_is_free(remote);
 }
 
 /* One has been measured. Nothing is written where threads share the context: they take no lock. */

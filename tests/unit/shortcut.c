@@ -22,10 +22,11 @@ static bool is_short(unsigned op)
 
 static bool misses(const void *to, uint64_t n)
 {
-	bool read = direct_misses_mirrors(remote_get(rmem), FABRIC_READ, to, n);
+	const struct remote *remote = remote_get(rmem);
+	bool guarded = direct_is_guarded(remote, FABRIC_READ);
 
-	EXPECT(direct_misses_mirrors(remote_get(rmem), FABRIC_ATOMIC, to, n), read);
-	return read;
+	EXPECT(direct_is_guarded(remote, FABRIC_ATOMIC), guarded);
+	return guarded && !parts.mirrored(remote->ctx, to, n);
 }
 
 static void get(void *to, uint64_t offset, size_t n)
