@@ -92,7 +92,7 @@ static bool is_confirmed(uint32_t stream)
 }
 
 /* Is there no handler, where only a handler takes it? DATA: its head, or more. */
-static bool lacks_handler(const struct context *ctx, uint32_t stream, const void *data)
+static NOINLINE bool lacks_handler(const struct context *ctx, uint32_t stream, const void *data)
 {
 	uint16_t id = (uint16_t)stream;
 
@@ -105,9 +105,9 @@ static bool lacks_handler(const struct context *ctx, uint32_t stream, const void
 }
 
 /* The application has called nothing, and may set the handler before it does. */
-static NOINLINE bool is_left(const struct endpoint *ep, uint32_t stream, const void *data)
+static bool is_left(const struct endpoint *ep, uint32_t stream, const void *data)
 {
-	return lacks_handler(ep->ctx, stream, data) && engine_serves(ep->ctx);
+	return engine_serves(ep->ctx) && lacks_handler(ep->ctx, stream, data);
 }
 
 static void am_keep(struct inbound *m)

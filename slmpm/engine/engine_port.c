@@ -177,7 +177,7 @@ void engine_stop_serving(struct context *ctx)
 	port->served = false;
 }
 
-bool engine_serves(const struct context *ctx)
+bool engine_is_server(const struct context *ctx)
 {
 	const struct engine_port *port = ctx->port;
 

@@ -95,12 +95,6 @@ static int earlier_failure(struct rma *m, uint64_t seq)
 	return m->failed;
 }
 
-/* Does the engine's thread store here, and not a call? */
-static bool engine_stores(const struct endpoint *ep)
-{
-	return UNLIKELY(ep->ctx->port != NULL) && engine_serves(ep->ctx);
-}
-
 static void rma_serve_write_done(struct endpoint *ep, const struct rma_write *w,
 				 struct region *region, enum slmpm_protocol by)
 {
@@ -109,7 +103,7 @@ static void rma_serve_write_done(struct endpoint *ep, const struct rma_write *w,
 
 	if (!status) {
 		ep->stats->served++;
-		ep->stats->engine_in += w->target.length && engine_stores(ep);
+		ep->stats->engine_in += w->target.length && engine_serves(ep->ctx);
 		status = earlier_failure(m, w->seq);
 	}
 	if (w->flags & WIRE_FLAG_NOTIFY)
@@ -127,7 +121,7 @@ static struct region *rma_serve_store(struct endpoint *ep, struct rma_write *w, 
 	struct region *region = rma_store(ep, &w->target, w->got, data, n, &w->status);
 
 	if (region)
-		ep->stats->engine_in_bytes += engine_stores(ep) ? n : 0;
+		ep->stats->engine_in_bytes += engine_serves(ep->ctx) ? n : 0;
 	w->got += n;
 	return region;
 }
