@@ -6,6 +6,7 @@
 #include "slmpm/part.h"
 #include "slmpm/am/am.h"
 #include "slmpm/link/progress.h"
+#include "slmpm/message/match.h"
 
 #define AM_PAGE 256 /* handlers of a page: tables grow by what is used */
 
@@ -91,8 +92,7 @@ static inline bool am_take_inline(struct endpoint *ep, const struct fabric_arriv
 	if (UNLIKELY(!h || ep->unmatched_charge + charge > ep->credit))
 		return false;
 	ep->received++;
-	ep->stats->received_messages++;
-	ep->stats->received_bytes += a->length;
+	match_account(ep, a->length);
 	am_run(ep, h, stream, a->data, a->length);
 	if (LIKELY(!(flags & AM_UNCHARGED)))
 		am_settle_at_once(ep, charge);

@@ -86,12 +86,6 @@ struct inbound *match_find(const struct request *r)
 	return NULL;
 }
 
-void match_account(struct endpoint *ep, uint64_t bytes)
-{
-	ep->stats->received_messages++;
-	ep->stats->received_bytes += bytes;
-}
-
 void match_discount(struct endpoint *ep, uint64_t bytes)
 {
 	ep->stats->received_messages--;

@@ -56,8 +56,7 @@ static inline bool is_plain_message(const struct endpoint *ep, const struct fabr
 static inline void take_plain(struct endpoint *ep, const struct fabric_arrival *a)
 {
 	ep->received++;
-	ep->stats->received_messages++;
-	ep->stats->received_bytes += a->length;
+	match_account(ep, a->length);
 	link_matched(ep, wire_charge(a->length));
 }
 
