@@ -84,7 +84,6 @@ static inline bool goes_directly(struct endpoint *ep, uint64_t total)
 static inline enum sent send_part(struct endpoint *ep, uint32_t stream, const void *part,
 				  size_t len, uint16_t more)
 {
-	enum sent sent = SENT;
 	int rc;
 
 	if (!goes_directly(ep, len))
@@ -98,15 +97,12 @@ static inline enum sent send_part(struct endpoint *ep, uint32_t stream, const vo
 				  .route = wire_route(stream, 0),
 				  .extent = wire_extent(len, WIRE_FLAG_ACTIVE),
 			  });
-	if (UNLIKELY(rc != 1)) {
-		if (link_posted(ep, rc) != 1)
-			return NOT_SENT;
-		sent = SENT_IN_PART;
-	}
+	if (UNLIKELY(rc != 1) && link_posted(ep, rc) != 1)
+		return NOT_SENT;
 	link_begun(ep, len);
 	ep->stats->sent_packets++;
 	ep->charged += wire_charge(len);
-	return sent;
+	return LIKELY(rc == 1) ? SENT : SENT_IN_PART;
 }
 
 /* Of both. */
@@ -231,20 +227,18 @@ int slmpm_am(slmpm_peer peer, uint16_t id, const void *head, size_t head_len, co
 	     size_t len, const struct slmpm_how *how, slmpm_req *req)
 {
 	struct endpoint *ep = endpoint_get(peer);
+	enum sent sent = NOT_SENT;
 
-	if (LIKELY(ep && ep->active && !how && !req && id <= SLMPM_AM_ID_MAX && (data || !len) &&
-		   !ep->ctx->multiple)) {
-		enum sent sent = NOT_SENT;
-
-		if (LIKELY(!head_len))
-			sent = send_part(ep, id, data, len, 0);
-		else if (head && head_len <= SLMPM_AM_HEAD_MAX)
-			sent = am_send_direct(ep, am_stream(id, head_len), head, head_len, data,
-					      len, 0);
-		if (LIKELY(sent == SENT))
-			return sent_shortly(ep);
-		if (sent == SENT_IN_PART)
-			return let_leave(peer);
-	}
-	return am_send_slow(peer, id, head, head_len, data, len, how, req);
+	if (UNLIKELY(how || req || !ep || !ep->active || ep->ctx->multiple ||
+		     id > SLMPM_AM_ID_MAX || (!data && len)))
+		return am_send_slow(peer, id, head, head_len, data, len, how, req);
+	if (!head_len)
+		sent = send_part(ep, id, data, len, 0);
+	else if (head && head_len <= SLMPM_AM_HEAD_MAX)
+		sent = am_send_direct(ep, am_stream(id, head_len), head, head_len, data, len, 0);
+	if (LIKELY(sent == SENT))
+		return sent_shortly(ep);
+	if (sent == SENT_IN_PART)
+		return let_leave(peer);
+	return am_send_slow(peer, id, head, head_len, data, len, NULL, NULL);
 }
