@@ -2,6 +2,7 @@
 /* Asks the selector for an endpoint, and the calls that return what it chose (pick.h). */
 #include "slmpm/choice/pick.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -312,6 +313,15 @@ static bool is_down(const struct endpoint *ep, int link)
 int rail_refusal(const struct endpoint *ep, uint8_t hint)
 {
 	return is_down(ep, mode_hint_link(hint)) ? -SLMPM_ESTATE : -SLMPM_ENOTSUP;
+}
+
+bool rail_ends(struct endpoint *ep, struct request *r, int rc)
+{
+	if (rc != -ENOLINK)
+		return false;
+	link_dequeue(ep, r);
+	request_finish(r, rail_refusal(ep, r->hint));
+	return true;
 }
 
 int rail_refused(const struct endpoint *ep, const char *who, uint8_t hint, int status)

@@ -7,6 +7,7 @@
 
 struct choice;
 struct endpoint;
+struct request;
 
 /* The way and the link for a message as ASK says on EP, where WAYS are possible; LINK: that is
  * asked for, or -1; C: what two of them have cost of late, or NULL. */
@@ -32,6 +33,9 @@ uint16_t rail_flags(const struct endpoint *ep, struct mode mode, uint8_t hint);
 void rail_follow(struct endpoint *ep, struct mode mode);
 /* A strict HINT cannot be had: -SLMPM_ESTATE, its link does not stand now, or -SLMPM_ENOTSUP. */
 int rail_refusal(const struct endpoint *ep, uint8_t hint);
+/* A packet of R, which is in the queue, was not posted, for RC. True: for that, and so R has ended.
+ * False: for another reason. */
+bool rail_ends(struct endpoint *ep, struct request *r, int rc);
 /* That STATUS with its detail, behind WHO. */
 int rail_refused(const struct endpoint *ep, const char *who, uint8_t hint, int status);
 /* Both at once, of a CALL. */

@@ -184,13 +184,8 @@ int message_push(struct endpoint *ep, struct request *r, bool *stop)
 		bool more = n + 1 < LINK_TURN || r->node.next == &ep->link.queue;
 		int rc = r->numbered ? continue_with(ep, r, more) : begin_message(ep, r);
 
-		if (rc == -ENOLINK) { /* nor otherwise: a strict one */
-			link_dequeue(ep, r);
-			request_finish(r, rail_refusal(ep, r->hint));
-			return n;
-		}
 		if (rc != 1) {
-			*stop = true;
+			*stop = !rail_ends(ep, r, rc);
 			return n;
 		}
 		n++;

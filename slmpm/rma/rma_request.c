@@ -389,13 +389,8 @@ int rma_push(struct endpoint *ep, struct request *r, bool *stop)
 	do {
 		int rc = r->kind == REQUEST_PUT ? push_put(ep, r) : push_question(ep, r);
 
-		if (rc == -ENOLINK) {
-			link_dequeue(ep, r);
-			request_finish(r, rail_refusal(ep, r->hint));
-			return n;
-		}
 		if (rc != 1) {
-			*stop = true;
+			*stop = !rail_ends(ep, r, rc);
 			return n;
 		}
 		n++;
