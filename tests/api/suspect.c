@@ -37,17 +37,6 @@ static int role_follow(slmpm_peer host, char **words)
 	return role_idle(host, words);
 }
 
-/* SUSPECT events queued. */
-static int suspicions(void)
-{
-	struct slmpm_event e = {.size = sizeof(e)};
-	int n = 0;
-
-	while (slmpm_next_event(none, &e, 0) == 1)
-		n += e.type == SLMPM_EVENT_SUSPECT;
-	return n;
-}
-
 /* Calls of a mirror say for whom they have waited. */
 static void mirrored(void)
 {
@@ -102,12 +91,12 @@ int main(int argc, char **argv)
 	OK(slmpm_peer_query(child, &info));
 	EXPECT(slmpm_recv(child, 1, NULL, 0, NULL, 20), -SLMPM_ETIMEOUT);
 	for (int i = 0; i < 3; i++) {
-		EXPECT(suspicions(), 0);
+		EXPECT(actor_events(none, SLMPM_EVENT_SUSPECT), 0);
 		OK(kill(info.pid, SIGSTOP));
 		actor_await_state(info.pid, "T");
 		REFUSED(slmpm_recv(child, 1, NULL, 0, NULL, 20), SLMPM_ETIMEOUT, "suspect");
 		REFUSED(slmpm_recv(child, 1, NULL, 0, NULL, 20), SLMPM_ETIMEOUT, "suspect");
-		EXPECT(suspicions(), 1); /* a stop is told once */
+		EXPECT(actor_events(none, SLMPM_EVENT_SUSPECT), 1); /* a stop is told once */
 		OK(kill(info.pid, SIGCONT));
 		actor_await_state(info.pid, "SR");
 		EXPECT(slmpm_recv(child, 1, NULL, 0, NULL, 20), -SLMPM_ETIMEOUT);

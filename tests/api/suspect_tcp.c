@@ -24,17 +24,6 @@ static int role_call(slmpm_peer host, char **words)
 	return 0;
 }
 
-/* SUSPECT events queued. */
-static int suspicions(void)
-{
-	struct slmpm_event e = {.size = sizeof(e)};
-	int n = 0;
-
-	while (slmpm_next_event(none, &e, 0) == 1)
-		n += e.type == SLMPM_EVENT_SUSPECT;
-	return n;
-}
-
 int main(int argc, char **argv)
 {
 	static const struct actor roles[] = {{"call", role_call}, {NULL, NULL}};
@@ -55,12 +44,12 @@ int main(int argc, char **argv)
 	EXPECT(slmpm_recv(peer, 1, NULL, 0, NULL, 20), -SLMPM_ETIMEOUT);
 	CHECK(!strstr(slmpm_error_detail(), "suspect"), "\"%s\"", slmpm_error_detail());
 	for (int i = 0; i < 2; i++) {
-		EXPECT(suspicions(), 0);
+		EXPECT(actor_events(none, SLMPM_EVENT_SUSPECT), 0);
 		OK(kill(info.pid, SIGSTOP));
 		actor_await_state(info.pid, "T");
 		REFUSED(slmpm_recv(peer, 1, NULL, 0, NULL, 20), SLMPM_ETIMEOUT,
 			"suspect: its process is stopped");
-		EXPECT(suspicions(), 1);
+		EXPECT(actor_events(none, SLMPM_EVENT_SUSPECT), 1);
 		OK(kill(info.pid, SIGCONT));
 		actor_await_state(info.pid, "SR");
 		EXPECT(slmpm_recv(peer, 1, NULL, 0, NULL, 20), -SLMPM_ETIMEOUT);

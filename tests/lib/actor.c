@@ -173,6 +173,16 @@ bool actor_filled(const void *at, uint64_t seed, size_t n)
 	return true;
 }
 
+int actor_events(slmpm_ctx ctx, uint32_t type)
+{
+	struct slmpm_event e = {.size = sizeof(e)};
+	int n = 0;
+
+	while (slmpm_next_event(ctx, &e, 0) == 1)
+		n += e.type == type;
+	return n;
+}
+
 void actor_idle(slmpm_ctx ctx, unsigned *times)
 {
 	struct pollfd p = {.fd = slmpm_fd(ctx), .events = POLLIN};

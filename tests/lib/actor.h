@@ -45,6 +45,8 @@ void actor_pair(slmpm_ctx ctx, slmpm_peer *a, slmpm_peer *b);
 void actor_settle(slmpm_peer a, slmpm_peer b);
 /* Ready to sleep, and awake again: what is looked after only then has been. */
 void actor_nap(slmpm_ctx ctx);
+/* Takes all events that are queued: how many are of TYPE. */
+int actor_events(slmpm_ctx ctx, uint32_t type);
 /* This program's file. */
 const char *actor_self(void);
 
