@@ -11,7 +11,7 @@
 static inline void inspect_now(struct context *ctx, uint64_t ticks)
 {
 	parts.inspect(ctx, ticks);
-	if (!list_empty(&ctx->work_queues))
+	if (ctx->stats_queues)
 		parts.publish(ctx);
 }
 

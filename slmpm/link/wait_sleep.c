@@ -125,7 +125,7 @@ static void wait_arm(struct context *ctx)
 	domain_arm(ctx, true);
 	for (uint32_t i = 0; i < ctx->live; i++)
 		endpoint_stats(ctx->endpoints[i]);
-	if (!list_empty(&ctx->work_queues))
+	if (ctx->stats_queues)
 		parts.publish(ctx);
 }
 

@@ -55,8 +55,6 @@ static uint64_t since(const struct slmpm_stats_queue *before, const struct slmpm
 static void show_wait(const struct workqueue *wq, const struct channel *ch, const struct work *w,
 		      struct slmpm_stats_queue *to)
 {
-	/* A completion queue's total begins as the context's do. */
-	uint64_t start = w->wr.op == SLMPM_OP_WAIT && w->wr.cq.id ? wq->ctx->shape.start : 0;
 	struct slmpm_stats_wait *wait = &to->waits[to->wait_count];
 
 	to->waiting++;
@@ -66,8 +64,8 @@ static void show_wait(const struct workqueue *wq, const struct channel *ch, cons
 	name_subject(&w->wr, wait);
 	wait->entry = work_number(wq, w);
 	wait->channel = (uint32_t)(ch - wq->channels);
-	wait->value = ch->await.value - start;
-	wait->total = *ch->await.total - start;
+	wait->value = ch->await.value;
+	wait->total = *ch->await.total - ch->await.start;
 	wait->since_ns = since(&wq->shown, wait, to->taken_ns);
 }
 
