@@ -77,12 +77,6 @@ static int hold_workqueue(struct workqueue *wq, struct work *w)
 
 /* ---- what relative ones have taken --------------------------------------------------------- */
 
-/* What W's total began with. */
-static uint64_t start_of(const struct workqueue *wq, const struct work *w)
-{
-	return w->wr.cq.id ? wq->ctx->shape.start : 0;
-}
-
 /* That of W's total. Where the total was another owner's before, nothing of that has an entry. */
 static struct subject *subject_of(struct workqueue *wq, const struct work *w)
 {
@@ -100,8 +94,9 @@ static struct subject *subject_of(struct workqueue *wq, const struct work *w)
 		list_append(&wq->subjects, &mine->node);
 	mine->total = w->total;
 	mine->owner = owner;
-	mine->base = *w->total - start_of(wq, w);
+	mine->base = *w->total - wait_start(wq, w);
 	mine->taken = 0;
+	mine->posted = 0;
 	return mine;
 }
 
@@ -112,6 +107,8 @@ static int take_relative(struct workqueue *wq, struct work *w)
 	if (!s)
 		return error_set(SLMPM_ENOMEM, "for a work request");
 	s->entries++;
+	s->posted++;
+	w->before = s->taken;
 	s->taken = total_plus(s->taken, w->value);
 	w->value = s->taken;
 	w->subject = s;
@@ -148,6 +145,20 @@ void work_drop(struct work *w)
 		w->subject->entries--;
 	w->users = NULL;
 	w->subject = NULL;
+}
+
+void work_take_back(struct work *w)
+{
+	struct subject *s = w->subject;
+
+	work_drop(w);
+	if (!s)
+		return;
+	s->taken = w->before;
+	if (--s->posted)
+		return;
+	list_remove(&s->node);
+	free(s);
 }
 
 void wait_rearm(struct workqueue *wq)
@@ -207,8 +218,8 @@ static void reach(struct channel *ch, struct work *w)
 
 	w->state = WORK_BEGUN;
 	ch->await.total = w->total;
-	ch->await.start = start_of(wq, w);
-	ch->await.value = total_plus(w->value, w->subject ? w->subject->base : 0);
+	ch->await.start = wait_start(wq, w);
+	ch->await.value = wait_target(w);
 	ch->await.over = wait_over;
 	set_deadline(ch, w->wr.timeout_ms);
 	wq->begun++;

@@ -140,14 +140,8 @@ static int begin_or_append(struct channel *ch, struct work *w)
 	return rc;
 }
 
-/* W, not yet held, is to be one of the queue's. */
-static int enter(struct workqueue *wq, struct work *w)
+void workqueue_number(struct workqueue *wq, struct work *w)
 {
-	struct channel *ch = &wq->channels[w->wr.channel];
-	int rc;
-
-	if (!queue_take_room(wq->queue))
-		return error_set(SLMPM_ENOMEM, "for a completion");
 	list_remove(&w->node);
 	w->state = WORK_WAITS;
 	w->over = 0;
@@ -157,7 +151,17 @@ static int enter(struct workqueue *wq, struct work *w)
 	wq->used++;
 	if (w->wr.channel >= wq->channels_used)
 		wq->channels_used = w->wr.channel + 1;
-	rc = begin_or_append(ch, w);
+}
+
+/* W, not yet held, is to be one of the queue's. */
+static int enter(struct workqueue *wq, struct work *w)
+{
+	int rc;
+
+	if (!queue_take_room(wq->queue))
+		return error_set(SLMPM_ENOMEM, "for a completion");
+	workqueue_number(wq, w);
+	rc = begin_or_append(&wq->channels[w->wr.channel], w);
 	if (rc < 0) {
 		wq->posted--;
 		wq->queue->in_flight--;
@@ -166,13 +170,11 @@ static int enter(struct workqueue *wq, struct work *w)
 	return rc;
 }
 
-static int workqueue_take(struct workqueue *wq, const struct slmpm_wr *given, uint32_t size)
+int workqueue_fill(struct workqueue *wq, struct work *w, const struct slmpm_wr *given,
+		   uint32_t size)
 {
-	struct work *w = LIST_ENTRY(wq->idle.next, struct work, node);
 	int rc;
 
-	if (wq->used == wq->depth)
-		return error_set(SLMPM_EAGAIN, "%u work requests are under way", wq->used);
 	if (given->size != size)
 		return error_set(SLMPM_EINVAL,
 				 "slmpm_post: .size of a work request is %u, of the "
@@ -183,9 +185,21 @@ static int workqueue_take(struct workqueue *wq, const struct slmpm_wr *given, ui
 		rc = channel_error(&wq->channels[w->wr.channel], "slmpm_post");
 	if (rc == 0)
 		rc = work_hold(wq, w);
+	if (rc == 0)
+		complete_flags(wq, &w->wr);
+	return rc;
+}
+
+static int workqueue_take(struct workqueue *wq, const struct slmpm_wr *given, uint32_t size)
+{
+	struct work *w = LIST_ENTRY(wq->idle.next, struct work, node);
+	int rc;
+
+	if (wq->used == wq->depth)
+		return error_set(SLMPM_EAGAIN, "%u work requests are under way", wq->used);
+	rc = workqueue_fill(wq, w, given, size);
 	if (rc < 0)
 		return rc;
-	complete_flags(wq, &w->wr);
 	rc = enter(wq, w);
 	if (rc < 0)
 		work_drop(w);
@@ -546,6 +560,7 @@ static struct workqueue *workqueue_new(struct context *ctx, const struct slmpm_w
 	list_init(&wq->subjects);
 	list_init(&wq->idle);
 	list_init(&wq->receives);
+	list_init(&wq->involved);
 	list_append(&ctx->work_queues, &wq->node);
 	wq->work = calloc(o->depth, sizeof(*wq->work));
 	wq->channels = calloc(o->channels, sizeof(*wq->channels));

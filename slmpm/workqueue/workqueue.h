@@ -31,7 +31,7 @@ struct work {              /* an entry: a work request that was taken */
 	const uint64_t *total;
 	struct list *awaits;
 	struct subject *subject;
-	uint64_t value;
+	uint64_t value, before; /* `before`: what those in front of it take */
 	enum work_state state;
 	bool cancelled;         /* it fails in its turn */
 	bool waited;            /* a send: for its receive entry to be enabled */
@@ -53,6 +53,7 @@ struct channel {
 	/* It has stopped: the status of the entry that failed, and its number. */
 	int status;
 	uint64_t failed;
+	uint32_t lane; /* of a program that is gone through: one more than its number; or 0 */
 };
 
 struct subject {          /* a total that relative WAITs of a queue wait for */
@@ -60,6 +61,7 @@ struct subject {          /* a total that relative WAITs of a queue wait for */
 	const uint64_t *total;
 	uint64_t owner;   /* the handle of what has it */
 	uint32_t entries; /* of the queue, that wait for it */
+	uint64_t posted;  /* that have waited for it, or do */
 	uint64_t base;    /* where it was, beyond its start, when this run began ... */
 	uint64_t taken;   /* ... and how much its WAITs take in a run */
 };
@@ -75,6 +77,10 @@ struct workqueue {
 	uint32_t channel_count, channels_used;
 	uint32_t stopped; /* channels */
 	bool cancelling;  /* handlers that run meanwhile may not end it */
+	/* While a program is posted: its entries that this queue is to have, and the node by which the
+	 * queue is one of those that are gone through. */
+	uint32_t held;
+	struct list involved;
 	/* Totals; `enabled` of a managed one alone; those behind one that failed, which never
 	 * began. */
 	uint64_t posted, enabled, begun, done, failed, flushed, by_engine;
@@ -115,6 +121,11 @@ void workqueue_retire(struct workqueue *wq, struct work *w);
 void workqueue_drop(struct workqueue *wq, struct work *w);
 /* Entries up to number INDEX may begin. */
 void workqueue_enable(struct workqueue *wq, uint64_t index);
+/* W, an idle one, is filled from GIVEN and holds what it names; or why not, with the detail set. */
+int workqueue_fill(struct workqueue *wq, struct work *w, const struct slmpm_wr *given,
+		   uint32_t size);
+/* W, filled, its completion's room taken, is the newest entry. */
+void workqueue_number(struct workqueue *wq, struct work *w);
 
 /* ---- channel.c: order within a channel ---- */
 
@@ -146,6 +157,8 @@ uint64_t channel_deadlines(struct context *ctx, uint64_t now);
  * there is none, or no memory. */
 int work_hold(struct workqueue *wq, struct work *w);
 void work_drop(struct work *w);
+/* W was never posted, nor what was held behind it: nothing has been taken from its total. */
+void work_take_back(struct work *w);
 /* Relative WAITs of a new run go on where those of the last one have come to. */
 void wait_rearm(struct workqueue *wq);
 /* Without entries WAITs begin anew. */
@@ -158,6 +171,16 @@ int wait_step(struct channel *ch, struct work *w, uint64_t *len);
 bool wait_entry(struct channel *ch, struct work *w);
 /* A channel of WQ has stopped: who waits for entries that will not come is ready to fail. */
 void wait_strand(struct workqueue *wq);
+
+/* What the total of W, a WAIT, began with, and how far beyond that it has to be. */
+static inline uint64_t wait_start(const struct workqueue *wq, const struct work *w)
+{
+	return w->wr.cq.id ? wq->ctx->shape.start : 0;
+}
+static inline uint64_t wait_target(const struct work *w)
+{
+	return total_plus(w->value, w->subject ? w->subject->base : 0);
+}
 
 /* ---- receive.c: receive queues ---- */
 
