@@ -181,6 +181,42 @@ SLMPM_API int slmpm_wq_destroy(slmpm_wq wq);
  */
 SLMPM_API int slmpm_program_post(const slmpm_wq *queues, const struct slmpm_wr *wr, int n);
 
+/* What a name in the text of a program stands for. */
+enum slmpm_name_kind {
+	SLMPM_NAME_PEER = 1,
+	SLMPM_NAME_RMEM = 2,
+	SLMPM_NAME_CTR = 3,
+	SLMPM_NAME_CQ = 4,
+	SLMPM_NAME_WQ = 5,
+	SLMPM_NAME_MEMORY = 6
+};
+
+struct slmpm_name {
+	const char *name;  /* letters, digits, _ - . */
+	uint32_t kind;     /* enum slmpm_name_kind */
+	uint32_t reserved; /* zero */
+	uint64_t id;       /* of a handle: its .id */
+	void *base;        /* MEMORY */
+	size_t len;
+};
+
+/* slmpm_wq_load: the program is closed, as of slmpm_program_post. */
+#define SLMPM_PROGRAM_CLOSED 1u
+/* slmpm_wq_dump: as a graph, for Graphviz. */
+#define SLMPM_PROGRAM_GRAPH  2u
+
+/*
+ * What has not begun in N queues, and all that a KEPT one keeps, as a text: an entry a line, in the
+ * words of slmpm_program(3); of several queues each begins with a line "queue NAME". Into BUF, of
+ * SIZE bytes, as much as there is room for, and always a zero behind it: how long all of it is.
+ */
+SLMPM_API int64_t slmpm_wq_dump(const slmpm_wq *queues, int n, const struct slmpm_name *names,
+				int count, uint32_t flags, char *buf, size_t size);
+/* Posts the entries of such a text, all or none: to WQ, and from a line "queue NAME" on to that.
+ * Their number. SLMPM_EINVAL: the detail names the line and the word. */
+SLMPM_API int slmpm_wq_load(slmpm_wq wq, const char *text, const struct slmpm_name *names,
+			    int count, uint32_t flags);
+
 #ifdef __cplusplus
 }
 #endif

@@ -86,8 +86,7 @@ static void program_begin(struct program *p)
 		await_inspect(&p->entries[i].wq->awaits);
 }
 
-/* Which entry it is stands before what the detail says already. */
-static int program_blame(int rc, int at)
+int program_blame(int rc, const char *whom)
 {
 	const char *said = slmpm_error_detail(), *const heads[] = {slmpm_strerror(rc),
 								   "slmpm_post"};
@@ -100,7 +99,7 @@ static int program_blame(int rc, int at)
 			said += n + 2;
 	}
 	snprintf(text, sizeof(text), "%s", said);
-	return error_set(-rc, "slmpm_program_post: entry %d: %s", at, text);
+	return error_set(-rc, "%s: %s", whom, text);
 }
 
 static int program_take(struct program *p, struct context *ctx, const slmpm_wq *queues,
@@ -132,7 +131,7 @@ int program_enter(const slmpm_wq *queues, const struct slmpm_wr *wr, int n, bool
 	if (!first) {
 		free(p.entries);
 		*at = 0;
-		return program_blame(rc, 0);
+		return rc;
 	}
 	ctx = first->ctx;
 	rc = program_take(&p, ctx, queues, wr, n);
@@ -146,16 +145,21 @@ int program_enter(const slmpm_wq *queues, const struct slmpm_wr *wr, int n, bool
 	(void)workqueue_advance(ctx);
 	context_unlock(ctx);
 	free(p.entries);
-	return rc < 0 && *at >= 0 ? program_blame(rc, *at) : rc;
+	return rc;
 }
 
 int slmpm_program_post(const slmpm_wq *queues, const struct slmpm_wr *wr, int n)
 {
-	int at;
+	char whom[64];
+	int at, rc;
 
 	if (!queues || !wr || n <= 0)
 		return error_set(SLMPM_EINVAL,
 				 "slmpm_program_post: %d work requests at %p, queues at %p", n,
 				 (const void *)wr, (const void *)queues);
-	return program_enter(queues, wr, n, true, &at);
+	rc = program_enter(queues, wr, n, true, &at);
+	if (rc == 0 || at < 0)
+		return rc;
+	snprintf(whom, sizeof(whom), "slmpm_program_post: entry %d", at);
+	return program_blame(rc, whom);
 }
