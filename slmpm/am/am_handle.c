@@ -92,7 +92,7 @@ static bool is_confirmed(uint32_t stream)
 }
 
 /* Is there no handler, where only a handler takes it? DATA: its head, or more. */
-static NOINLINE bool lacks_handler(const struct context *ctx, uint32_t stream, const void *data)
+static bool lacks_handler(const struct context *ctx, uint32_t stream, const void *data)
 {
 	uint16_t id = (uint16_t)stream;
 

@@ -51,7 +51,7 @@ void engine_show(struct context *ctx);
 void engine_seen(struct context *ctx);
 void engine_stop_serving(struct context *ctx);
 /* Is it that thread that makes progress now? No context of a single one has such. */
-bool engine_is_server(const struct context *ctx);
+COLD bool engine_is_server(const struct context *ctx);
 static inline bool engine_serves(const struct context *ctx)
 {
 	return UNLIKELY(ctx->multiple) && engine_is_server(ctx);
