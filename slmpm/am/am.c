@@ -84,25 +84,24 @@ static inline bool goes_directly(struct endpoint *ep, uint64_t total)
 static inline enum sent send_part(struct endpoint *ep, uint32_t stream, const void *part,
 				  size_t len, uint16_t more)
 {
-	int rc;
+	struct packet p = {
+		.opcode = WIRE_SEND_ONLY,
+		.flags = more,
+		.length = (uint32_t)len,
+		.data = part,
+		.route = wire_route(stream, 0),
+		.extent = wire_extent(len, WIRE_FLAG_ACTIVE),
+	};
 
 	if (!goes_directly(ep, len))
 		return NOT_SENT;
-	rc = link_try(ep, &(struct packet){
-				  .opcode = WIRE_SEND_ONLY,
-				  .flags = more,
-				  .length = (uint32_t)len,
-				  .data = part,
-				  .seq = ep->sent + 1,
-				  .route = wire_route(stream, 0),
-				  .extent = wire_extent(len, WIRE_FLAG_ACTIVE),
-			  });
-	if (UNLIKELY(rc != 1) && link_posted(ep, rc) != 1)
+	p.seq = ep->sent + 1;
+	if (UNLIKELY(link_post(ep, &p) != 1))
 		return NOT_SENT;
 	link_begun(ep, len);
 	ep->stats->sent_packets++;
 	ep->charged += wire_charge(len);
-	return LIKELY(rc == 1) ? SENT : SENT_IN_PART;
+	return leaving_sent(ep);
 }
 
 /* Of both. */
@@ -123,7 +122,7 @@ static NOINLINE enum sent send_both(struct endpoint *ep, uint32_t stream, const 
 	if (UNLIKELY(post_both(ep, &p, head, (uint32_t)head_len, data, (uint32_t)len) != 1))
 		return NOT_SENT;
 	ep->charged += wire_charge(total);
-	return UNLIKELY(endpoint_is_blocked(ep, BLOCK_LAGS)) ? SENT_IN_PART : SENT;
+	return leaving_sent(ep);
 }
 
 static inline enum sent am_send_direct(struct endpoint *ep, uint32_t stream, const void *head,

@@ -87,6 +87,11 @@ void completion_notify(struct counter *counter, struct queue *queue, struct endp
 /* Of a fast path: sent, or not so; or sent, but part of it has not left this process yet. */
 enum sent { NOT_SENT, SENT, SENT_IN_PART };
 
+/* Of one that the link has just taken; it had not lagged before. */
+static inline enum sent leaving_sent(const struct endpoint *ep)
+{
+	return UNLIKELY(endpoint_is_blocked(ep, BLOCK_LAGS)) ? SENT_IN_PART : SENT;
+}
 /* Waits until all of it has left this process, or the deadline. */
 COLD void leaving_await(struct endpoint *ep, int timeout_ms);
 /* The same without waiting: NOTIFIED is, with DONE, when it has left; false: no memory for that. */

@@ -29,11 +29,11 @@ bool link_passed(struct endpoint *ep, const struct link_mark *m);
 COLD bool link_presses_on(struct endpoint *ep);
 COLD void link_pressed_on(struct endpoint *ep);
 
-/* What link_post says where link_try has said RC, which is not 1. */
+/* What link_post says where the fabric has said RC, which is not 1; 0: the link lags now. */
 COLD int link_posted(struct endpoint *ep, int rc);
 
-/* As link_post, but what the fabric says: 0 where the link lags now. */
-static inline int link_try(struct endpoint *ep, const struct packet *p)
+/* 1 taken, -EAGAIN no room, another negative: the endpoint has ended. Without checksum. */
+static inline int link_post(struct endpoint *ep, const struct packet *p)
 {
 	struct fabric_wr wr = {
 		.op = FABRIC_SEND,
@@ -43,14 +43,7 @@ static inline int link_try(struct endpoint *ep, const struct packet *p)
 		.data = p->data,
 		.head = {p->seq, p->route, p->extent},
 	};
-
-	return ep->link.fabric->post(ep->link.port, &wr);
-}
-
-/* 1 taken, -EAGAIN no room, another negative: the endpoint has ended. Without checksum. */
-static inline int link_post(struct endpoint *ep, const struct packet *p)
-{
-	int rc = link_try(ep, p);
+	int rc = ep->link.fabric->post(ep->link.port, &wr);
 
 	return LIKELY(rc == 1) ? 1 : link_posted(ep, rc);
 }

@@ -48,7 +48,6 @@ static inline enum sent send_direct(struct endpoint *ep, uint32_t stream, const 
 				    size_t len, uint32_t imm, uint16_t flags)
 {
 	uint64_t charge = wire_charge(len);
-	enum sent sent = SENT;
 	struct packet p = {
 		.opcode = WIRE_SEND_ONLY,
 		.flags = flags,
@@ -65,28 +64,19 @@ static inline enum sent send_direct(struct endpoint *ep, uint32_t stream, const 
 	if (UNLIKELY(ep->bundle.count)) {
 		rc = send_last_of_burst(ep, p.route, buf, len);
 		if (rc >= 0)
-			return !rc                                 ? NOT_SENT :
-			       endpoint_is_blocked(ep, BLOCK_LAGS) ? SENT_IN_PART :
-								     SENT;
+			return rc ? leaving_sent(ep) : NOT_SENT;
 		if (endpoint_is_blocked(ep, BLOCK_LAGS)) /* by now */
 			return NOT_SENT;
 		p.seq = ep->sent + 1;
 	}
 	if (UNLIKELY(ep->charged - ep->credited + charge > ep->credit))
 		return NOT_SENT;
-	rc = link_try(ep, &p);
-	if (UNLIKELY(rc != 1)) {
-		if (link_posted(ep, rc) != 1)
-			return NOT_SENT;
-		sent = SENT_IN_PART;
-	}
-	ep->link.run = 0;
-	ep->sent++;
-	ep->charged += charge;
-	ep->stats->sent_messages++;
+	if (UNLIKELY(link_post(ep, &p) != 1))
+		return NOT_SENT;
+	link_begun(ep, len);
 	ep->stats->sent_packets++;
-	ep->stats->sent_bytes += len;
-	return sent;
+	ep->charged += charge;
+	return leaving_sent(ep);
 }
 
 /* ---- the calls ------------------------------------------------------------------------------ */
