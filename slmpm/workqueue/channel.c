@@ -63,12 +63,16 @@ void channel_append(struct channel *ch, struct work *w)
 static void channel_stop(struct channel *ch, const struct work *w, int status)
 {
 	struct workqueue *wq = ch->wq;
+	uint64_t number = work_number(wq, w);
 
-	if (!ch->status) {
-		ch->status = status;
-		ch->failed = work_number(wq, w);
-		wq->stopped++;
+	/* Of those that were under way together the first counts, whichever has ended first. */
+	if (ch->status && (w->wr.op == SLMPM_OP_RECV || number > ch->failed)) {
+		channel_ready(ch);
+		return;
 	}
+	wq->stopped += !ch->status;
+	ch->status = status;
+	ch->failed = number;
 	channel_ready(ch);
 }
 
