@@ -353,8 +353,9 @@ int slmpm_shut(slmpm_ctx handle, int timeout_ms)
 
 static struct context *context_of_object(const struct handle_table *table, const void *object)
 {
-	return *(struct context *const *)(const void *)((const unsigned char *)object +
-							table->context);
+	const unsigned char *at = (const unsigned char *)object + table->context;
+
+	return __atomic_load_n((struct context *const *)(const void *)at, __ATOMIC_RELAXED);
 }
 
 void *context_lock_object(struct handle_table *table, uint64_t id, int *rc)

@@ -148,6 +148,12 @@ static inline void context_lock(struct context *ctx)
 		pthread_mutex_lock(&ctx->lock);
 }
 
+/* A new object is of CTX: another thread may inspect its place by a handle of the one before. */
+static inline void context_own(struct context **of, struct context *ctx)
+{
+	__atomic_store_n(of, ctx, __ATOMIC_RELAXED);
+}
+
 /* The object of ID in a TABLE with contexts, its context locked; NULL: none, and *RC. */
 void *context_lock_object(struct handle_table *table, uint64_t id, int *rc);
 

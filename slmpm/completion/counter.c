@@ -25,7 +25,7 @@ int slmpm_ctr_create(slmpm_ctx handle, slmpm_ctr *out)
 	if (!c)
 		return error_set(SLMPM_ENOMEM, "for a counter");
 	context_lock(ctx);
-	c->ctx = ctx;
+	context_own(&c->ctx, ctx);
 	list_init(&c->in_flight);
 	list_init(&c->awaits);
 	list_append(&ctx->counters, &c->node);

@@ -30,7 +30,7 @@ int slmpm_cq_create(slmpm_ctx handle, slmpm_cq *out)
 	context_lock(ctx);
 	q = handle_new(&queue_table);
 	if (q) {
-		q->ctx = ctx;
+		context_own(&q->ctx, ctx);
 		q->head = q->tail = ctx->shape.start;
 		list_init(&q->awaits);
 		list_append(&ctx->queues, &q->node);

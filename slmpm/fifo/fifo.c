@@ -174,7 +174,7 @@ void fifo_arrived(struct endpoint *ep, uint32_t stream, const void *data, uint64
 		return;
 	}
 	if (e->ctx != ctx) /* else who reads the last one here is not disturbed */
-		e->ctx = ctx;
+		context_own(&e->ctx, ctx);
 	e->ep = ep;
 	e->mem = handle_id(g->region);
 	e->offset = q.target.offset;

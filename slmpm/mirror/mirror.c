@@ -165,7 +165,7 @@ static int mirror_create(struct context *ctx, void *base, size_t size,
 	if (!m)
 		return error_set(SLMPM_ENOMEM, "for a mirror");
 	if (m->ctx != ctx) /* else who reads the last one here is not disturbed */
-		m->ctx = ctx;
+		context_own(&m->ctx, ctx);
 	m->source = m->base = base;
 	m->size = size;
 	m->sequence = (uint32_t)ctx->shape.start; /* of 0 the application knows that it is none */

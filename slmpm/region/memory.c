@@ -39,7 +39,7 @@ static struct region *region_new(struct context *ctx, uint32_t access)
 		return NULL;
 	}
 	if (region->ctx != ctx) /* else who reads the last one here is not disturbed */
-		region->ctx = ctx;
+		context_own(&region->ctx, ctx);
 	region->access = access;
 	region->domain = domain_with_memory(ctx);
 	region->memory.writable = access & SLMPM_WRITE;

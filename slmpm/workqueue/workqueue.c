@@ -552,7 +552,7 @@ static struct workqueue *workqueue_new(struct context *ctx, const struct slmpm_w
 
 	if (!wq)
 		return NULL;
-	wq->ctx = ctx;
+	context_own(&wq->ctx, ctx);
 	wq->flags = o->flags;
 	wq->depth = o->depth;
 	wq->channel_count = o->channels;
