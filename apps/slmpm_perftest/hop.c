@@ -40,16 +40,16 @@ static int relay(struct pair *p, const struct job *j)
 	int rc = program_make(&g, p, j->size, 3 * hops, SLMPM_WQ_KEPT);
 
 	for (uint64_t i = 0; i < rounds_of(j) && rc >= 0; i++) {
-		rc = start(&g, hops);
+		rc = round_say(p, &by_hand);
+		if (rc >= 0)
+			rc = round_relay(p, j, hops);
+		if (rc >= 0)
+			rc = start(&g, hops);
 		if (rc >= 0)
 			rc = round_say(p, &by_queue);
 		if (rc >= 0)
 			rc = program_finish(&g);
 		by_queue.by_engine = program_by_engine(&g);
-		if (rc >= 0)
-			rc = round_say(p, &by_hand);
-		if (rc >= 0)
-			rc = round_relay(p, j, hops);
 	}
 	if (rc >= 0)
 		rc = round_say(p, &by_queue);
@@ -67,11 +67,11 @@ static int lead(struct pair *p, const struct job *j, struct hist *stamps)
 	for (uint64_t i = 0; i < rounds && rc >= 0; i++) {
 		rc = round_hear(p, &r);
 		if (rc >= 0)
-			rc = round_trips(p, j, hops, &a);
+			rc = round_trips(p, j, hops, &b);
 		if (rc >= 0)
 			rc = round_hear(p, &r);
-		if (rc >= 0)
-			rc = round_trips(p, j, hops, &b);
+		if (rc >= 0) /* last: what is there when the loop ends is checked */
+			rc = round_trips(p, j, hops, &a);
 		queue += a;
 		hand += b;
 		if (stamps)

@@ -113,7 +113,8 @@ static int verify(const struct runner *r, const struct job *j)
 	struct job once = *j;
 	int rc;
 
-	if (by == BY_NOTHING || r->pair->verified[by] & bit)
+	/* Each test of work queues has a program of its own. */
+	if (by == BY_NOTHING || (by != BY_QUEUE && r->pair->verified[by] & bit))
 		return 0;
 	once.probe = once.each = false;
 	once.verify = true;
