@@ -142,6 +142,22 @@ static void each_kind_is_shown(void)
 	EXPECT(shown(other, &q), 0);
 }
 
+/* It sleeps sooner than it looks at its links: what it shows is up to date all the same. */
+static void a_short_sleep_is_enough(void)
+{
+	struct slmpm_event event = {.size = sizeof(event)};
+	struct slmpm_stats_queue q;
+	slmpm_wq wq = create(0);
+
+	for (uint64_t i = 1; i <= 40; i++) {
+		post(wq, (struct slmpm_wr){.op = SLMPM_OP_COUNT, .ctr = ctr, .value = 1});
+		EXPECT(slmpm_next_event(ctx, &event, 2), 0);
+		(void)shown(wq, &q);
+		EXPECT(q.done, i);
+	}
+	OK(slmpm_wq_destroy(wq));
+}
+
 /* A send to a disabled receive entry waits for it. */
 static void a_send_waits_for_its_receive(void)
 {
@@ -250,6 +266,7 @@ int main(void)
 	OK(slmpm_cq_create(ctx, &cq));
 	OK(slmpm_ctr_create(ctx, &ctr));
 	each_kind_is_shown();
+	a_short_sleep_is_enough();
 	a_send_waits_for_its_receive();
 	more_than_there_is_room_for();
 	OK(slmpm_shut(ctx, PATIENCE));
