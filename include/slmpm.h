@@ -456,7 +456,8 @@ enum slmpm_op {
 	SLMPM_OP_STORE = 8,  /* slmpm_fifo_store */
 	SLMPM_OP_WAIT = 9,   /* this and the following: entries of work queues */
 	SLMPM_OP_ENABLE = 10,
-	SLMPM_OP_COUNT = 11
+	SLMPM_OP_COUNT = 11,
+	SLMPM_OP_PIPE = 13
 };
 
 /* A completion: how an operation ended. Arrays of them keep their stride: what later releases add

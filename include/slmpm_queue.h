@@ -95,16 +95,17 @@ enum slmpm_wq_index {
 /* A work request; what an operation does not use stays zero. All of an array have one size. */
 struct slmpm_wr {
 	uint32_t size;    /* sizeof(struct slmpm_wr) */
-	uint32_t op;      /* enum slmpm_op: SEND RECV PUT GET ATOMIC AM WAIT ENABLE COUNT */
+	uint32_t op;      /* enum slmpm_op: SEND RECV PUT GET ATOMIC AM WAIT ENABLE COUNT
+			     PIPE */
 	uint32_t flags;   /* SLMPM_MORE FENCE BARRIER REMOTE NOTIFY SILENT RELATIVE VIA ON_LINK
 			     STRICT */
 	uint32_t channel; /* within which order holds: below options.channels */
 	uint64_t cookie;  /* in its completion */
-	slmpm_peer peer;  /* SEND, AM; RECV: or slmpm_any; PUT, GET, ATOMIC: {0}, or as the region's
-			     peer is addressed */
-	uint32_t stream;  /* SEND, RECV; AM: the handler's number */
+	slmpm_peer peer;  /* SEND, AM, PIPE; RECV: or slmpm_any; PUT, GET, ATOMIC: {0}, or as the
+			     region's peer is addressed */
+	uint32_t stream;  /* SEND, RECV, PIPE; AM: the handler's number */
 	uint32_t imm;
-	const struct slmpm_iov *iov; /* pieces here; the array is copied */
+	const struct slmpm_iov *iov; /* pieces here, PIPE: buffers; the array is copied */
 	int32_t iov_count;
 	uint32_t head_len; /* AM */
 	const void *head;
@@ -121,7 +122,10 @@ struct slmpm_wr {
 	uint32_t index;     /* WAIT on a queue: enum slmpm_wq_index */
 	int32_t timeout_ms; /* WAIT: from when its turn has come; 0: none. SEND: so long it waits for
 			       a receive entry that is disabled; -1: for ever */
-	uint64_t value;
+	uint64_t value;     /* PIPE: how many messages */
+	slmpm_peer from;    /* PIPE: whence they come; or slmpm_any ... */
+	uint32_t from_stream; /* ... and on which stream, or SLMPM_ANY_STREAM */
+	uint32_t reserved;    /* zero, or SLMPM_EINVAL */
 };
 
 struct slmpm_wq_info {

@@ -6,6 +6,7 @@
 
 #include "slmpm/base/error.h"
 #include "slmpm/completion/completion.h"
+#include "slmpm/engine/engine.h"
 #include "slmpm/link/link.h"
 
 #define STEPS 64 /* of one channel before it is another's turn */
@@ -79,7 +80,7 @@ static void channel_stop(struct channel *ch, const struct work *w, int status)
 static void deliver(struct workqueue *wq, struct work *w)
 {
 	w->done.cookie = w->wr.cookie;
-	if (w->wr.op < SLMPM_OP_WAIT && w->wr.ctr.id) {
+	if (!work_names(w->wr.op) && w->wr.ctr.id) {
 		struct counter *c = handle_get(&counter_table, w->wr.ctr.id);
 
 		c->posted++;
@@ -226,7 +227,7 @@ bool channel_may_begin(struct channel *ch, struct work *w)
 	if (list_empty(&ch->begun))
 		return true;
 	if (w->wr.op == SLMPM_OP_RECV)
-		return !is_barred(ch);
+		return !is_barred(ch) && !pipe_runs(ch);
 	kind = work_kind_of(&w->wr);
 	ep = work_peer(&w->wr);
 	return kind == ch->kind && kind != WORK_ALONE && ep && handle_id(ep) == ch->peer;
@@ -290,6 +291,8 @@ int channel_begin(struct channel *ch, struct work *w)
 	}
 	if (w->wr.op < SLMPM_OP_WAIT) {
 		rc = begin_operation(wq, w);
+	} else if (w->wr.op == SLMPM_OP_PIPE) {
+		pipe_begin(ch, w);
 	} else {
 		act(w);
 		channel_end(ch, w, 0, 0);
@@ -329,13 +332,15 @@ static bool channel_step(struct channel *ch)
 
 int channel_advance(struct channel *ch)
 {
-	int n = 0;
+	int piped = pipe_runs(ch) ? pipe_advance(ch) : 0, n = 0;
 
-	while (ch->at && !ch->status && n < STEPS && channel_step(ch))
+	while (ch->at && !ch->status && !pipe_runs(ch) && n < STEPS && channel_step(ch))
 		n++;
 	if (ch->at && ch->status && list_empty(&ch->begun))
 		n += flush(ch);
 	if (n >= STEPS && ch->at)
 		channel_ready(ch);
-	return n;
+	if (n && engine_serves(ch->wq->ctx))
+		ch->wq->by_engine += (uint64_t)n;
+	return n + piped;
 }

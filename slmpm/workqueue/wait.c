@@ -122,12 +122,11 @@ int work_hold(struct workqueue *wq, struct work *w)
 	w->users = NULL;
 	w->subject = NULL;
 	w->value = w->wr.value;
-	if (w->wr.op < SLMPM_OP_WAIT && !w->wr.ctr.id)
+	if (!work_names(w->wr.op) && !w->wr.ctr.id)
 		return 0;
-	rc = w->wr.op < SLMPM_OP_WAIT ? hold_counter(wq, w) :
-	     w->wr.wq.id              ? hold_workqueue(wq, w) :
-	     w->wr.cq.id              ? hold_queue(wq, w) :
-					hold_counter(wq, w);
+	rc = w->wr.wq.id ? hold_workqueue(wq, w) :
+	     w->wr.cq.id ? hold_queue(wq, w) :
+			   hold_counter(wq, w);
 	if (rc == 0 && w->wr.op == SLMPM_OP_WAIT && w->wr.flags & SLMPM_RELATIVE)
 		rc = take_relative(wq, w);
 	if (rc == 0)

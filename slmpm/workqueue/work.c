@@ -76,6 +76,16 @@ static int check_peer(const struct workqueue *wq, const struct slmpm_wr *wr)
 	return endpoint_has_ended(ep) ? endpoint_error(ep) : 0;
 }
 
+static int check_pipe(const struct workqueue *wq, const struct slmpm_wr *wr)
+{
+	const struct slmpm_wr source = {.op = SLMPM_OP_RECV, .peer = wr->from};
+
+	if (wr->iov_count < 1 || !wr->value)
+		return error_set(SLMPM_EINVAL, "slmpm_post: a PIPE of %llu messages in %d buffers",
+				 (unsigned long long)wr->value, wr->iov_count);
+	return check_peer(wq, &source);
+}
+
 static int check_named(const struct slmpm_wr *wr)
 {
 	uint32_t may = wr->op == SLMPM_OP_COUNT ? 1 : wr->op == SLMPM_OP_ENABLE ? 4 : 7;
@@ -99,7 +109,7 @@ static int check_named(const struct slmpm_wr *wr)
 /* Behind others they would be copied, from nowhere. */
 static int check_unused(const struct slmpm_wr *wr)
 {
-	if (wr->op >= SLMPM_OP_WAIT && wr->iov_count)
+	if (work_names(wr->op) && wr->iov_count)
 		return error_set(SLMPM_EINVAL, "slmpm_post: operation %u has no pieces", wr->op);
 	if (wr->op != SLMPM_OP_AM && wr->head_len)
 		return error_set(SLMPM_EINVAL, "slmpm_post: operation %u has no head", wr->op);
@@ -110,7 +120,7 @@ int work_check(const struct workqueue *wq, const struct slmpm_wr *wr)
 {
 	int rc;
 
-	if (wr->op < SLMPM_OP_SEND || wr->op > SLMPM_OP_COUNT ||
+	if (wr->op < SLMPM_OP_SEND || (wr->op > SLMPM_OP_COUNT && wr->op != SLMPM_OP_PIPE) ||
 	    (wr->op > SLMPM_OP_AM && wr->op < SLMPM_OP_WAIT))
 		return error_set(SLMPM_EINVAL, "slmpm_post: operation %u", wr->op);
 	if (wr->channel >= wq->channel_count)
@@ -121,9 +131,11 @@ int work_check(const struct workqueue *wq, const struct slmpm_wr *wr)
 	rc = check_unused(wr);
 	if (rc < 0)
 		return rc;
-	if (wr->op >= SLMPM_OP_WAIT)
+	if (wr->reserved)
+		return error_set(SLMPM_EINVAL, "slmpm_post: .reserved is %u, not 0", wr->reserved);
+	if (work_names(wr->op))
 		return check_named(wr);
-	if (wr->op == SLMPM_OP_SEND && wr->stream > SLMPM_STREAM_MAX)
+	if ((wr->op == SLMPM_OP_SEND || wr->op == SLMPM_OP_PIPE) && wr->stream > SLMPM_STREAM_MAX)
 		return error_set(SLMPM_EINVAL, "slmpm_post: stream 0x%x is for receiving only",
 				 wr->stream);
 	if (wr->op == SLMPM_OP_AM &&
@@ -134,6 +146,8 @@ int work_check(const struct workqueue *wq, const struct slmpm_wr *wr)
 	if (wr->cq.id | wr->wq.id)
 		return error_set(SLMPM_EINVAL, "slmpm_post: .cq and .wq are for WAIT and ENABLE");
 	rc = check_peer(wq, wr);
+	if (rc == 0 && wr->op == SLMPM_OP_PIPE)
+		rc = check_pipe(wq, wr);
 	return rc < 0 ? rc : check_pieces(wr);
 }
 
@@ -147,7 +161,8 @@ struct endpoint *work_peer(const struct slmpm_wr *wr)
 	case SLMPM_OP_ATOMIC: remote = remote_get(wr->rmem); return remote ? remote->ep : NULL;
 	case SLMPM_OP_SEND:
 	case SLMPM_OP_RECV:
-	case SLMPM_OP_AM: return work_is_any(wr->peer) ? NULL : endpoint_of(wr->peer);
+	case SLMPM_OP_AM:
+	case SLMPM_OP_PIPE: return work_is_any(wr->peer) ? NULL : endpoint_of(wr->peer);
 	default: return NULL;
 	}
 }
@@ -217,7 +232,8 @@ enum work_kind work_kind_of(const struct slmpm_wr *wr)
 	case SLMPM_OP_GET: return WORK_GET;
 	case SLMPM_OP_ATOMIC: return by_request(wr, FABRIC_ATOMIC) ? WORK_ATOMIC : WORK_ALONE;
 	case SLMPM_OP_ENABLE:
-	case SLMPM_OP_COUNT: return WORK_ALONE;
+	case SLMPM_OP_COUNT:
+	case SLMPM_OP_PIPE: return WORK_ALONE;
 	default:
 		if (!by_request(wr, FABRIC_WRITE))
 			return WORK_ALONE;
@@ -230,6 +246,8 @@ bool work_keep(struct work *w)
 	size_t pieces = (size_t)w->wr.iov_count * sizeof(*w->wr.iov);
 	unsigned char *owned;
 
+	if (w->wr.op == SLMPM_OP_PIPE)
+		return pipe_keep(w);
 	if (!pieces && !w->wr.head_len)
 		return true;
 	owned = malloc(pieces + w->wr.head_len);

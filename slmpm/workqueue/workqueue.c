@@ -41,8 +41,6 @@ int workqueue_advance(struct context *ctx)
 			break;
 		list_remove(&ch->node);
 		steps = channel_advance(ch);
-		if (steps && engine_serves(ctx))
-			ch->wq->by_engine += (uint64_t)steps;
 		n += steps;
 		if (!steps && !list_empty(&ch->node) && !first)
 			first = ch;
@@ -109,7 +107,7 @@ static int take_wr(const struct workqueue *wq, struct slmpm_wr *to, const struct
 /* Its flags say the link of the handle, and whether the target is to answer. */
 static void complete_flags(const struct workqueue *wq, struct slmpm_wr *wr)
 {
-	if (wr->op != SLMPM_OP_RECV && wr->op < SLMPM_OP_WAIT)
+	if (wr->op != SLMPM_OP_RECV && !work_names(wr->op))
 		wr->flags = endpoint_hints(wr->peer, wr->flags);
 	if (wr->op == SLMPM_OP_PUT && !(wq->flags & SLMPM_WQ_UNACKNOWLEDGED))
 		wr->flags |= SLMPM_REMOTE;
@@ -391,6 +389,8 @@ static bool cancel(struct work *w)
 {
 	if (w->request)
 		return request_cancel(w->request) == 0;
+	if (w->state == WORK_BEGUN && w->wr.op == SLMPM_OP_PIPE)
+		return pipe_cancel(w);
 	if (w->state == WORK_ENDED || (w->state == WORK_BEGUN && w->wr.op != SLMPM_OP_WAIT))
 		return w->state == WORK_ENDED;
 	w->cancelled = true;

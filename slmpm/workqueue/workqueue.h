@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Work queues: entries (work.c) of a queue's channels, which begin in order and end in order
- * (channel.c), or once a total has come so far (wait.c). Only when is decided here.
+ * (channel.c), or once a total has come so far (wait.c). Only when is decided here. PIPE entries
+ * (pipe.c) begin receives and sends of their own.
  *
  * A queue's operations are told to a completion queue of its own, where nobody polls: what is put
  * there comes back to it (`entry_ended`), and goes to the application's when its turn has come.
@@ -22,9 +23,9 @@ struct work {              /* an entry: a work request that was taken */
 	struct list node;  /* of its channel's `begun`, of its queue's `receives` or `idle` */
 	struct work *next; /* behind it in its channel */
 	struct slmpm_wr wr;
-	void *owned;             /* its pieces and its head, where it had to wait */
-	uint64_t number;         /* of a kept one: in the first run, ... */
-	uint64_t over;           /* ... and wq->run + 1 of the last that it has ended in; or 0 */
+	void *owned;     /* its pieces and its head, where it had to wait; PIPE: struct pipe */
+	uint64_t number; /* of a kept one: in the first run, ... */
+	uint64_t over;   /* ... and wq->run + 1 of the last that it has ended in; or 0 */
 	struct request *request; /* of one that has begun and not ended; or NULL */
 	uint32_t *users;         /* of what WAIT, ENABLE or COUNT name; or NULL */
 	/* WAIT: the total, and those that wait for it; if relative, whose base is to be added. */
@@ -104,6 +105,12 @@ struct workqueue {
 };
 
 extern struct handle_table workqueue_table;
+
+/* WAIT, ENABLE and COUNT name what they act on; of all others `ctr` counts the end. */
+static inline bool work_names(uint32_t op)
+{
+	return op >= SLMPM_OP_WAIT && op <= SLMPM_OP_COUNT;
+}
 
 static inline uint64_t work_number(const struct workqueue *wq, const struct work *w)
 {
@@ -202,6 +209,26 @@ void workqueue_show_begin(struct workqueue *wq);
 void workqueue_show_end(struct workqueue *wq);
 /* As of parts.publish. */
 void workqueue_publish(struct context *ctx);
+
+/* ---- pipe.c: PIPE entries ---- */
+
+/* What W's buffers need from now to its end; false: no memory. */
+bool pipe_keep(struct work *w);
+/* All before it in CH are done. */
+void pipe_begin(struct channel *ch, struct work *w);
+/* One has begun in CH, and all behind it wait for its end. */
+static inline bool pipe_runs(const struct channel *ch)
+{
+	const struct work *w = LIST_ENTRY(ch->begun.next, struct work, node);
+
+	return !list_empty(&ch->begun) && w->wr.op == SLMPM_OP_PIPE && w->state == WORK_BEGUN;
+}
+/* It goes on for a bounded turn, or ends: how many steps. */
+int pipe_advance(struct channel *ch);
+/* W, which has begun, fails as SLMPM_ECANCELED; false: once what has gone too far has ended. */
+bool pipe_cancel(struct work *w);
+/* As of parts.end: to whom it sends. */
+void pipe_peer_ended(struct endpoint *ep);
 
 /* ---- work.c: a work request by itself ---- */
 

@@ -18,6 +18,7 @@ done
 [ "$(timeout 20 "$bin/work_queue" </dev/null)" = "0 lines" ] || fail "work_queue of nothing"
 for fabric in shm tcp; do
 	[ "$(SLMPM_FABRIC=$fabric timeout 20 "$bin/work_chain" 5)" = "5 accelerators have had it" ] || fail "work_chain by $fabric"
+	[ "$(SLMPM_FABRIC=$fabric timeout 20 "$bin/work_pipe" 5)" = "5 MiB came through 4 buffers of 8192 bytes" ] || fail "work_pipe by $fabric"
 done
 [ "$(timeout 20 "$bin/work_program" 5)" = "5 accelerators have met 100 times" ] || fail work_program
 graph=$("$bin/work_program" -g 2) && [[ $graph == digraph*'"counter arrived" -> "main 3"'*} ]] || fail "work_program -g: $graph"

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * PIPE entries: messages that come go on to another peer through a few buffers, used in turn. What
+ * one needs is allocated when it is posted, however many messages it is for. Its receives and sends
+ * are told to a queue of its own, which only notes that they have ended: what follows is begun by
+ * the channel's next turn, so that no end begins anything, and each turn is short.
+ */
+#include "slmpm/workqueue/workqueue.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "slmpm/completion/completion.h"
+#include "slmpm/mode/mode_hint.h"
+#include "slmpm/sendrecv/sendrecv.h"
+
+#define STEPS 64 /* of a turn: receives and sends */
+
+enum place_state { PLACE_EMPTY, PLACE_RECEIVES, PLACE_FULL, PLACE_SENDS };
+
+struct place { /* a buffer */
+	enum place_state state;
+	struct request *request;    /* under way; or NULL */
+	struct slmpm_done received; /* FULL: how its receive has ended */
+};
+
+struct pipe {
+	struct queue inner; /* its pass_on is place_ended */
+	struct channel *ch;
+	struct work *work;
+	uint64_t receives, forwarded; /* messages: receives begun; sends done */
+	uint32_t in, out;             /* the places of the next receive and of the next send */
+	int32_t status;               /* it fails: why, ... */
+	slmpm_peer culprit;           /* ... and by whom; else to whom it sends */
+	bool cancelled;               /* sends are taken back, too */
+	bool busy;                    /* handlers may run that would make it go on */
+	struct place places[];        /* as many as buffers; behind them their description */
+};
+
+bool pipe_keep(struct work *w)
+{
+	size_t count = (size_t)w->wr.iov_count, pieces = count * sizeof(*w->wr.iov);
+	struct pipe *p = malloc(sizeof(*p) + count * sizeof(p->places[0]) + pieces);
+
+	if (!p)
+		return false;
+	w->wr.iov = memcpy(&p->places[count], w->wr.iov, pieces);
+	w->owned = p;
+	return true;
+}
+
+/* ---- ends -------------------------------------------------------------------------------- */
+
+/* The first failure is what it ends with. */
+static void pipe_fail(struct pipe *p, int status, slmpm_peer culprit)
+{
+	if (p->status)
+		return;
+	p->status = status;
+	p->culprit = endpoint_plain(culprit);
+}
+
+static void place_ended(struct queue *inner, const struct slmpm_done *done)
+{
+	struct pipe *p = LIST_ENTRY(inner, struct pipe, inner);
+	struct place *at = &p->places[done->cookie];
+
+	at->request = NULL;
+	if (at->state == PLACE_RECEIVES) {
+		at->state = PLACE_FULL;
+		completion_copy(&at->received, done);
+	} else {
+		at->state = PLACE_EMPTY;
+		if (done->status < 0)
+			pipe_fail(p, done->status, p->work->wr.peer);
+		else
+			p->forwarded++;
+	}
+	channel_ready(p->ch);
+}
+
+static void place_bound(struct queue *inner, uint64_t cookie, struct request *r)
+{
+	LIST_ENTRY(inner, struct pipe, inner)->places[cookie].request = r;
+}
+
+static bool pipe_has_ended(const struct pipe *p)
+{
+	return !p->inner.in_flight && (p->status || p->forwarded == p->work->wr.value);
+}
+
+/* It is gone with that, or ready for the next run. */
+static void pipe_end(const struct pipe *p)
+{
+	struct workqueue *wq = p->ch->wq;
+	const struct slmpm_wr *wr = &p->work->wr;
+	const struct slmpm_done done = {
+		.status = p->status,
+		.op = wr->op,
+		.stream = wr->stream,
+		.peer = p->culprit,
+		.len = p->forwarded,
+		.cookie = (uint64_t)(p->work - wq->work),
+	};
+
+	entry_ended(&wq->inner, &done);
+}
+
+/* ---- what is under way ----------------------------------------------------------------------- */
+
+static int begin_receive(const struct pipe *p, const struct slmpm_iov *room,
+			 const struct slmpm_how *how)
+{
+	const struct slmpm_wr *wr = &p->work->wr;
+	bool any = work_is_any(wr->from);
+	struct endpoint *ep = any ? NULL : endpoint_of(wr->from);
+
+	if (!ep && !any)
+		return -SLMPM_ECLOSED;
+	return message_recvv(p->ch->wq->ctx, ep, wr->from_stream, room, 1, how, NULL);
+}
+
+static int begin_send(const struct pipe *p, const struct slmpm_iov *piece,
+		      const struct slmpm_how *how)
+{
+	const struct slmpm_wr *wr = &p->work->wr;
+	struct endpoint *ep = endpoint_of(wr->peer);
+
+	return ep ? message_sendv(ep, wr->stream, piece, 1, how, NULL) : -SLMPM_ECLOSED;
+}
+
+/* Place I goes over to STATE: it receives or sends. 0, or why not. */
+static int begin(struct pipe *p, uint32_t i, enum place_state state)
+{
+	struct context *ctx = p->ch->wq->ctx;
+	const struct slmpm_wr *wr = &p->work->wr;
+	struct place *at = &p->places[i];
+	struct slmpm_iov piece = wr->iov[i];
+	struct slmpm_how how = {.size = sizeof(how), .cq = {QUEUE_THAT_BEGINS}, .cookie = i};
+	int rc;
+
+	at->state = state;
+	ctx->begins = &p->inner; /* nothing begins another meanwhile */
+	if (state == PLACE_RECEIVES) {
+		rc = begin_receive(p, &piece, &how);
+	} else {
+		piece.len = at->received.len;
+		how.imm = at->received.imm;
+		how.flags = wr->flags & MODE_LINK_MASK;
+		rc = begin_send(p, &piece, &how);
+	}
+	ctx->begins = NULL;
+	if (rc < 0)
+		at->request = NULL;
+	return rc;
+}
+
+static uint32_t behind(const struct pipe *p, uint32_t i)
+{
+	return i + 1 == (uint32_t)p->work->wr.iov_count ? 0 : i + 1;
+}
+
+/* The next message that has come goes on, or fails the entry once those before it have gone. */
+static bool send_next(struct pipe *p)
+{
+	uint32_t i = p->out;
+	struct place *at = &p->places[i];
+	int rc;
+
+	if (at->state != PLACE_FULL)
+		return false;
+	if (at->received.status < 0) {
+		pipe_fail(p, at->received.status,
+			  at->received.peer.id ? at->received.peer : p->work->wr.from);
+		return false;
+	}
+	p->out = behind(p, i);
+	rc = begin(p, i, PLACE_SENDS);
+	if (rc < 0) {
+		at->state = PLACE_EMPTY;
+		pipe_fail(p, rc, p->work->wr.peer);
+	}
+	return true;
+}
+
+static bool receive_next(struct pipe *p)
+{
+	uint32_t i = p->in;
+	struct place *at = &p->places[i];
+	int rc;
+
+	if (at->state != PLACE_EMPTY || p->receives == p->work->wr.value)
+		return false;
+	p->in = behind(p, i);
+	p->receives++;
+	rc = begin(p, i, PLACE_RECEIVES);
+	if (rc < 0) { /* in its turn, as if it had ended so */
+		at->state = PLACE_FULL;
+		at->received.status = rc;
+		at->received.peer.id = 0;
+	}
+	return true;
+}
+
+/* What it has posted; what has gone too far ends by itself. */
+static void take_back(struct pipe *p)
+{
+	bool busy = p->busy;
+
+	p->busy = true;
+	for (int i = 0; i < p->work->wr.iov_count; i++) {
+		struct place *at = &p->places[i];
+
+		if (at->request && (p->cancelled || at->state == PLACE_RECEIVES))
+			(void)request_cancel(at->request);
+	}
+	p->busy = busy;
+}
+
+/* Nobody is there for what is yet to come. */
+static void inspect_target(struct pipe *p)
+{
+	slmpm_peer peer = p->work->wr.peer;
+	const struct endpoint *ep = endpoint_of(peer);
+
+	if (!ep || endpoint_has_ended(ep))
+		pipe_fail(p, ep && ep->life->error ? -ep->life->error : -SLMPM_ECLOSED, peer);
+}
+
+static int pipe_turn(struct pipe *p)
+{
+	int n = 0;
+
+	p->busy = true;
+	if (p->forwarded != p->work->wr.value)
+		inspect_target(p);
+	while (n < STEPS && !p->status && (send_next(p) || receive_next(p)))
+		n++;
+	if (p->status)
+		take_back(p);
+	p->busy = false;
+	return n;
+}
+
+/* ---- the entry ------------------------------------------------------------------------------- */
+
+void pipe_begin(struct channel *ch, struct work *w)
+{
+	struct pipe *p = w->owned;
+
+	memset(p, 0, sizeof(*p) + (size_t)w->wr.iov_count * sizeof(p->places[0]));
+	p->inner.ctx = ch->wq->ctx;
+	p->inner.pass_on = place_ended;
+	p->inner.bound = place_bound;
+	p->ch = ch;
+	p->work = w;
+	p->culprit = endpoint_plain(w->wr.peer);
+	channel_ready(ch);
+}
+
+int pipe_advance(struct channel *ch)
+{
+	struct pipe *p = LIST_ENTRY(ch->begun.next, struct work, node)->owned;
+	int n;
+
+	if (p->busy || ch->wq->ctx->begins) { /* inside a call that goes on with it */
+		channel_ready(ch);
+		return 0;
+	}
+	n = pipe_turn(p);
+	if (pipe_has_ended(p)) {
+		pipe_end(p);
+		n++;
+	} else if (n == STEPS) {
+		channel_ready(ch);
+	}
+	return n;
+}
+
+bool pipe_cancel(struct work *w)
+{
+	struct pipe *p = w->owned;
+
+	pipe_fail(p, -SLMPM_ECANCELED, w->wr.peer);
+	p->cancelled = true;
+	if (!p->busy)
+		take_back(p);
+	channel_ready(p->ch);
+	return !p->inner.in_flight;
+}
+
+void pipe_peer_ended(struct endpoint *ep)
+{
+	LIST_EACH_ENTRY(struct workqueue, wq, &ep->ctx->work_queues, node)
+		for (uint32_t i = 0; i < wq->channels_used; i++)
+			if (pipe_runs(&wq->channels[i]))
+				channel_ready(&wq->channels[i]);
+}
