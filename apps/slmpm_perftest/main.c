@@ -143,6 +143,8 @@ int main(int argc, char **argv)
 	choose_cpus(c.setup.cpu);
 	if (c.mailbox)
 		return mailbox_follow(c.mailbox, c.setup.cpu[1]);
+	if (c.sink)
+		return pipe_sink();
 	if (c.far)
 		return follow_parent(c.job.wait);
 	if (c.listen)

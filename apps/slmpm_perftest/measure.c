@@ -190,7 +190,8 @@ static bool has_processor_time(const struct job *j, int side)
 
 static bool has_bare(const struct test *t)
 {
-	return t->by == BY_ATOMIC || t->by == BY_MIRROR || t->by == BY_QUEUE;
+	return t->by == BY_ATOMIC || t->by == BY_MIRROR || t->by == BY_QUEUE ||
+	       t->loop == loop_wq_pipe;
 }
 
 static int take_samples(const struct runner *r, struct job *j, unsigned n, struct result *out)

@@ -32,6 +32,7 @@ enum {
 	OPT_CONNECT,
 	OPT_TO,
 	OPT_FAR,
+	OPT_SINK,
 	OPT_MAILBOX,
 	OPT_TRACE,
 	OPT_DUMP,
@@ -92,6 +93,7 @@ static const struct argp_option options[] = {
 	{"cpu", OPT_CPU, NULL, 0,
 	 "The processor time of a message and of a byte, of each side, too", 3},
 	{"far", OPT_FAR, NULL, OPTION_HIDDEN, NULL, 4},
+	{"sink", OPT_SINK, NULL, OPTION_HIDDEN, NULL, 4},
 	{"mailbox", OPT_MAILBOX, "BOARD", OPTION_HIDDEN, NULL, 4},
 	{"on-cpu", OPT_ON_CPU, "CPU", OPTION_HIDDEN, NULL, 4},
 	{0},
@@ -250,6 +252,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPT_DUMP: c->dump = arg; break;
 	case OPT_MODES: c->modes = arg; break;
 	case OPT_FAR: c->far = true; break;
+	case OPT_SINK: c->far = c->sink = true; break;
 	case OPT_MAILBOX: c->mailbox = arg; break;
 	case OPT_CPU: c->setup.processor_time = true; break;
 	case OPT_ON_CPU: c->setup.cpu[1] = atoi(arg); break;

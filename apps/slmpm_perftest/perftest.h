@@ -87,6 +87,8 @@ loop_fn loop_wq_chain, loop_wq_hop, loop_offload;            /* chain.c, hop.c, 
 /* So many units of work in registers only; what one takes (overlap.c). */
 void compute(uint64_t units);
 double compute_unit_ns(void);
+loop_fn loop_wq_pipe; /* pipe.c */
+int pipe_sink(void);  /* the third process of that; returns the exit code */
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
 /* ---- jobs (job.c) ---- */
@@ -185,7 +187,7 @@ struct pair {
 	struct trace *trace; /* of what is chosen; NULL: nobody wants it */
 	struct extra {
 		double each_ns; /* of a single operation, where the loop knows it better; else 0 */
-		double bare_ns; /* the same by the bare instruction, by hand, or alone; 0: not
+		double bare_ns; /* the same by the bare instruction, by hand, alone or straight; 0: not
 				 * measured */
 		double hidden; /* share of a transfer behind a computation; negative: not measured */
 		double far_cpu;         /* share of the time that side 1 was at work */

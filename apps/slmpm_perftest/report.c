@@ -132,6 +132,8 @@ __attribute__((format(printf, 2, 3))) static void remark(int *count, const char 
 
 static const char *beside(const struct test *test)
 {
+	if (test->loop == loop_wq_pipe)
+		return "straight";
 	if (test->by != BY_QUEUE)
 		return "the bare instruction";
 	return test->loop == loop_offload ? "alone" : "by hand";

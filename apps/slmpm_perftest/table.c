@@ -58,6 +58,8 @@ const struct test tests[] = {
 	 BY_QUEUE, 8, loop_wq_hop},
 	{"offload", "a chain of sends by the engine beside a computation, and alone", KIND_SINGLE,
 	 BY_QUEUE, 8, loop_offload},
+	{"wq_pipe", "stream of messages through side 1 to a third process, and straight to side 1",
+	 KIND_STREAM, BY_MESSAGE, 65536, loop_wq_pipe},
 	{"mailbox_lat", "one way of a DaCS mailbox word", KIND_MAILBOX, BY_NOTHING, 4, NULL},
 	{"pause_lat", "one way after a pause: the messages behind the first of a burst", KIND_PAUSE,
 	 BY_MESSAGE, 8, loop_pause_lat},

@@ -69,6 +69,8 @@ SLMPM_FABRIC=shm "$perf" -t fadd -n 200 --samples 1 >"$dir/out" 2>"$dir/err" || 
 grep -Eq 'the bare instruction .* us, ratio ' "$dir/out" || fail "fadd: no ratio"
 "$perf" -t overlap -s 1m --samples 1 >"$dir/out" 2>"$dir/err" || fail "overlap: exit status $?"
 grep -Eq 'hidden [0-9]+ %' "$dir/out" || fail "overlap: nothing said"
+"$perf" -t wq_pipe -s 8:64k -n 100 --samples 1 >"$dir/out" 2>"$dir/err" || fail "wq_pipe: exit status $?"
+[ "$(grep -Ec 'straight .* us, ratio ' "$dir/out")" = 14 ] || { cat "$dir/out"; fail "wq_pipe: no ratio"; }
 
 # Mixed loads, blocking and with many under way; a line of the trace for each operation of the last sample.
 for burst in 1 16; do
