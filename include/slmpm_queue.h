@@ -115,11 +115,12 @@ struct slmpm_wr {
 	uint32_t bits;
 	uint64_t operand, compare;
 	void *old;
-	slmpm_ctr ctr;      /* WAIT: until its `done` is `value`; COUNT: that it sets; others: that
+	slmpm_ctr ctr;  /* WAIT: until its `done` is `value`; COUNT: that it sets; others: that
 			       counts the end, too */
-	slmpm_cq cq;        /* WAIT: until so many completions have come to it */
-	slmpm_wq wq;        /* WAIT: until its `index` is there; ENABLE: entries up to `value` */
-	uint32_t index;     /* WAIT on a queue: enum slmpm_wq_index */
+	slmpm_cq cq;    /* WAIT: until so many completions have come to it */
+	slmpm_wq wq;    /* WAIT: until its `index` is there; ENABLE: entries up to `value`; PIPE:
+			       a receive queue, instead of `from` */
+	uint32_t index; /* WAIT on a queue: enum slmpm_wq_index */
 	int32_t timeout_ms; /* WAIT: from when its turn has come; 0: none. SEND: so long it waits for
 			       a receive entry that is disabled; -1: for ever */
 	uint64_t value;     /* PIPE: how many messages */

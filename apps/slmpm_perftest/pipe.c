@@ -17,7 +17,7 @@ struct order {
 	uint64_t size, count, touch;
 };
 
-/* ---- the third process ------------------------------------------------------------------------ */
+/* ---- the third process ---------------------------------------------------------------------- */
 
 /* Not where side 1 is bound to, whose processor it has inherited, if there is another. */
 static void leave_processor(void)

@@ -220,14 +220,14 @@ bool channel_may_begin(struct channel *ch, struct work *w)
 		channel_ready(ch);
 		return false;
 	}
-	if (!is_enabled(ch->wq, w) || is_staged(ch, w) || wait_entry(ch, w))
+	if (!is_enabled(ch->wq, w) || pipe_runs(ch) || is_staged(ch, w) || wait_entry(ch, w))
 		return false;
 	if (ch->status) /* one has failed just now, on its way out */
 		return false;
 	if (list_empty(&ch->begun))
 		return true;
 	if (w->wr.op == SLMPM_OP_RECV)
-		return !is_barred(ch) && !pipe_runs(ch);
+		return !is_barred(ch);
 	kind = work_kind_of(&w->wr);
 	ep = work_peer(&w->wr);
 	return kind == ch->kind && kind != WORK_ALONE && ep && handle_id(ep) == ch->peer;

@@ -10,7 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "slmpm/base/error.h"
 #include "slmpm/completion/completion.h"
+#include "slmpm/link/binding.h"
 #include "slmpm/mode/mode_hint.h"
 #include "slmpm/sendrecv/sendrecv.h"
 
@@ -26,6 +28,7 @@ struct place { /* a buffer */
 
 struct pipe {
 	struct queue inner; /* its pass_on is place_ended */
+	struct await await; /* the target's receive entry is disabled */
 	struct channel *ch;
 	struct work *work;
 	uint64_t receives, forwarded; /* messages: receives begun; sends done */
@@ -36,6 +39,22 @@ struct pipe {
 	bool busy;                    /* handlers may run that would make it go on */
 	struct place places[];        /* as many as buffers; behind them their description */
 };
+
+int pipe_source(const struct workqueue *wq, struct slmpm_wr *wr)
+{
+	const struct workqueue *source = handle_get(&workqueue_table, wr->wq.id);
+
+	if (!source)
+		return handle_error(&workqueue_table, wr->wq.id);
+	if (source->ctx != wq->ctx || wr->from.id || wr->from_stream ||
+	    (source->flags & (SLMPM_WQ_RECEIVE | SLMPM_WQ_MANAGED)) != SLMPM_WQ_RECEIVE)
+		return error_set(SLMPM_EINVAL, "slmpm_post: a PIPE's .wq is a receive queue of its "
+					       "context that is not managed, and stands for .from");
+	wr->from = source->receive.peer;
+	wr->from_stream = source->receive.stream;
+	wr->wq.id = 0;
+	return 0;
+}
 
 bool pipe_keep(struct work *w)
 {
@@ -90,7 +109,7 @@ static bool pipe_has_ended(const struct pipe *p)
 }
 
 /* It is gone with that, or ready for the next run. */
-static void pipe_end(const struct pipe *p)
+static void pipe_end(struct pipe *p)
 {
 	struct workqueue *wq = p->ch->wq;
 	const struct slmpm_wr *wr = &p->work->wr;
@@ -103,6 +122,7 @@ static void pipe_end(const struct pipe *p)
 		.cookie = (uint64_t)(p->work - wq->work),
 	};
 
+	list_remove(&p->await.node);
 	entry_ended(&wq->inner, &done);
 }
 
@@ -160,6 +180,27 @@ static uint32_t behind(const struct pipe *p, uint32_t i)
 	return i + 1 == (uint32_t)p->work->wr.iov_count ? 0 : i + 1;
 }
 
+static void entry_enabled(struct await *a)
+{
+	channel_ready(LIST_ENTRY(a, struct pipe, await)->ch);
+}
+
+/* The target would refuse the next message: it waits until it may come. */
+static bool is_refused(struct pipe *p)
+{
+	const struct slmpm_wr *wr = &p->work->wr;
+	const struct endpoint *ep = endpoint_of(wr->peer);
+	struct binding *b = ep ? binding_of(ep, wr->stream) : NULL;
+
+	list_remove(&p->await.node);
+	if (!b || binding_allows(b))
+		return false;
+	p->await.total = &b->allowed;
+	p->await.value = b->sent + 1;
+	list_append(&b->awaits, &p->await.node);
+	return true;
+}
+
 /* The next message that has come goes on, or fails the entry once those before it have gone. */
 static bool send_next(struct pipe *p)
 {
@@ -174,6 +215,8 @@ static bool send_next(struct pipe *p)
 			  at->received.peer.id ? at->received.peer : p->work->wr.from);
 		return false;
 	}
+	if (is_refused(p))
+		return false;
 	p->out = behind(p, i);
 	rc = begin(p, i, PLACE_SENDS);
 	if (rc < 0) {
@@ -252,6 +295,8 @@ void pipe_begin(struct channel *ch, struct work *w)
 	p->inner.ctx = ch->wq->ctx;
 	p->inner.pass_on = place_ended;
 	p->inner.bound = place_bound;
+	p->await.over = entry_enabled;
+	list_init(&p->await.node);
 	p->ch = ch;
 	p->work = w;
 	p->culprit = endpoint_plain(w->wr.peer);

@@ -99,7 +99,9 @@ static int take_wr(const struct workqueue *wq, struct slmpm_wr *to, const struct
 		rc = sized_take("slmpm_post", to, given, sizeof(*to));
 	if (rc == 0 && wq->flags & SLMPM_WQ_RECEIVE)
 		rc = take_receive(wq, to);
-	if (rc == 0 && !to->ctr.id && to->op < SLMPM_OP_WAIT)
+	if (rc == 0 && to->op == SLMPM_OP_PIPE && to->wq.id)
+		rc = pipe_source(wq, to);
+	if (rc == 0 && !to->ctr.id && !work_names(to->op))
 		to->ctr = wq->ctr;
 	return rc < 0 ? rc : work_check(wq, to);
 }

@@ -212,6 +212,8 @@ void workqueue_publish(struct context *ctx);
 
 /* ---- pipe.c: PIPE entries ---- */
 
+/* WR names a receive queue: it is to take the messages of that. Negative with the detail set. */
+int pipe_source(const struct workqueue *wq, struct slmpm_wr *wr);
 /* What W's buffers need from now to its end; false: no memory. */
 bool pipe_keep(struct work *w);
 /* All before it in CH are done. */

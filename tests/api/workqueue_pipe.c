@@ -630,6 +630,85 @@ static void throttled(void)
 	end();
 }
 
+static slmpm_wq receive_queue(slmpm_peer of, uint32_t stream, uint32_t flags)
+{
+	struct slmpm_wq_options o = {.size = sizeof(o),
+				     .flags = flags | SLMPM_WQ_RECEIVE,
+				     .cq = cq,
+				     .peer = of,
+				     .stream = stream};
+	slmpm_wq made;
+
+	OK(slmpm_wq_create(ctx, &o, &made));
+	return made;
+}
+
+/* From a receive queue to one whose entries are enabled by and by: nothing is refused, or lost. */
+static void to_receive_queue(void)
+{
+	static unsigned char rooms[40][PIECE];
+	struct slmpm_iov room = {NULL, PIECE};
+	struct slmpm_wr wr;
+	struct slmpm_done done;
+	slmpm_wq from, to;
+	size_t piece = PIECE;
+	struct flow f;
+
+	begin(0);
+	from = receive_queue(up, IN, 0);
+	to = receive_queue(target, OUT, SLMPM_WQ_MANAGED);
+	actor_settle(down, target);
+	wr = piping(4, PIECE, 40);
+	wr.wq = from;
+	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EINVAL, "stands for .from");
+	wr.from.id = wr.from_stream = 0;
+	wr.wq = to;
+	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EINVAL, "not managed");
+	wr.wq = wq;
+	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EINVAL, "a receive queue");
+	wr.wq = from;
+	post(wr);
+	f = flow_start(40, same, &piece);
+	nothing_ended();
+	for (int i = 0; i < 40; i++) {
+		room.base = rooms[i];
+		wr = (struct slmpm_wr){.size = sizeof(wr),
+				       .op = SLMPM_OP_RECV,
+				       .cookie = 100 + (uint64_t)i,
+				       .iov = &room,
+				       .iov_count = 1};
+		EXPECT(slmpm_post(to, &wr, 1), 1);
+		settle();
+		OK(slmpm_wq_enable(to, (uint64_t)i + 1));
+		if (i == 39)
+			break;
+		done = ended(wr.cookie, 0);
+		message_check(rooms[i], &done, (uint64_t)i * 1000, PIECE);
+	}
+	for (int ends = 0; ends < 2; ends++) {
+		EXPECT(slmpm_cq_wait(cq, &done, 1, PATIENCE), 1);
+		CHECK(done.status == 0 && (done.cookie == 9 || done.cookie == 139), "the last");
+	}
+	for (int i = 0; i < f.n; i++)
+		message_end(&f.all[i], 0);
+	free(f.all);
+	free(f.sizes);
+
+	/* Cancelled, or at its end, while it waits for an entry. */
+	for (int i = 0; i < 2; i++) {
+		post(piping(2, PIECE, 10));
+		message_send(source, IN, 1, 10, 0);
+		settle();
+		if (i == 0)
+			OK(slmpm_wq_cancel(wq, 0));
+		else
+			OK(slmpm_close(target, PATIENCE));
+		piped(i ? -SLMPM_ECLOSED : -SLMPM_ECANCELED, 0, down);
+		OK(slmpm_wq_reset(wq));
+	}
+	end();
+}
+
 /* ---- what goes wrong ------------------------------------------------------------------------- */
 
 static void truncated(void)
@@ -735,7 +814,7 @@ static void refusals(void)
 	REFUSE(peer, slmpm_any(ctx), SLMPM_EHANDLE, "peer");
 	REFUSE(flags, SLMPM_RELATIVE, SLMPM_EINVAL, "flags");
 	REFUSE(cq, cq, SLMPM_EINVAL, ".cq and .wq");
-	REFUSE(wq, wq, SLMPM_EINVAL, ".cq and .wq");
+	REFUSE(wq.id, 1, SLMPM_EHANDLE, "work queue");
 	REFUSE(reserved, 1, SLMPM_EINVAL, ".reserved");
 	REFUSE(op, 12, SLMPM_EINVAL, "operation 12");
 	buffers[1].base = NULL;
@@ -755,6 +834,7 @@ static int everything(void *fabric)
 	cancelled_by_handler();
 	at_any_moment();
 	throttled();
+	to_receive_queue();
 	truncated();
 	truncated_behind();
 	for (int i = 0; i < 2; i++) {
