@@ -54,6 +54,78 @@ struct slmpm_cq_info {
 /* The totals now, without progress: cheap. */
 SLMPM_API int slmpm_cq_query(slmpm_cq cq, struct slmpm_cq_info *info);
 
+/* ---- Calculations --------------------------------------------------------------------------- */
+
+#define SLMPM_CALC_ARGS_MAX    64 /* arguments of one calculation, at most */
+#define SLMPM_CALC_TARGETS_MAX 16 /* targets, at most */
+
+/* Integers wrap around. The logical ones take all but 0 for true (NaN, too) and make 0 or 1. */
+enum slmpm_calc_op {
+	SLMPM_CALC_SUM = 1,
+	SLMPM_CALC_PRODUCT = 2,
+	SLMPM_CALC_MIN = 3, /* -0 is less than +0, and a NaN wins only where all are NaN: */
+	SLMPM_CALC_MAX = 4, /* C's fminimum_num and fmaximum_num */
+	SLMPM_CALC_AND = 5, /* bitwise, of integers only; OR and XOR likewise */
+	SLMPM_CALC_OR = 6,
+	SLMPM_CALC_XOR = 7,
+	SLMPM_CALC_LAND = 8, /* logical; LOR and LXOR likewise */
+	SLMPM_CALC_LOR = 9,
+	SLMPM_CALC_LXOR = 10
+};
+
+enum slmpm_type {
+	SLMPM_INT8 = 1,
+	SLMPM_INT16 = 2,
+	SLMPM_INT32 = 3,
+	SLMPM_INT64 = 4,
+	SLMPM_UINT8 = 5,
+	SLMPM_UINT16 = 6,
+	SLMPM_UINT32 = 7,
+	SLMPM_UINT64 = 8,
+	SLMPM_FLOAT = 9,  /* IEEE binary32 */
+	SLMPM_DOUBLE = 10 /* IEEE binary64 */
+};
+
+/* operand.flags: the order of its bytes, and of those of its indices; neither: this process's. */
+#define SLMPM_OPERAND_BIG_ENDIAN    1u
+#define SLMPM_OPERAND_LITTLE_ENDIAN 2u
+
+/* An argument or a target of a calculation, in this process's memory, aligned or not. Arrays of
+ * them keep their stride: what later releases add lies in `reserved`. */
+struct slmpm_operand {
+	void *at; /* its first element; of an argument it is read only */
+	/* Bytes from element to element in each dimension, also negative; of an argument also 0: the
+	 * same element again. All 0: without gaps, those of the last dimension side by side. */
+	int64_t stride[3];
+	uint32_t flags;       /* SLMPM_OPERAND_* */
+	uint32_t reserved[3]; /* zero, or SLMPM_EINVAL */
+	/* MIN and MAX only. An argument has an index, or `indices`: one for each element, without gaps
+	 * in the order of the elements, as an earlier calculation wrote them. A target's `indices`:
+	 * where the index of each winner goes, or NULL. Of equal elements the lowest index wins. */
+	uint64_t index;
+	uint64_t *indices;
+};
+
+/*
+ * Each element of each target becomes ((a0 OP a1) OP a2)... of the elements in its place in the
+ * arguments, in their order: floating-point sums are the same each time. Of one argument it is that
+ * argument; logical, 0 or 1. A target may be an argument, at the same address by the same strides.
+ * SLMPM_EINVAL: it overlaps an argument otherwise, or another target, or its own elements do. Each
+ * stride of a target goes over all that lies within its dimension; where the strides of two
+ * operands differ, all from the first to the last byte of each counts. The arrays are copied; the
+ * memory that operands name is the caller's again when the calculation is done. Source:
+ * cross-channel offload document, row X2.
+ */
+struct slmpm_calc {
+	uint32_t size;
+	uint32_t op;       /* enum slmpm_calc_op */
+	uint32_t type;     /* enum slmpm_type: of all its elements */
+	uint32_t reserved; /* zero, or SLMPM_EINVAL */
+	uint64_t count[3]; /* elements in each dimension; 0 is 1: {n} is a vector, {0} a scalar */
+	const struct slmpm_operand *args, *targets;
+	int32_t arg_count, target_count; /* from 1; SLMPM_ELIMIT: over SLMPM_CALC_*_MAX */
+};
+
 /* ---- Work queues ---------------------------------------------------------------------------- */
 
 /* options.flags: requests that need no answer get none; errors at the target are counted there. */

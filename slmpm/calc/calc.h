@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Calculations: arguments combined element by element into targets, all in this process's memory.
+ * One is checked (calc_check.c), prepared, and done step by step (calc.c) by the kernels
+ * (calc_kernels.c), each of which has one operation on one type. They know no queue and no peer.
+ */
+#ifndef SLMPM_CALC_H
+#define SLMPM_CALC_H
+
+#include <slmpm_queue.h>
+#include <stdbool.h>
+
+#define CALC_STEP 16384 /* bytes of each target that a step writes, at most */
+#define CALC_DIMS 3
+
+/* ---- checking -------------------------------------------------------------------------------- */
+
+/* 0, or -SLMPM_EINVAL, -SLMPM_ELIMIT with the detail set: CALL, and which operand is wrong. */
+int calc_check(const struct slmpm_calc *c, const char *call);
+/* Whether C is as most are, and right: without gaps, in own byte order, without indices, to one
+ * target. It need not have been checked, and needs not be then. */
+bool calc_is_plain(const struct slmpm_calc *c, uint64_t *total);
+
+/* The shape of a calculation's operands. */
+struct calc_shape {
+	uint64_t count[CALC_DIMS]; /* from 1 */
+	uint64_t total;            /* elements */
+	int64_t packed[CALC_DIMS]; /* strides without gaps; 0 in dimensions of one element */
+	uint32_t width;            /* bytes of an element */
+};
+
+/* C's type is one. False: there are too many elements. */
+bool calc_shape_of(struct calc_shape *shape, const struct slmpm_calc *c);
+/* O's strides, also where it leaves them out; 0 in dimensions of one element. */
+void calc_strides(int64_t stride[CALC_DIMS], const struct slmpm_operand *o,
+		  const struct calc_shape *shape);
+
+static inline bool calc_is_packed(const struct slmpm_operand *o)
+{
+	return !(o->stride[0] | o->stride[1] | o->stride[2]);
+}
+
+static inline uint32_t calc_width(uint32_t type)
+{
+	if (type >= SLMPM_FLOAT)
+		return type == SLMPM_FLOAT ? 4 : 8;
+	return 1u << (type - SLMPM_INT8) % 4;
+}
+
+/* ---- kernels --------------------------------------------------------------------------------- */
+
+enum calc_form {
+	CALC_PAIR,    /* of two, all without gaps */
+	CALC_QUAD,    /* of four */
+	CALC_STRIDED, /* of two, by their strides */
+	CALC_INDEXED  /* MIN and MAX of two, without gaps, with an index each */
+};
+
+/* What a kernel does: to[i] = from[0][i] OP from[1][i], and so on. `to` may be each of `from`, and
+ * overlaps none otherwise. */
+struct calc_fold {
+	enum calc_form form;
+	size_t n;
+	unsigned char *to;
+	const unsigned char *from[4];
+	int64_t to_stride, stride[2];
+	uint64_t *to_index;
+	const uint64_t *index[2];
+};
+
+typedef void calc_kernel(const struct calc_fold *f);
+
+/* NULL: no such operation, no such type, or not both together. WIDE: with vector instructions that
+ * not every processor of this kind has. */
+calc_kernel *calc_kernel_of(uint32_t op, uint32_t type, bool wide);
+/* Whether this processor has them. */
+bool calc_is_wide(void);
+/* N elements of WIDTH bytes, their bytes turned round where TURN says so. */
+void calc_move(unsigned char *to, int64_t to_stride, const unsigned char *from, int64_t stride,
+	       uint32_t width, bool turn, size_t n);
+
+/* ---- doing it -------------------------------------------------------------------------------- */
+
+/* True: C, which need not have been checked, is plain, of one element, and done. */
+bool calc_at_once(const struct slmpm_calc *c);
+
+struct calc_operand {
+	unsigned char *at;
+	int64_t stride[CALC_DIMS];
+	uint64_t index, *indices;
+	bool foreign; /* in the other byte order */
+};
+
+/* A calculation under way. Its dimensions are as few as its operands allow, the last ones. */
+struct calc_job {
+	calc_kernel *kernel;
+	uint32_t width, args, targets;
+	bool indexed; /* indices are wanted */
+	bool direct;  /* the first target may be written before all arguments have been read */
+	bool gapless; /* all operands, along the last dimension */
+	bool foreign; /* an operand is */
+	uint64_t step, block; /* elements: of a step; of all operands at a time */
+	uint64_t count[CALC_DIMS], at[CALC_DIMS];
+	uint64_t done, total;
+	struct calc_operand operand[]; /* arguments, then targets */
+};
+
+/* Bytes of the job of C, which has been checked. */
+size_t calc_job_size(const struct slmpm_calc *c);
+/* JOB has so many bytes, aligned as malloc does, and no end of its own. */
+void calc_begin(struct calc_job *job, const struct slmpm_calc *c);
+/* Does some more of it, CALC_STEP bytes of each target at most, fewer of many operands. False: it
+ * is done. */
+bool calc_step(struct calc_job *job);
+
+#endif
