@@ -457,6 +457,7 @@ enum slmpm_op {
 	SLMPM_OP_WAIT = 9,   /* this and the following: entries of work queues */
 	SLMPM_OP_ENABLE = 10,
 	SLMPM_OP_COUNT = 11,
+	SLMPM_OP_CALC = 12,
 	SLMPM_OP_PIPE = 13
 };
 

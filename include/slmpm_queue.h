@@ -168,7 +168,7 @@ enum slmpm_wq_index {
 struct slmpm_wr {
 	uint32_t size;    /* sizeof(struct slmpm_wr) */
 	uint32_t op;      /* enum slmpm_op: SEND RECV PUT GET ATOMIC AM WAIT ENABLE COUNT
-			     PIPE */
+			     CALC PIPE */
 	uint32_t flags;   /* SLMPM_MORE FENCE BARRIER REMOTE NOTIFY SILENT RELATIVE VIA ON_LINK
 			     STRICT */
 	uint32_t channel; /* within which order holds: below options.channels */
@@ -199,6 +199,8 @@ struct slmpm_wr {
 	slmpm_peer from;    /* PIPE: whence they come; or slmpm_any ... */
 	uint32_t from_stream; /* ... and on which stream, or SLMPM_ANY_STREAM */
 	uint32_t reserved;    /* zero, or SLMPM_EINVAL */
+	/* CALC: copied, with its arrays; what the operands point to stays as it is until its end. */
+	const struct slmpm_calc *calc;
 };
 
 struct slmpm_wq_info {
@@ -216,9 +218,9 @@ struct slmpm_wq_info {
  * A queue of entries, each a work request with a completion in options->cq. Entries of one channel
  * begin in their order, end in their order, and each sees what those before it did: a message
  * behind a put finds it there. Between channels there is no order. A WAIT ends when a total of the
- * same context has come so far, and holds back its channel alone; ENABLE and COUNT act when all
- * before them in their channel are done. A receive begins in its turn, too, and nothing waits for
- * its end. A put is done when the target has it or refused it, unless the queue is UNACKNOWLEDGED.
+ * same context has come so far, and holds back its channel alone; ENABLE, COUNT and CALC act when
+ * all before them in their channel are done. A receive begins in its turn, too, and nothing waits
+ * for its end. A put is done when the target has it or refused it, unless the queue is UNACKNOWLEDGED.
  *
  * An entry that fails stops its channel: those behind it end as SLMPM_ECANCELED, `len` being its
  * number, and none can be posted until slmpm_wq_reset. Source: the queue pairs of channel adapters,

@@ -40,6 +40,7 @@ struct context {
 	bool asking;      /* a peer has not taken yet what its engine is to do (ask.c) */
 	bool refused;     /* an unauthenticated connection has failed */
 	bool ended;       /* an ended peer may hold memory or descriptors that nobody needs */
+	bool laboured;    /* a piece of a calculation has been done: others may have the lock */
 	bool yields;      /* a poll that finds nothing gives the processor to others */
 	uint32_t waiting; /* threads that wait for the polling one */
 	pthread_mutex_t lock;

@@ -329,6 +329,12 @@ static void go_on(struct calc_job *j, uint64_t n)
 	}
 }
 
+void calc_again(struct calc_job *j)
+{
+	j->done = 0;
+	memset(j->at, 0, sizeof(j->at));
+}
+
 bool calc_step(struct calc_job *j)
 {
 	uint64_t left = j->step;

@@ -109,6 +109,8 @@ struct calc_job {
 size_t calc_job_size(const struct slmpm_calc *c);
 /* JOB has so many bytes, aligned as malloc does, and no end of its own. */
 void calc_begin(struct calc_job *job, const struct slmpm_calc *c);
+/* Its first element is the next again. */
+void calc_again(struct calc_job *job);
 /* Does some more of it, CALC_STEP bytes of each target at most, fewer of many operands. False: it
  * is done. */
 bool calc_step(struct calc_job *job);

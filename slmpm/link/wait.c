@@ -57,9 +57,10 @@ static int inspect_if_due(struct waiter *w, uint64_t now)
 static int wait_busy(struct waiter *w)
 {
 	idle_over(w->ctx, &w->idle, true); /* what comes next may follow at once */
-	if (++w->busy < BUSY)
+	if (++w->busy < BUSY && !w->ctx->laboured)
 		return 0;
 	w->busy = 0;
+	w->ctx->laboured = false;
 	if (w->ctx->multiple) { /* nor keep others from the context */
 		context_unlock(w->ctx);
 		sched_yield();

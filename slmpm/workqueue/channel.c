@@ -220,7 +220,7 @@ bool channel_may_begin(struct channel *ch, struct work *w)
 		channel_ready(ch);
 		return false;
 	}
-	if (!is_enabled(ch->wq, w) || pipe_runs(ch) || is_staged(ch, w) || wait_entry(ch, w))
+	if (!is_enabled(ch->wq, w) || channel_amidst(ch) || is_staged(ch, w) || wait_entry(ch, w))
 		return false;
 	if (ch->status) /* one has failed just now, on its way out */
 		return false;
@@ -293,6 +293,8 @@ int channel_begin(struct channel *ch, struct work *w)
 		rc = begin_operation(wq, w);
 	} else if (w->wr.op == SLMPM_OP_PIPE) {
 		pipe_begin(ch, w);
+	} else if (w->wr.op == SLMPM_OP_CALC) {
+		calculation_begin(ch, w);
 	} else {
 		act(w);
 		channel_end(ch, w, 0, 0);
@@ -332,9 +334,12 @@ static bool channel_step(struct channel *ch)
 
 int channel_advance(struct channel *ch)
 {
-	int piped = pipe_runs(ch) ? pipe_advance(ch) : 0, n = 0;
+	const struct work *amidst = channel_amidst(ch);
+	int steps = 0, n = 0;
 
-	while (ch->at && !ch->status && !pipe_runs(ch) && n < STEPS && channel_step(ch))
+	if (amidst)
+		steps = amidst->wr.op == SLMPM_OP_PIPE ? pipe_advance(ch) : calculation_advance(ch);
+	while (ch->at && !ch->status && !channel_amidst(ch) && n < STEPS && channel_step(ch))
 		n++;
 	if (ch->at && ch->status && list_empty(&ch->begun))
 		n += flush(ch);
@@ -342,5 +347,5 @@ int channel_advance(struct channel *ch)
 		channel_ready(ch);
 	if (n && engine_serves(ch->wq->ctx))
 		ch->wq->by_engine += (uint64_t)n;
-	return n + piped;
+	return n + steps;
 }

@@ -338,6 +338,6 @@ void pipe_peer_ended(struct endpoint *ep)
 {
 	LIST_EACH_ENTRY(struct workqueue, wq, &ep->ctx->work_queues, node)
 		for (uint32_t i = 0; i < wq->channels_used; i++)
-			if (pipe_runs(&wq->channels[i]))
+			if (channel_amidst(&wq->channels[i]))
 				channel_ready(&wq->channels[i]);
 }

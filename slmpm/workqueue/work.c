@@ -21,6 +21,7 @@ static uint32_t flags_of(uint32_t op)
 	case SLMPM_OP_RECV: return SLMPM_SILENT;
 	case SLMPM_OP_PUT: return ORDERED | SLMPM_REMOTE | SLMPM_NOTIFY | MODE_LINK_MASK;
 	case SLMPM_OP_AM: return ORDERED | SLMPM_REMOTE | MODE_ROUTE_MASK;
+	case SLMPM_OP_CALC: return SLMPM_SILENT;
 	case SLMPM_OP_WAIT:
 	case SLMPM_OP_ENABLE:
 	case SLMPM_OP_COUNT: return SLMPM_SILENT | SLMPM_RELATIVE;
@@ -109,7 +110,7 @@ static int check_named(const struct slmpm_wr *wr)
 /* Behind others they would be copied, from nowhere. */
 static int check_unused(const struct slmpm_wr *wr)
 {
-	if (work_names(wr->op) && wr->iov_count)
+	if ((work_names(wr->op) || wr->op == SLMPM_OP_CALC) && wr->iov_count)
 		return error_set(SLMPM_EINVAL, "slmpm_post: operation %u has no pieces", wr->op);
 	if (wr->op != SLMPM_OP_AM && wr->head_len)
 		return error_set(SLMPM_EINVAL, "slmpm_post: operation %u has no head", wr->op);
@@ -120,7 +121,7 @@ int work_check(const struct workqueue *wq, const struct slmpm_wr *wr)
 {
 	int rc;
 
-	if (wr->op < SLMPM_OP_SEND || (wr->op > SLMPM_OP_COUNT && wr->op != SLMPM_OP_PIPE) ||
+	if (wr->op < SLMPM_OP_SEND || wr->op > SLMPM_OP_PIPE ||
 	    (wr->op > SLMPM_OP_AM && wr->op < SLMPM_OP_WAIT))
 		return error_set(SLMPM_EINVAL, "slmpm_post: operation %u", wr->op);
 	if (wr->channel >= wq->channel_count)
@@ -129,6 +130,8 @@ int work_check(const struct workqueue *wq, const struct slmpm_wr *wr)
 	if (wr->flags & ~flags_of(wr->op) || !mode_hint_is_sound(wr->flags))
 		return error_set(SLMPM_EINVAL, "slmpm_post: flags 0x%x", wr->flags);
 	rc = check_unused(wr);
+	if (rc == 0)
+		rc = calculation_check(wr);
 	if (rc < 0)
 		return rc;
 	if (wr->reserved)
@@ -145,6 +148,8 @@ int work_check(const struct workqueue *wq, const struct slmpm_wr *wr)
 				 wr->stream, wr->head_len, wr->head);
 	if (wr->cq.id | wr->wq.id)
 		return error_set(SLMPM_EINVAL, "slmpm_post: .cq and .wq are for WAIT and ENABLE");
+	if (wr->op == SLMPM_OP_CALC)
+		return 0;
 	rc = check_peer(wq, wr);
 	if (rc == 0 && wr->op == SLMPM_OP_PIPE)
 		rc = check_pipe(wq, wr);
@@ -231,6 +236,7 @@ enum work_kind work_kind_of(const struct slmpm_wr *wr)
 	case SLMPM_OP_AM: return WORK_MESSAGE;
 	case SLMPM_OP_GET: return WORK_GET;
 	case SLMPM_OP_ATOMIC: return by_request(wr, FABRIC_ATOMIC) ? WORK_ATOMIC : WORK_ALONE;
+	case SLMPM_OP_CALC:
 	case SLMPM_OP_ENABLE:
 	case SLMPM_OP_COUNT:
 	case SLMPM_OP_PIPE: return WORK_ALONE;
@@ -248,6 +254,8 @@ bool work_keep(struct work *w)
 
 	if (w->wr.op == SLMPM_OP_PIPE)
 		return pipe_keep(w);
+	if (w->wr.op == SLMPM_OP_CALC)
+		return calculation_keep(w);
 	if (!pieces && !w->wr.head_len)
 		return true;
 	owned = malloc(pieces + w->wr.head_len);

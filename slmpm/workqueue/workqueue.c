@@ -33,7 +33,8 @@ int workqueue_advance(struct context *ctx)
 	const struct channel *first = NULL; /* that waits for room */
 	int n = 0;
 
-	while (!list_empty(&ctx->ready) && n < STEPS && !ctx->begins) {
+	ctx->laboured = false;
+	while (!list_empty(&ctx->ready) && n < STEPS && !ctx->begins && !ctx->laboured) {
 		struct channel *ch = LIST_ENTRY(ctx->ready.next, struct channel, node);
 		int steps;
 
@@ -393,7 +394,8 @@ static bool cancel(struct work *w)
 		return request_cancel(w->request) == 0;
 	if (w->state == WORK_BEGUN && w->wr.op == SLMPM_OP_PIPE)
 		return pipe_cancel(w);
-	if (w->state == WORK_ENDED || (w->state == WORK_BEGUN && w->wr.op != SLMPM_OP_WAIT))
+	if (w->state == WORK_ENDED ||
+	    (w->state == WORK_BEGUN && w->wr.op != SLMPM_OP_WAIT && w->wr.op != SLMPM_OP_CALC))
 		return w->state == WORK_ENDED;
 	w->cancelled = true;
 	return true;

@@ -23,9 +23,10 @@ struct work {              /* an entry: a work request that was taken */
 	struct list node;  /* of its channel's `begun`, of its queue's `receives` or `idle` */
 	struct work *next; /* behind it in its channel */
 	struct slmpm_wr wr;
-	void *owned;     /* its pieces and its head, where it had to wait; PIPE: struct pipe */
-	uint64_t number; /* of a kept one: in the first run, ... */
-	uint64_t over;   /* ... and wq->run + 1 of the last that it has ended in; or 0 */
+	/* Its pieces and its head, where it had to wait; PIPE: struct pipe; CALC: its job. */
+	void *owned;
+	uint64_t number;         /* of a kept one: in the first run, ... */
+	uint64_t over;           /* ... and wq->run + 1 of the last that it has ended in; or 0 */
 	struct request *request; /* of one that has begun and not ended; or NULL */
 	uint32_t *users;         /* of what WAIT, ENABLE or COUNT name; or NULL */
 	/* WAIT: the total, and those that wait for it; if relative, whose base is to be added. */
@@ -210,6 +211,27 @@ void workqueue_show_end(struct workqueue *wq);
 /* As of parts.publish. */
 void workqueue_publish(struct context *ctx);
 
+/* The entry that CH is amidst, PIPE or CALC, whose steps go on at its turns; or NULL. */
+static inline struct work *channel_amidst(const struct channel *ch)
+{
+	struct work *w = LIST_ENTRY(ch->begun.next, struct work, node);
+
+	return !list_empty(&ch->begun) && w->state == WORK_BEGUN && w->wr.op >= SLMPM_OP_CALC ?
+		       w :
+		       NULL;
+}
+
+/* ---- calculate.c: CALC entries ---- */
+
+/* WR, of whatever operation, has a calculation that can be done, or needs none. Negative with the
+ * detail set: it has not. */
+int calculation_check(const struct slmpm_wr *wr);
+/* Prepares W's. False: no memory. */
+bool calculation_keep(struct work *w);
+/* It begins; and a piece more of it, or its end. */
+void calculation_begin(struct channel *ch, struct work *w);
+int calculation_advance(struct channel *ch);
+
 /* ---- pipe.c: PIPE entries ---- */
 
 /* WR names a receive queue: it is to take the messages of that. Negative with the detail set. */
@@ -218,13 +240,6 @@ int pipe_source(const struct workqueue *wq, struct slmpm_wr *wr);
 bool pipe_keep(struct work *w);
 /* All before it in CH are done. */
 void pipe_begin(struct channel *ch, struct work *w);
-/* One has begun in CH, and all behind it wait for its end. */
-static inline bool pipe_runs(const struct channel *ch)
-{
-	const struct work *w = LIST_ENTRY(ch->begun.next, struct work, node);
-
-	return !list_empty(&ch->begun) && w->wr.op == SLMPM_OP_PIPE && w->state == WORK_BEGUN;
-}
 /* It goes on for a bounded turn, or ends: how many steps. */
 int pipe_advance(struct channel *ch);
 /* W, which has begun, fails as SLMPM_ECANCELED; false: once what has gone too far has ended. */
