@@ -220,7 +220,8 @@ struct slmpm_wq_info {
  * behind a put finds it there. Between channels there is no order. A WAIT ends when a total of the
  * same context has come so far, and holds back its channel alone; ENABLE, COUNT and CALC act when
  * all before them in their channel are done. A receive begins in its turn, too, and nothing waits
- * for its end. A put is done when the target has it or refused it, unless the queue is UNACKNOWLEDGED.
+ * for its end. A put is done when the target has it or refused it, unless the queue is
+ * UNACKNOWLEDGED.
  *
  * An entry that fails stops its channel: those behind it end as SLMPM_ECANCELED, `len` being its
  * number, and none can be posted until slmpm_wq_reset. Source: the queue pairs of channel adapters,
