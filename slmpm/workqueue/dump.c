@@ -109,7 +109,7 @@ static uint64_t dump_number(const struct text_word *word, const struct slmpm_wr 
 static void dump_value(struct dump *d, const struct text_word *word, const struct slmpm_wr *wr,
 		       uint64_t number)
 {
-	bool any = word->of == SLMPM_NAME_PEER && work_is_any(wr->peer);
+	bool any = word->of == SLMPM_NAME_PEER && work_is_any((slmpm_peer){number});
 
 	switch (word->kind) {
 	case TEXT_FLAG: break;
@@ -123,7 +123,7 @@ static void dump_value(struct dump *d, const struct text_word *word, const struc
 	case TEXT_OLD: dump_memory(d, wr->old, wr->bits / 8, false); break;
 	case TEXT_HANDLE:
 		if (word->of == SLMPM_NAME_PEER && !any)
-			number = endpoint_plain(wr->peer).id;
+			number = endpoint_plain((slmpm_peer){number}).id;
 		if (any)
 			dump_add(d, "any");
 		else

@@ -14,19 +14,22 @@
 #define MESSAGES (BIT(SEND) | BIT(RECV) | BIT(AM))
 #define REMOTES  (BIT(PUT) | BIT(GET) | BIT(ATOMIC))
 #define CONTROLS (BIT(WAIT) | BIT(ENABLE) | BIT(COUNT))
-#define ALL      (MESSAGES | REMOTES | CONTROLS)
+#define ALL      (MESSAGES | REMOTES | CONTROLS | BIT(PIPE))
 
 #define IN(member) offsetof(struct slmpm_wr, member)
 
 const struct text_word text_words[] = {
 	{"channel", ALL, TEXT_U32, 0, IN(channel), false},
-	{"peer", MESSAGES | REMOTES, TEXT_HANDLE, SLMPM_NAME_PEER, IN(peer), false},
-	{"stream", BIT(SEND) | BIT(RECV), TEXT_U32, 0, IN(stream), false},
+	{"peer", MESSAGES | REMOTES | BIT(PIPE), TEXT_HANDLE, SLMPM_NAME_PEER, IN(peer), false},
+	{"stream", BIT(SEND) | BIT(RECV) | BIT(PIPE), TEXT_U32, 0, IN(stream), false},
+	{"source", BIT(PIPE), TEXT_HANDLE, SLMPM_NAME_PEER, IN(from), false},
+	{"source_stream", BIT(PIPE), TEXT_U32, 0, IN(from_stream), false},
 	{"handler", BIT(AM), TEXT_U32, 0, IN(stream), true},
 	{"region", REMOTES, TEXT_HANDLE, SLMPM_NAME_RMEM, IN(rmem), false},
 	{"offset", REMOTES, TEXT_U64, 0, IN(offset), false},
 	{"from", BIT(SEND) | BIT(PUT) | BIT(AM), TEXT_PIECES, 0, IN(iov), false},
 	{"to", BIT(RECV) | BIT(GET), TEXT_PIECES, 0, IN(iov), false},
+	{"through", BIT(PIPE), TEXT_PIECES, 0, IN(iov), false},
 	{"head", BIT(AM), TEXT_HEAD, 0, IN(head), false},
 	{"imm", MESSAGES | REMOTES, TEXT_U32, 0, IN(imm), false},
 	{"does", BIT(ATOMIC), TEXT_ATOMIC, 0, IN(atomic), false},
@@ -36,9 +39,9 @@ const struct text_word text_words[] = {
 	{"old", BIT(ATOMIC), TEXT_OLD, 0, IN(old), false},
 	{"ctr", ALL & ~BIT(ENABLE), TEXT_HANDLE, SLMPM_NAME_CTR, IN(ctr), false},
 	{"cq", BIT(WAIT), TEXT_HANDLE, SLMPM_NAME_CQ, IN(cq), false},
-	{"wq", BIT(WAIT) | BIT(ENABLE), TEXT_HANDLE, SLMPM_NAME_WQ, IN(wq), false},
+	{"wq", BIT(WAIT) | BIT(ENABLE) | BIT(PIPE), TEXT_HANDLE, SLMPM_NAME_WQ, IN(wq), false},
 	{"index", BIT(WAIT), TEXT_INDEX, 0, IN(index), false},
-	{"value", CONTROLS, TEXT_U64, 0, IN(value), true},
+	{"value", CONTROLS | BIT(PIPE), TEXT_U64, 0, IN(value), true},
 	{"timeout", BIT(WAIT) | BIT(SEND), TEXT_I32, 0, IN(timeout_ms), false},
 	{"cookie", ALL, TEXT_U64, 0, IN(cookie), false},
 	{"relative", ALL, TEXT_FLAG, SLMPM_RELATIVE, 0, false},
@@ -59,6 +62,7 @@ static const char *const ops[] = {
 	[SLMPM_OP_SEND] = "send",     [SLMPM_OP_RECV] = "recv",   [SLMPM_OP_PUT] = "put",
 	[SLMPM_OP_GET] = "get",       [SLMPM_OP_AM] = "am",       [SLMPM_OP_WAIT] = "wait",
 	[SLMPM_OP_ATOMIC] = "atomic", [SLMPM_OP_COUNT] = "count", [SLMPM_OP_ENABLE] = "enable",
+	[SLMPM_OP_PIPE] = "pipe",
 };
 
 #define OPS (sizeof(ops) / sizeof(ops[0]))

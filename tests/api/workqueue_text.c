@@ -84,12 +84,21 @@ static const char full[] =
 	"enable wq=other value=4\n"
 	"count ctr=answers value=2 relative\n";
 
+static const char piped[] =
+	"pipe channel=3 peer=next stream=2 source=any source_stream=4 through=buf+0:8,buf+8:8 "
+	"ctr=answers value=4294967296 silent\n"
+	"pipe peer=next source=next through=buf+0:8 value=1\n";
+
 static void words(void)
 {
 	begin_text();
 	EXPECT(load(held, full), 11);
 	EXPECT(dump(held, text), strlen(full));
 	CHECK(!strcmp(text, full), "%s", text);
+	OK(slmpm_wq_reset(held));
+	EXPECT(load(held, piped), 2);
+	EXPECT(dump(held, text), strlen(piped));
+	CHECK(!strcmp(text, piped), "%s", text);
 	OK(slmpm_wq_reset(held));
 	/* As it comes from a hand. */
 	EXPECT(load(held, "# nothing\n\n  wait\tvalue=0x10 ctr=answers # ten\r\n"
