@@ -102,8 +102,24 @@ static inline uint32_t subject_of(const struct entry *e)
 	return e->index ? COUNTERS + QUEUES + e->which : e->on_cq ? COUNTERS + e->which : e->which;
 }
 
+/* For entries of a queue in which one fails, perhaps for more than can come. */
+static inline bool random_vain(struct program *p, struct entry *e, struct rng *g)
+{
+	for (uint32_t i = 0; i < p->count; i++)
+		if (p->e[i].bad && rng_one_in(g, 2)) {
+			e->op = SLMPM_OP_WAIT;
+			e->which = p->e[i].queue;
+			e->index = SLMPM_WQ_BEGUN + rng_below(g, 2);
+			e->value = CHANNELS + rng_below(g, 16);
+			return true;
+		}
+	return false;
+}
+
 static inline void random_wait(struct program *p, struct entry *e, struct rng *g)
 {
+	if (random_vain(p, e, g))
+		return;
 	e->op = SLMPM_OP_WAIT;
 	e->value = rng_below(g, 3);
 	switch (rng_below(g, 3)) {
@@ -116,7 +132,7 @@ static inline void random_wait(struct program *p, struct entry *e, struct rng *g
 	default:
 		e->which = rng_below(g, p->queues);
 		e->index = SLMPM_WQ_POSTED + rng_below(g, 4);
-		e->value = rng_below(g, 8);
+		e->value = p->gated ? CHANNELS + rng_below(g, 12) : rng_below(g, 8);
 	}
 	if (rng_one_in(g, 3) && (!e->index || e->index == SLMPM_WQ_DONE)) {
 		e->flags |= SLMPM_RELATIVE;
@@ -177,7 +193,9 @@ static inline void random_one_sided(struct program *p, struct entry *e, struct r
 
 	e->op = ops[rng_below(g, 3)];
 	e->word = p->count;
-	e->bad = p->gated && e->op == SLMPM_OP_PUT && rng_one_in(g, 2);
+	if (p->gated && rng_one_in(g, 3))
+		e->op = SLMPM_OP_PUT;
+	e->bad = p->gated && e->op == SLMPM_OP_PUT && !rng_one_in(g, 3);
 	if (e->op == SLMPM_OP_ATOMIC)
 		e->word = ENTRIES + rng_below(g, 4);
 	for (uint32_t i = 0; e->op == SLMPM_OP_GET && i < p->count; i++)
@@ -198,7 +216,7 @@ static inline void random_entry(struct program *p, struct rng *g)
 		.flags = rng_one_in(g, 2) ? SLMPM_SILENT : 0,
 		.counts = rng_one_in(g, 5) ? 1 + (int)rng_below(g, 2) : NO_COUNTER,
 	};
-	switch (rng_below(g, 10)) {
+	switch (rng_below(g, 12)) {
 	case 0:
 	case 1:
 	case 2: random_wait(p, e, g); break;

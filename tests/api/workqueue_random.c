@@ -544,7 +544,9 @@ static int play_batch(void *arg)
 static void shrink(struct program *p)
 {
 	for (uint32_t i = 0; i < p->count; i++) {
-		if (p->e[i].dropped)
+		/* What may fail must not begin while others are posted. */
+		if (p->e[i].op == SLMPM_OP_WAIT && p->e[i].which == GATE && !p->e[i].on_cq &&
+		    !p->e[i].index)
 			continue;
 		p->e[i].dropped = true;
 		run->program = *p;
