@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 200 */
 /*
- * Random programs over several work queues against an interpreter (workqueue_program.h): which
+ * Random programs over several work queues against an interpreter (workqueue_model.h): which
  * entries end, how, in which order in their channel, and what they leave in counters, totals and
  * memory. What the interpreter cannot end stands still, is cancelled, and everything is told once.
  * SLMPM_TEST_SEED repeats a program, SLMPM_TEST_PROGRAMS sets how many; one that fails is printed
@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 
 #include "tests/api/workqueue.h"
-#include "tests/api/workqueue_program.h"
+#include "tests/api/workqueue_model.h"
 #include "tests/lib/settings.h"
 
 #define PROGRAMS 240

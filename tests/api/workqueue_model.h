@@ -3,8 +3,8 @@
  * Random programs over several work queues, and an interpreter of what they must come to: totals
  * only grow and nothing fails amidst others, so that the end does not depend on who was first.
  */
-#ifndef TESTS_API_WORKQUEUE_PROGRAM_H
-#define TESTS_API_WORKQUEUE_PROGRAM_H
+#ifndef TESTS_API_WORKQUEUE_MODEL_H
+#define TESTS_API_WORKQUEUE_MODEL_H
 
 #include <slmpm.h>
 #include <stdio.h>
