@@ -170,7 +170,7 @@ const struct parts parts = {
 	      rma_move_end, rma_post_end, ask_end, am_ack_end, fifo_end, rma_end,
 	      link_drop_deferred, grant_end_all, remote_end_all, mirror_end,
 	      /* what has begun to arrive has a receive, which match_end would find without it: */
-	      inbound_end, match_end, link_end, totals_end, monitor_ended, pipe_peer_ended),
+	      inbound_end, match_end, link_end, totals_end, monitor_ended, piping_peer_ended),
 	.offer = bootstrap_offer,
 	.read_ahead = bootstrap_read_ahead,
 	.process_describe = process_describe,

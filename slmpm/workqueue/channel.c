@@ -292,7 +292,7 @@ int channel_begin(struct channel *ch, struct work *w)
 	if (w->wr.op < SLMPM_OP_WAIT) {
 		rc = begin_operation(wq, w);
 	} else if (w->wr.op == SLMPM_OP_PIPE) {
-		pipe_begin(ch, w);
+		piping_begin(ch, w);
 	} else if (w->wr.op == SLMPM_OP_CALC) {
 		calculation_begin(ch, w);
 	} else {
@@ -338,7 +338,8 @@ int channel_advance(struct channel *ch)
 	int steps = 0, n = 0;
 
 	if (amidst)
-		steps = amidst->wr.op == SLMPM_OP_PIPE ? pipe_advance(ch) : calculation_advance(ch);
+		steps = amidst->wr.op == SLMPM_OP_PIPE ? piping_advance(ch) :
+							 calculation_advance(ch);
 	while (ch->at && !ch->status && !channel_amidst(ch) && n < STEPS && channel_step(ch))
 		n++;
 	if (ch->at && ch->status && list_empty(&ch->begun))

@@ -40,7 +40,7 @@ struct pipe {
 	struct place places[];        /* as many as buffers; behind them their description */
 };
 
-int pipe_source(const struct workqueue *wq, struct slmpm_wr *wr)
+int piping_source(const struct workqueue *wq, struct slmpm_wr *wr)
 {
 	const struct workqueue *source = handle_get(&workqueue_table, wr->wq.id);
 
@@ -56,7 +56,7 @@ int pipe_source(const struct workqueue *wq, struct slmpm_wr *wr)
 	return 0;
 }
 
-bool pipe_keep(struct work *w)
+bool piping_keep(struct work *w)
 {
 	size_t count = (size_t)w->wr.iov_count, pieces = count * sizeof(*w->wr.iov);
 	struct pipe *p = malloc(sizeof(*p) + count * sizeof(p->places[0]) + pieces);
@@ -71,7 +71,7 @@ bool pipe_keep(struct work *w)
 /* ---- ends -------------------------------------------------------------------------------- */
 
 /* The first failure is what it ends with. */
-static void pipe_fail(struct pipe *p, int status, slmpm_peer culprit)
+static void piping_fail(struct pipe *p, int status, slmpm_peer culprit)
 {
 	if (p->status)
 		return;
@@ -91,7 +91,7 @@ static void place_ended(struct queue *inner, const struct slmpm_done *done)
 	} else {
 		at->state = PLACE_EMPTY;
 		if (done->status < 0)
-			pipe_fail(p, done->status, p->work->wr.peer);
+			piping_fail(p, done->status, p->work->wr.peer);
 		else
 			p->forwarded++;
 	}
@@ -103,13 +103,13 @@ static void place_bound(struct queue *inner, uint64_t cookie, struct request *r)
 	LIST_ENTRY(inner, struct pipe, inner)->places[cookie].request = r;
 }
 
-static bool pipe_has_ended(const struct pipe *p)
+static bool piping_has_ended(const struct pipe *p)
 {
 	return !p->inner.in_flight && (p->status || p->forwarded == p->work->wr.value);
 }
 
 /* It is gone with that, or ready for the next run. */
-static void pipe_end(struct pipe *p)
+static void piping_end(struct pipe *p)
 {
 	struct workqueue *wq = p->ch->wq;
 	const struct slmpm_wr *wr = &p->work->wr;
@@ -211,8 +211,8 @@ static bool send_next(struct pipe *p)
 	if (at->state != PLACE_FULL)
 		return false;
 	if (at->received.status < 0) {
-		pipe_fail(p, at->received.status,
-			  at->received.peer.id ? at->received.peer : p->work->wr.from);
+		piping_fail(p, at->received.status,
+			    at->received.peer.id ? at->received.peer : p->work->wr.from);
 		return false;
 	}
 	if (is_refused(p))
@@ -221,7 +221,7 @@ static bool send_next(struct pipe *p)
 	rc = begin(p, i, PLACE_SENDS);
 	if (rc < 0) {
 		at->state = PLACE_EMPTY;
-		pipe_fail(p, rc, p->work->wr.peer);
+		piping_fail(p, rc, p->work->wr.peer);
 	}
 	return true;
 }
@@ -267,10 +267,10 @@ static void inspect_target(struct pipe *p)
 	const struct endpoint *ep = endpoint_of(peer);
 
 	if (!ep || endpoint_has_ended(ep))
-		pipe_fail(p, ep && ep->life->error ? -ep->life->error : -SLMPM_ECLOSED, peer);
+		piping_fail(p, ep && ep->life->error ? -ep->life->error : -SLMPM_ECLOSED, peer);
 }
 
-static int pipe_turn(struct pipe *p)
+static int piping_turn(struct pipe *p)
 {
 	int n = 0;
 
@@ -287,7 +287,7 @@ static int pipe_turn(struct pipe *p)
 
 /* ---- the entry ------------------------------------------------------------------------------- */
 
-void pipe_begin(struct channel *ch, struct work *w)
+void piping_begin(struct channel *ch, struct work *w)
 {
 	struct pipe *p = w->owned;
 
@@ -303,7 +303,7 @@ void pipe_begin(struct channel *ch, struct work *w)
 	channel_ready(ch);
 }
 
-int pipe_advance(struct channel *ch)
+int piping_advance(struct channel *ch)
 {
 	struct pipe *p = LIST_ENTRY(ch->begun.next, struct work, node)->owned;
 	int n;
@@ -312,9 +312,9 @@ int pipe_advance(struct channel *ch)
 		channel_ready(ch);
 		return 0;
 	}
-	n = pipe_turn(p);
-	if (pipe_has_ended(p)) {
-		pipe_end(p);
+	n = piping_turn(p);
+	if (piping_has_ended(p)) {
+		piping_end(p);
 		n++;
 	} else if (n == STEPS) {
 		channel_ready(ch);
@@ -322,11 +322,11 @@ int pipe_advance(struct channel *ch)
 	return n;
 }
 
-bool pipe_cancel(struct work *w)
+bool piping_cancel(struct work *w)
 {
 	struct pipe *p = w->owned;
 
-	pipe_fail(p, -SLMPM_ECANCELED, w->wr.peer);
+	piping_fail(p, -SLMPM_ECANCELED, w->wr.peer);
 	p->cancelled = true;
 	if (!p->busy)
 		take_back(p);
@@ -334,7 +334,7 @@ bool pipe_cancel(struct work *w)
 	return !p->inner.in_flight;
 }
 
-void pipe_peer_ended(struct endpoint *ep)
+void piping_peer_ended(struct endpoint *ep)
 {
 	LIST_EACH_ENTRY(struct workqueue, wq, &ep->ctx->work_queues, node)
 		for (uint32_t i = 0; i < wq->channels_used; i++)

@@ -253,7 +253,7 @@ bool work_keep(struct work *w)
 	unsigned char *owned;
 
 	if (w->wr.op == SLMPM_OP_PIPE)
-		return pipe_keep(w);
+		return piping_keep(w);
 	if (w->wr.op == SLMPM_OP_CALC)
 		return calculation_keep(w);
 	if (!pieces && !w->wr.head_len)

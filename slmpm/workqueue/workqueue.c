@@ -101,7 +101,7 @@ static int take_wr(const struct workqueue *wq, struct slmpm_wr *to, const struct
 	if (rc == 0 && wq->flags & SLMPM_WQ_RECEIVE)
 		rc = take_receive(wq, to);
 	if (rc == 0 && to->op == SLMPM_OP_PIPE && to->wq.id)
-		rc = pipe_source(wq, to);
+		rc = piping_source(wq, to);
 	if (rc == 0 && !to->ctr.id && !work_names(to->op))
 		to->ctr = wq->ctr;
 	return rc < 0 ? rc : work_check(wq, to);
@@ -393,7 +393,7 @@ static bool cancel(struct work *w)
 	if (w->request)
 		return request_cancel(w->request) == 0;
 	if (w->state == WORK_BEGUN && w->wr.op == SLMPM_OP_PIPE)
-		return pipe_cancel(w);
+		return piping_cancel(w);
 	if (w->state == WORK_ENDED ||
 	    (w->state == WORK_BEGUN && w->wr.op != SLMPM_OP_WAIT && w->wr.op != SLMPM_OP_CALC))
 		return w->state == WORK_ENDED;

@@ -235,17 +235,17 @@ int calculation_advance(struct channel *ch);
 /* ---- pipe.c: PIPE entries ---- */
 
 /* WR names a receive queue: it is to take the messages of that. Negative with the detail set. */
-int pipe_source(const struct workqueue *wq, struct slmpm_wr *wr);
+int piping_source(const struct workqueue *wq, struct slmpm_wr *wr);
 /* What W's buffers need from now to its end; false: no memory. */
-bool pipe_keep(struct work *w);
+bool piping_keep(struct work *w);
 /* All before it in CH are done. */
-void pipe_begin(struct channel *ch, struct work *w);
+void piping_begin(struct channel *ch, struct work *w);
 /* It goes on for a bounded turn, or ends: how many steps. */
-int pipe_advance(struct channel *ch);
+int piping_advance(struct channel *ch);
 /* W, which has begun, fails as SLMPM_ECANCELED; false: once what has gone too far has ended. */
-bool pipe_cancel(struct work *w);
+bool piping_cancel(struct work *w);
 /* As of parts.end: to whom it sends. */
-void pipe_peer_ended(struct endpoint *ep);
+void piping_peer_ended(struct endpoint *ep);
 
 /* ---- work.c: a work request by itself ---- */
 
