@@ -58,6 +58,7 @@ static int begin(struct pair *p)
 {
 	int rc = slmpm_am_handler(p->ctx, AM_ID, arrived, p);
 
+	p->no_thread = true;
 	/* No message must come before its handler is there. */
 	if (rc >= 0)
 		rc = p->side ? pair_signal(p) : pair_signaled(p);

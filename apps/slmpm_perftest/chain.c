@@ -55,7 +55,7 @@ static uint64_t rounds_of(const struct job *j)
 
 static int follow(struct pair *p, const struct job *j)
 {
-	struct round r = {.thread = program_has_thread()};
+	struct round r = {.thread = program_has_thread(p)};
 	struct program chain, bare;
 	int rc = program_make(&chain, p, j->size, ENTRIES + ENDS, SLMPM_WQ_KEPT);
 	int rc2 = program_make(&bare, p, j->size, ENDS, SLMPM_WQ_KEPT);

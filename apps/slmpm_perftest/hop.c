@@ -35,7 +35,7 @@ static int start(struct program *g, uint64_t hops)
 static int relay(struct pair *p, const struct job *j)
 {
 	uint64_t hops = hops_of(j);
-	struct round by_queue = {.thread = program_has_thread()}, by_hand = {.thread = false};
+	struct round by_queue = {.thread = program_has_thread(p)}, by_hand = {.thread = false};
 	struct program g;
 	int rc = program_make(&g, p, j->size, 3 * hops, SLMPM_WQ_KEPT);
 

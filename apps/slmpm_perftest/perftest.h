@@ -184,6 +184,7 @@ struct pair {
 		unsigned track; /* of those that this side leads */
 	} mirror[2];
 	uint64_t ams;        /* active messages that have come */
+	bool no_thread;      /* their handler keeps the engine's out of the context, or what else */
 	struct trace *trace; /* of what is chosen; NULL: nobody wants it */
 	struct extra {
 		double each_ns; /* of a single operation, where the loop knows it better; else 0 */

@@ -23,10 +23,12 @@ void program_rest(void)
 	nap(REST_NS);
 }
 
-bool program_has_thread(void)
+bool program_has_thread(const struct pair *p)
 {
 	struct slmpm_setting s = {.size = sizeof(s)};
 
+	if (p->no_thread)
+		return false;
 	for (int i = 0; slmpm_setting_at(i, &s) >= 0; i++)
 		if (strstr(s.name, "ENGINE") && strlen(strstr(s.name, "ENGINE")) == 6)
 			return strcmp(s.value, "thread") == 0;
@@ -139,8 +141,10 @@ int program_finish(struct program *g)
 {
 	int rc = g->rc < 0 ? g->rc : 0;
 
-	if (rc >= 0 && program_has_thread())
+	if (rc >= 0 && program_has_thread(g->pair)) {
 		rc = finish_outside(g);
+		g->pair->no_thread = rc == 0;
+	}
 	return rc < 0 ? rc : slmpm_wq_drain(g->wq, -1);
 }
 

@@ -39,7 +39,7 @@ int program_finish(struct program *g);
 /* Entries that the engine's thread has begun, of all: 0 to 1. */
 double program_by_engine(const struct program *g);
 /* Is the engine's thread to run it? And then: until it does, after a call of the application's. */
-bool program_has_thread(void);
+bool program_has_thread(const struct pair *p);
 void program_rest(void);
 
 /* ---- rounds: side 1 runs a program, or does the same by hand; side 0 takes the time ---- */

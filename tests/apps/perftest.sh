@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
+# timeout: 120
 #
 # slmpm_perftest: the limits, two terminals, both sides on one CPU, a lost side, wrong arguments.
 set -u
@@ -101,6 +102,10 @@ for engine in none thread; do
 	awk -v engine=$engine -F'"by_engine":' '{ share = $2 + 0; if (engine == "none" ? share : share < 0.5) exit 1 }' "$dir/out" ||
 		{ cat "$dir/out"; fail "work queues, engine $engine: by whom?"; }
 done
+# A handler of active messages keeps the thread away, which nobody waits for.
+SLMPM_ENGINE=thread timeout 20 "$perf" -t am_lat,wq_chain,wq_hop,offload -n 2000 --samples 1 --json >"$dir/out" 2>"$dir/err" ||
+	fail "work queues behind active messages: exit status $?"
+[ "$(grep -c '"by_engine":0,' "$dir/out")" = 3 ] || { cat "$dir/out"; fail "work queues behind active messages: by whom?"; }
 "$perf" -t wq_chain,wq_hop,offload -s 64 -n 500 --samples 1 --wait block >"$dir/out" 2>"$dir/err" || fail "work queues: exit status $?"
 grep -Eq '^  entry [0-9.]+ ns, posting [0-9]+ ns, re-arming 1,000 [0-9.]+ us, by the thread [0-9]+ %$' "$dir/out" &&
 	grep -Eq '^  by hand [0-9.]+ us, ratio [0-9.]+, ' "$dir/out" &&
