@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* timeout: 180 */
+/* timeout: 240 */
 /*
  * PIPE entries: messages go through few buffers to another peer, in order, as they came; a slow
  * target holds up the source, a dead one of either ends the entry and says which; its cost is its
@@ -919,6 +919,8 @@ static int role_relays(slmpm_peer host, char **words)
 	post(piping(4, PIECE, PIECES));
 	actor_tell(host, 3);
 	CHECK(sigwait(&usr1, &got) == 0, "sigwait");
+	for (int ms = 0; look().done == 0 && ms < PATIENCE; ms++) /* which makes no progress */
+		usleep(1000);
 	CHECK(look().done == 1, "it is done without us");
 	piped(0, PIECES, host);
 	return 0;
@@ -939,7 +941,6 @@ static int asleep(void *fabric)
 	source = target = relay;
 	f = flow_start(PIECES, same, &piece);
 	flow_end(&f);
-	usleep(20000); /* the completion of its last send */
 	OK(slmpm_peer_query(relay, &info));
 	CHECK(kill(info.pid, SIGUSR1) == 0, "kill");
 	actor_join(relay, 0);
@@ -1028,8 +1029,8 @@ static int mixed(void *ways)
 	unsetenv("SLMPM_FABRIC");
 	for (int i = 0; i < GUESTS; i++)
 		CHECK(pipe(urls[i]) == 0, "pipe");
-	guests[0] = child_start(guest_sends, from, 50);
-	guests[1] = child_start(guest_takes, to, 50);
+	guests[0] = child_start(guest_sends, from, 90);
+	guests[1] = child_start(guest_takes, to, 90);
 	OK(slmpm_default(&ctx));
 	OK(slmpm_cq_create(ctx, &cq));
 	create(0);
@@ -1054,12 +1055,12 @@ int main(int argc, char **argv)
 
 	actor_begin(argc, argv, roles);
 	for (int i = 0; i < 2; i++) {
-		CHECK(child_run(everything, fabrics[i], 60) == 0, "%s: see above", fabrics[i]);
-		CHECK(child_run(dead, fabrics[i], 60) == 0, "%s: see above", fabrics[i]);
-		CHECK(child_run(asleep, fabrics[i], 60) == 0, "%s: see above", fabrics[i]);
+		CHECK(child_run(everything, fabrics[i], 100) == 0, "%s: see above", fabrics[i]);
+		CHECK(child_run(dead, fabrics[i], 100) == 0, "%s: see above", fabrics[i]);
+		CHECK(child_run(asleep, fabrics[i], 100) == 0, "%s: see above", fabrics[i]);
 	}
 	for (uintptr_t i = 0; i < 4; i++)
-		CHECK(child_run(mixed, (void *)i, 60) == 0, "%s to %s: see above", fabrics[i & 1],
+		CHECK(child_run(mixed, (void *)i, 100) == 0, "%s to %s: see above", fabrics[i & 1],
 		      fabrics[i >> 1]);
 	return 0;
 }
