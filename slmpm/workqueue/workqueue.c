@@ -387,11 +387,11 @@ static bool has_entry(const struct workqueue *wq, const struct work *w)
 	return w->state != WORK_IDLE && (w->state != WORK_WAITS || w->over != wq->run + 1);
 }
 
-/* False: it has gone too far. */
-static bool cancel(struct work *w)
+/* False: it has gone too far; or this is a handler inside the call that begins one, perhaps it. */
+static bool cancel(const struct workqueue *wq, struct work *w)
 {
 	if (w->request)
-		return request_cancel(w->request) == 0;
+		return !wq->ctx->begins && request_cancel(w->request) == 0;
 	if (w->state == WORK_BEGUN && w->wr.op == SLMPM_OP_PIPE)
 		return piping_cancel(w);
 	if (w->state == WORK_ENDED ||
@@ -414,7 +414,7 @@ static int cancel_those(struct workqueue *wq, uint64_t number)
 		if (!has_entry(wq, w) || (number && work_number(wq, w) != number))
 			continue;
 		any = true;
-		late += !cancel(w);
+		late += !cancel(wq, w);
 	}
 	for (uint32_t i = 0; i < wq->channels_used; i++)
 		(void)channel_advance(&wq->channels[i]);
