@@ -151,6 +151,17 @@ static void handle(const struct slmpm_am *am, void *arg)
 	atomic_fetch_add(&posted_by_handler, 1);
 }
 
+static void await_handler(uint64_t n)
+{
+	int64_t until = actor_now_ms() + PATIENCE;
+
+	while (atomic_load(&posted_by_handler) < n) {
+		CHECK(actor_now_ms() < until, "%llu handlers have posted, of %llu",
+		      (unsigned long long)atomic_load(&posted_by_handler), (unsigned long long)n);
+		(void)slmpm_progress(ctx);
+	}
+}
+
 static void post_program(struct rng *g)
 {
 	const struct program *p = &run->program;
@@ -163,8 +174,7 @@ static void post_program(struct rng *g)
 			next = post_chunk(i);
 		} else {
 			OK(slmpm_am(b, 1, &i, sizeof(i), NULL, 0, NULL, NULL));
-			for (by_handler++; atomic_load(&posted_by_handler) < by_handler;)
-				(void)slmpm_progress(ctx);
+			await_handler(++by_handler);
 			while (next < p->count && p->e[next].chunk == p->e[i].chunk)
 				next++;
 		}
