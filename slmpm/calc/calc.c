@@ -30,17 +30,17 @@ size_t calc_job_size(const struct slmpm_calc *c)
 }
 
 /* Of an argument and itself OR makes the argument; logical, 0 or 1. */
-static calc_kernel *kernel_of(const struct slmpm_calc *c, uint32_t width, bool indexed)
+static calc_kernel *kernel_of(const struct calc_job *j, const struct slmpm_calc *c)
 {
 	uint32_t op = c->op, type = c->type;
 
 	if (c->arg_count == 1 && op >= SLMPM_CALC_LAND) {
 		op = SLMPM_CALC_LOR;
-	} else if (c->arg_count == 1 && !indexed) {
+	} else if (c->arg_count == 1 && !j->indexed) {
 		op = SLMPM_CALC_OR;
-		type = SLMPM_UINT8 + (uint32_t)__builtin_ctz(width);
+		type = SLMPM_UINT8 + (uint32_t)__builtin_ctz(j->width);
 	}
-	return calc_kernel_of(op, type, calc_is_wide());
+	return calc_kernel_of(op, type, j->vectors);
 }
 
 static bool all_packed(const struct slmpm_operand *list, int n)
@@ -146,6 +146,7 @@ void calc_begin(struct calc_job *j, const struct slmpm_calc *c)
 		.width = shape.width,
 		.args = args_of(c),
 		.targets = (uint32_t)c->target_count,
+		.vectors = calc_has_vectors(),
 		.gapless = row,
 		.count = {1, 1, shape.total},
 		.total = shape.total,
@@ -164,7 +165,7 @@ void calc_begin(struct calc_job *j, const struct slmpm_calc *c)
 		merge(j, 1);
 		j->gapless = is_gapless(j);
 	}
-	j->kernel = kernel_of(c, j->width, j->indexed);
+	j->kernel = kernel_of(j, c);
 	j->direct = may_be_direct(j);
 	j->step = TRAFFIC / bytes;
 	j->block = block_of(j);
@@ -258,7 +259,7 @@ static uint32_t combine(const struct calc_job *j, struct calc_fold *f, uint32_t 
 	load(j, f, 1, &arg[k], s->argument);
 	if (j->indexed)
 		load_indices(j, f, 1, &arg[k], s->indices);
-	if (form == CALC_PAIR && !j->foreign && j->args - k >= QUAD_ARGS - 1) {
+	if (form == CALC_PAIR && j->vectors && !j->foreign && j->args - k >= QUAD_ARGS - 1) {
 		load(j, f, 2, &arg[++k], NULL);
 		load(j, f, 3, &arg[++k], NULL);
 		f->form = CALC_QUAD;

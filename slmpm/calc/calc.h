@@ -70,11 +70,10 @@ struct calc_fold {
 
 typedef void calc_kernel(const struct calc_fold *f);
 
-/* NULL: no such operation, no such type, or not both together. WIDE: with vector instructions that
- * not every processor of this kind has. */
-calc_kernel *calc_kernel_of(uint32_t op, uint32_t type, bool wide);
-/* Whether this processor has them. */
-bool calc_is_wide(void);
+/* NULL: no such operation, no such type, or not both together. VECTORS: for processors that have
+ * those; else it does not know CALC_QUAD. */
+calc_kernel *calc_kernel_of(uint32_t op, uint32_t type, bool vectors);
+bool calc_has_vectors(void);
 /* N elements of WIDTH bytes, their bytes turned round where TURN says so. */
 void calc_move(unsigned char *to, int64_t to_stride, const unsigned char *from, int64_t stride,
 	       uint32_t width, bool turn, size_t n);
@@ -95,6 +94,7 @@ struct calc_operand {
 struct calc_job {
 	calc_kernel *kernel;
 	uint32_t width, args, targets;
+	bool vectors; /* the kernel is made for them */
 	bool indexed; /* indices are wanted */
 	bool direct;  /* the first target may be written before all arguments have been read */
 	bool gapless; /* all operands, along the last dimension */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The inner loops of calculations: a function for each operation on each type, made twice, with the
- * instructions that all processors of this kind have and with wider ones. Compilers make vector
- * instructions of loops without gaps. The target may be an argument: told that no element depends
- * on another one, they need not find out.
+ * The inner loops of calculations: a function for each operation on each type. Compilers make
+ * vector instructions of loops without gaps. The target may be an argument: told that no element
+ * depends on another one, they need not find out. Where only some processors of a kind have the
+ * instructions that count, each function is made twice: with them, and small.
  */
 #include "slmpm/calc/calc.h"
 
@@ -12,6 +12,7 @@
 #include "shm/compiler.h"
 
 #ifdef __clang__
+#pragma clang diagnostic ignored "-Wpass-failed" /* without optimization it need not be told */
 #define EACH_ALONE _Pragma("clang loop vectorize(assume_safety)")
 #else
 #define EACH_ALONE _Pragma("GCC ivdep")
@@ -79,7 +80,7 @@ typedef f64 f64_at LYING;
 	}
 
 /* Of equal ones the lowest index wins. */
-#define INDEXED_LOOP(t, takes)                                                                     \
+#define INDEXED_LOOP(t, takes, how, each)                                                          \
 	{                                                                                          \
 		const t##_at *a = ARGUMENT(t, 0), *b = ARGUMENT(t, 1);                             \
 		const u64_at *a_index = f->index[0], *b_index = f->index[1];                       \
@@ -87,7 +88,7 @@ typedef f64 f64_at LYING;
 		u64_at *index = f->to_index;                                                       \
 		size_t n = f->n;                                                                   \
                                                                                                    \
-		EACH_ALONE for (size_t i = 0; i < n; i++)                                          \
+		how for (size_t i = 0; i < n; i++)                                                 \
 		{                                                                                  \
 			t x = a[i], y = b[i];                                                      \
 			u64 u = a_index[i], v = b_index[i];                                        \
@@ -96,26 +97,36 @@ typedef f64 f64_at LYING;
                                                                                                    \
 			to[i] = second ? y : x;                                                    \
 			index[i] = second ? v : u;                                                 \
+			each;                                                                      \
 		}                                                                                  \
 		return;                                                                            \
 	}
 
+/* Elements one by one: vectors of short ones beside their indices are little faster, and long. */
+#define ALONE __asm__ volatile("" : : : "memory")
+
 /* ---- kernels --------------------------------------------------------------------------------- */
 
 #if defined(__x86_64__)
-#define WIDE        __attribute__((target("avx2")))
-#define HAS_WIDE    __builtin_cpu_supports("avx2")
-#define TWICE(name) ONCE(, name, name##_plain) ONCE(WIDE, name, name##_wide)
+#define WIDE       __attribute__((target("avx2")))
+#define HAS_WIDE   __builtin_cpu_supports("avx2")
+#define MADE(name) ONCE(, name, name##_plain, false) ONCE(WIDE, name, name##_wide, true)
 #else
-#define HAS_WIDE    false
-#define TWICE(name) ONCE(, name, name##_plain)
+#define HAS_WIDE   true
+#define MADE(name) ONCE(, name, name##_plain, true)
 #endif
 
-#define ONCE(target, name, made)                                                                   \
+#define ONCE(target, name, made, vectors)                                                          \
 	target static void made(const struct calc_fold *f)                                         \
 	{                                                                                          \
-		name(f);                                                                           \
+		name(f, vectors);                                                                  \
 	}
+
+#define ROWS(t, of)                                                                                \
+	if (vectors && f->form == CALC_PAIR)                                                       \
+		PAIR_LOOP(t, of)                                                                   \
+	if (vectors && f->form == CALC_QUAD)                                                       \
+	QUAD_LOOP(t, of)
 
 /* NAME_t: RESULT of `a`, all before, and `b`. */
 #define COMBINE(name, t, result)                                                                   \
@@ -123,15 +134,8 @@ typedef f64 f64_at LYING;
 	{                                                                                          \
 		return (t)(result);                                                                \
 	}                                                                                          \
-	static INLINE void name##_##t(const struct calc_fold *f)                                   \
-	{                                                                                          \
-		if (f->form == CALC_PAIR)                                                          \
-			PAIR_LOOP(t, name##_##t##_of)                                              \
-		if (f->form == CALC_QUAD)                                                          \
-			QUAD_LOOP(t, name##_##t##_of)                                              \
-		STRIDED_LOOP(t, name##_##t##_of)                                                   \
-	}                                                                                          \
-	TWICE(name##_##t)
+	static INLINE void name##_##t(const struct calc_fold *f, bool vectors){                    \
+		ROWS(t, name##_##t##_of) STRIDED_LOOP(t, name##_##t##_of)} MADE(name##_##t)
 
 /* NAME_t: `b` where it BEATS `a`, else `a`; where they are the same BEATS may say either. */
 #define PICK(name, t, beats)                                                                       \
@@ -143,17 +147,16 @@ typedef f64 f64_at LYING;
 	{                                                                                          \
 		return name##_##t##_takes(a, b) ? b : a;                                           \
 	}                                                                                          \
-	static INLINE void name##_##t(const struct calc_fold *f)                                   \
+	static INLINE void name##_##t(const struct calc_fold *f, bool vectors)                     \
 	{                                                                                          \
-		if (f->form == CALC_PAIR)                                                          \
-			PAIR_LOOP(t, name##_##t##_of)                                              \
-		if (f->form == CALC_QUAD)                                                          \
-			QUAD_LOOP(t, name##_##t##_of)                                              \
+		ROWS(t, name##_##t##_of)                                                           \
+		if (vectors && sizeof(t) >= 4 && f->form == CALC_INDEXED)                          \
+			INDEXED_LOOP(t, name##_##t##_takes, EACH_ALONE, )                          \
 		if (f->form == CALC_INDEXED)                                                       \
-			INDEXED_LOOP(t, name##_##t##_takes)                                        \
+			INDEXED_LOOP(t, name##_##t##_takes, , ALONE)                               \
 		STRIDED_LOOP(t, name##_##t##_of)                                                   \
 	}                                                                                          \
-	TWICE(name##_##t)
+	MADE(name##_##t)
 
 #define LOGICAL(t)                                                                                 \
 	COMBINE(land, t, (a != 0) & (b != 0))                                                      \
@@ -245,16 +248,16 @@ static calc_kernel *const wide[SLMPM_CALC_LXOR + 1][SLMPM_DOUBLE + 1] = KERNELS(
 #define wide plain
 #endif
 
-bool calc_is_wide(void)
+bool calc_has_vectors(void)
 {
 	return HAS_WIDE;
 }
 
-calc_kernel *calc_kernel_of(uint32_t op, uint32_t type, bool as_wide)
+calc_kernel *calc_kernel_of(uint32_t op, uint32_t type, bool vectors)
 {
 	if (op > SLMPM_CALC_LXOR || type > SLMPM_DOUBLE)
 		return NULL;
-	return as_wide ? wide[op][type] : plain[op][type];
+	return vectors ? wide[op][type] : plain[op][type];
 }
 
 /* ---- moving ---------------------------------------------------------------------------------- */

@@ -283,14 +283,16 @@ static struct calc_job *job_of(struct slmpm_calc c)
 	return job;
 }
 
-static void run(struct slmpm_calc c, bool wide)
+static void run(struct slmpm_calc c, bool vectors)
 {
 	struct calc_job *job = job_of(c);
 	uint64_t done = 0;
 	bool more = true;
 
-	if (!wide && c.arg_count > 1)
+	if (!vectors && c.arg_count > 1) {
+		job->vectors = false;
 		job->kernel = calc_kernel_of(c.op, c.type, false);
+	}
 	while (more) {
 		more = calc_step(job);
 		assert_true(job->done > done || !more);
