@@ -55,6 +55,10 @@ int sized_take(const char *call, void *full, const void *given, size_t known)
 	if (rc < 0)
 		return rc;
 	size = size_of(given);
+	/* Within a member of 8 bytes, half a pointer, no version ends. */
+	if (known % sizeof(uint64_t) == 0 && size % sizeof(uint64_t))
+		return error_set(SLMPM_EINVAL, "%s: .size of the structure is %zu, not %zu", call,
+				 size, known);
 	if (size > known && !is_zero((const unsigned char *)given + known, size - known))
 		return error_set(SLMPM_EINVAL,
 				 "%s: .size of the structure is %zu, and sets what this library, "

@@ -148,7 +148,7 @@ static void dump_request(struct dump *d, const struct slmpm_wr *wr, const char *
 	if (op)
 		dump_add(d, "%s", op);
 	else
-		dump_add(d, "# operation %u", wr->op);
+		dump_add(d, "?operation=%u", wr->op); /* which slmpm_wq_load refuses */
 	for (size_t i = 0; i < text_word_count; i++) {
 		const struct text_word *word = &text_words[i];
 		uint64_t number = dump_has(d, word, wr) ? dump_number(word, wr) : 0;

@@ -10,7 +10,8 @@
 #include "slmpm/link/binding.h"
 #include "slmpm/message/inbound.h"
 
-#define TELLS (SLMPM_WQ_RECEIVE | SLMPM_WQ_MANAGED)
+#define TELLS        (SLMPM_WQ_RECEIVE | SLMPM_WQ_MANAGED)
+#define ENABLED_MOST (UINT64_C(1) << 62)
 
 static bool tells(const struct workqueue *wq)
 {
@@ -33,10 +34,16 @@ static struct workqueue *find_queue(const struct endpoint *ep, uint32_t stream)
 	return NULL;
 }
 
+/* What is told is compared with a sign: nobody sends as many as that. */
+static uint64_t enabled_for(const struct workqueue *wq)
+{
+	return wq->enabled < ENABLED_MOST ? wq->enabled : ENABLED_MOST;
+}
+
 void receive_tell(struct workqueue *wq)
 {
 	struct endpoint *ep = receive_peer(wq);
-	uint64_t allowed = wq->enabled - wq->receive.empty - wq->receive.early;
+	uint64_t allowed = enabled_for(wq) - wq->receive.empty - wq->receive.early;
 
 	if (!ep || allowed == wq->receive.told)
 		return;
@@ -48,8 +55,8 @@ void receive_up(struct endpoint *ep)
 {
 	LIST_EACH_ENTRY(struct workqueue, wq, &ep->ctx->work_queues, node)
 		if (receive_peer(wq) == ep) {
-			wq->receive.told = wq->enabled;
-			binding_begin(ep, wq->receive.stream, wq->enabled);
+			wq->receive.told = enabled_for(wq);
+			binding_begin(ep, wq->receive.stream, wq->receive.told);
 		}
 }
 
@@ -84,7 +91,10 @@ static int receive_check(const struct workqueue *wq, const struct slmpm_wq_optio
 	bool managed = o->flags & SLMPM_WQ_MANAGED;
 	struct endpoint *ep = endpoint_of(o->peer);
 
-	if (!ep && (managed || !work_is_any(o->peer)))
+	if (managed && work_is_any(o->peer))
+		return error_set(SLMPM_EINVAL, "slmpm_wq_create: a managed receive queue is of one "
+					       "peer");
+	if (!ep && !work_is_any(o->peer))
 		return endpoint_bad_handle(o->peer);
 	if (ep && ep->ctx != wq->ctx)
 		return error_set(SLMPM_EINVAL, "slmpm_wq_create: the peer is another context's");
@@ -93,7 +103,7 @@ static int receive_check(const struct workqueue *wq, const struct slmpm_wq_optio
 	if (managed && o->stream > SLMPM_STREAM_MAX)
 		return error_set(SLMPM_EINVAL, "slmpm_wq_create: a managed receive queue is of one "
 					       "stream");
-	if (managed && find_queue(ep, o->stream))
+	if (ep && find_queue(ep, o->stream))
 		return error_set(SLMPM_EBUSY,
 				 "slmpm_wq_create: stream %u of %s has a receive "
 				 "queue",

@@ -196,6 +196,9 @@ static int workqueue_take(struct workqueue *wq, const struct slmpm_wr *given, ui
 	struct work *w = LIST_ENTRY(wq->idle.next, struct work, node);
 	int rc;
 
+	if (wq->used == wq->depth && wq->flags & SLMPM_WQ_KEPT)
+		return error_set(SLMPM_ELIMIT, "%u entries are kept, as many as there is room for",
+				 wq->used);
 	if (wq->used == wq->depth)
 		return error_set(SLMPM_EAGAIN, "%u work requests are under way", wq->used);
 	rc = workqueue_fill(wq, w, given, size);

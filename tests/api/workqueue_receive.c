@@ -302,6 +302,18 @@ static void cancelled(void)
 	end();
 }
 
+/* As many as there are. */
+static void all_enabled(void)
+{
+	begin(0, 0);
+	receive_queue(SLMPM_WQ_MANAGED);
+	enable(UINT64_MAX);
+	post_receive(&here[0], 8, 0);
+	OK(slmpm_send(a, STREAM, "any time", 8, PATIENCE));
+	expect(0, 0, 8);
+	end();
+}
+
 /* By an ENABLE of another queue, and as a program that runs again. */
 static void enabled_by_entries(void)
 {
@@ -381,7 +393,7 @@ static void refusals(void)
 	REFUSED(slmpm_wq_create(ctx, &o, &no), SLMPM_EINVAL, "one channel");
 	o.channels = 0;
 	o.peer = slmpm_any(ctx);
-	REFUSED(slmpm_wq_create(ctx, &o, &no), SLMPM_EHANDLE, "");
+	REFUSED(slmpm_wq_create(ctx, &o, &no), SLMPM_EINVAL, "one peer");
 	o.peer.id = 0;
 	REFUSED(slmpm_wq_create(ctx, &o, &no), SLMPM_EHANDLE, "");
 	o.peer = b;
@@ -389,6 +401,8 @@ static void refusals(void)
 	REFUSED(slmpm_wq_create(ctx, &o, &no), SLMPM_EINVAL, "one stream");
 	o.stream = STREAM;
 	OK(slmpm_wq_create(ctx, &o, &receives));
+	REFUSED(slmpm_wq_create(ctx, &o, &no), SLMPM_EBUSY, "stream 9");
+	o.flags = SLMPM_WQ_RECEIVE;
 	REFUSED(slmpm_wq_create(ctx, &o, &no), SLMPM_EBUSY, "stream 9");
 	wr = message(1, NULL, 0);
 	wr.iov_count = 0;
@@ -411,6 +425,7 @@ static int everything(void *fabric)
 	waiting();
 	early();
 	cancelled();
+	all_enabled();
 	enabled_by_entries();
 	group();
 	refusals();

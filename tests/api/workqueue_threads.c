@@ -88,7 +88,7 @@ static void check_rc(int rc, const char *what)
 {
 	CHECK(rc >= 0 || rc == -SLMPM_EBUSY || rc == -SLMPM_EINVAL || rc == -SLMPM_EHANDLE ||
 		      rc == -SLMPM_EAGAIN || rc == -SLMPM_ECANCELED || rc == -SLMPM_ETIMEOUT ||
-		      rc == -SLMPM_ESTATE,
+		      rc == -SLMPM_ESTATE || rc == -SLMPM_ELIMIT,
 	      "%s: %d (%s)", what, rc, slmpm_error_detail());
 }
 
