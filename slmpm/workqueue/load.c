@@ -24,6 +24,7 @@ struct load {
 	const char *word; /* as it stands there: its value is taken apart */
 	char copy[64];
 	uint64_t given; /* bits: words of text_words that this line has */
+	size_t old;     /* bytes from `old` to the end of its memory */
 };
 
 static int load_refuse(const struct load *l, const char *why)
@@ -190,8 +191,7 @@ static int load_plain(const struct load *l, const struct text_word *word, const 
 	return rc;
 }
 
-static int load_value(const struct load *l, const struct text_word *word, char *text,
-		      struct slmpm_wr *wr)
+static int load_value(struct load *l, const struct text_word *word, char *text, struct slmpm_wr *wr)
 {
 	struct slmpm_iov piece;
 	uint64_t number = 0;
@@ -213,6 +213,7 @@ static int load_value(const struct load *l, const struct text_word *word, char *
 	case TEXT_OLD:
 		rc = load_memory(l, text, &piece);
 		wr->old = piece.base;
+		l->old = piece.len;
 		break;
 	default: rc = load_plain(l, word, text, wr); break;
 	}
@@ -270,6 +271,10 @@ static int load_words(struct load *l, char *rest, struct slmpm_wr *wr)
 	while (rc == 0 && (text = strtok_r(NULL, BLANKS, &rest)) != NULL) {
 		snprintf(l->copy, sizeof(l->copy), "%s", text);
 		rc = load_word(l, text, wr);
+	}
+	if (rc == 0 && wr->old && l->old < wr->bits / 8) {
+		l->word = "old";
+		rc = load_refuse(l, "what was there before has no room in that memory");
 	}
 	return rc;
 }

@@ -228,6 +228,8 @@ static const struct mistake {
 	{"send peer=next from=buf,", "\"from=buf,\"", "no memory of that name"},
 	{"send peer=next from=buf+4097", "\"from=buf+4097\"", "beyond the end"},
 	{"send peer=next from=buf+4090:7", "\"from=buf+4090:7\"", "beyond the end"},
+	{"atomic region=far does=swap old=buf+4089 bits=64", "\"old\"", "no room"},
+	{"atomic region=far does=swap bits=32 old=buf+4096", "\"old\"", "no room"},
 	{"send peer=next from=buf+x", "\"from=buf+x\"", "not a number"},
 	{"send peer=next from=buf:8+1", "\"from=buf:8+1\"", "not a number"},
 	{"am peer=next handler=1 head=123", "\"head=123\"", "two digits"},
