@@ -119,7 +119,7 @@ struct parts {
 	void (*unnotify)(struct notified *notified);
 
 	/* The peer knows that STREAM ends in a receive queue. */
-	void (*stream_known)(struct endpoint *ep, uint32_t stream);
+	void (*stream_known)(struct endpoint *ep, uint64_t which);
 
 	/* ---- of messages of the library's own */
 

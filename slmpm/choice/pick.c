@@ -10,6 +10,7 @@
 #include "slmpm/bond/secondary_state.h"
 #include "slmpm/choice/choice.h"
 #include "slmpm/base/error.h"
+#include "slmpm/link/binding.h"
 #include "slmpm/link/link.h"
 #include "slmpm/monitor/aggregate.h"
 #include "slmpm/monitor/monitor.h"
@@ -320,6 +321,8 @@ bool rail_ends(struct endpoint *ep, struct request *r, int rc)
 	if (rc != -ENOLINK)
 		return false;
 	link_dequeue(ep, r);
+	if (r->bound_stream)
+		binding_return(ep, r->stream);
 	request_finish(r, rail_refusal(ep, r->hint));
 	return true;
 }

@@ -22,6 +22,17 @@ struct binding *binding_find(const struct endpoint *ep, uint32_t stream)
 	return NULL;
 }
 
+/* One more may be sent: those who wait look for themselves, for another may be first. */
+static void binding_wake(struct binding *b)
+{
+	if (!binding_allows(b))
+		return;
+	LIST_EACH_ENTRY(struct await, a, &b->awaits, node) {
+		list_remove(&a->node);
+		a->over(a);
+	}
+}
+
 int binding_take(struct endpoint *ep, uint32_t stream)
 {
 	struct binding *b = binding_of(ep, stream);
@@ -43,21 +54,29 @@ void binding_return(struct endpoint *ep, uint32_t stream)
 	if (!b)
 		return;
 	b->sent--;
-	await_inspect(&b->awaits);
+	binding_wake(b);
 }
 
-/* What waits here to be sent goes behind the word that says that the stream is known. */
-static uint64_t count_waiting(const struct endpoint *ep, uint32_t stream)
+/* Of LIST: how many of its messages have not begun. */
+static uint64_t mark_list(const struct list *list, uint32_t stream)
 {
 	uint64_t n = 0;
 
-	LIST_EACH_ENTRY(struct request, r, &ep->link.queue, node) {
-		if (r->kind != REQUEST_SEND || r->stream != stream || r->wire || r->lent ||
-		    r->numbered)
+	LIST_EACH_ENTRY(struct request, r, list, node) {
+		if (r->kind != REQUEST_SEND || r->stream != stream || r->wire || r->lent)
 			continue;
 		r->bound_stream = true;
-		n++;
+		n += !r->numbered;
 	}
+	return n;
+}
+
+/* What waits here to be sent goes behind the word that says that the stream is known. What has
+ * begun counts at the other side; if it is taken back, it is to count here as one less. */
+static uint64_t count_waiting(const struct endpoint *ep, uint32_t stream)
+{
+	uint64_t n = mark_list(&ep->link.queue, stream) + mark_list(&ep->link.announced, stream);
+
 	return n + ((uint32_t)ep->bundle.route == stream ? ep->bundle.count : 0);
 }
 
@@ -109,7 +128,7 @@ void binding_told(struct endpoint *ep, const struct head *h)
 		return;
 	}
 	b->allowed = h->seq;
-	await_inspect(&b->awaits);
+	binding_wake(b);
 }
 
 void binding_end(struct endpoint *ep)
@@ -125,17 +144,22 @@ int binding_room(const struct endpoint *ep)
 	if (ep->rooms->bindings->in == BINDINGS_MAX)
 		return error_set(SLMPM_ELIMIT, "%s has %d streams that end in receive queues",
 				 ep->life->name, BINDINGS_MAX);
-	if (ep->rooms->bindings->asked == BINDINGS_MAX)
+	if (ep->rooms->bindings->told - ep->rooms->bindings->known == BINDINGS_MAX)
 		return error_set(SLMPM_EAGAIN, "%s knows nothing of %d receive queues yet",
 				 ep->life->name, BINDINGS_MAX);
 	return 0;
 }
 
-void binding_begin(struct endpoint *ep, uint32_t stream, uint64_t allowed)
+void binding_hold(struct endpoint *ep)
 {
 	ep->rooms->bindings->in++;
-	ep->rooms->bindings->asked++;
+}
+
+uint64_t binding_begin(struct endpoint *ep, uint32_t stream, uint64_t allowed)
+{
+	ep->rooms->bindings->told++;
 	link_control_whole(ep, WIRE_BIND, allowed, stream, 0, NULL, 0);
+	return ep->rooms->bindings->told;
 }
 
 void binding_allow(struct endpoint *ep, uint32_t stream, uint64_t allowed)
@@ -151,10 +175,11 @@ void binding_release(struct endpoint *ep, uint32_t stream)
 
 void binding_known(struct endpoint *ep, const struct head *h)
 {
-	if (PEER_FAULT(h->length || h->imm || h->extent || h->seq || !ep->rooms->bindings->asked)) {
+	struct bindings *b = ep->rooms->bindings;
+
+	if (PEER_FAULT(h->length || h->imm || h->extent || h->seq || b->known == b->told)) {
 		endpoint_poison(ep, "word of a receive queue");
 		return;
 	}
-	ep->rooms->bindings->asked--;
-	parts.stream_known(ep, h->stream);
+	parts.stream_known(ep, ++b->known);
 }

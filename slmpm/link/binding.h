@@ -25,8 +25,9 @@ struct binding {
 struct bindings {        /* of an endpoint */
 	struct list out; /* struct binding */
 	uint32_t count;  /* of them */
-	uint32_t in;     /* streams of the peer's that end here; ... */
-	uint32_t asked;  /* ... of which it has not said yet that it knows */
+	uint32_t in;     /* streams of the peer's that end here, or will once it is up */
+	uint64_t told;   /* streams that it has been told of so far, ... */
+	uint64_t known;  /* ... and of how many of these it has said that it knows */
 };
 
 void binding_init(struct endpoint *ep);
@@ -56,8 +57,11 @@ void binding_end(struct endpoint *ep);
 
 /* May there be one more? 0, or negative with the detail set. */
 int binding_room(const struct endpoint *ep);
-/* STREAM ends in a receive queue from now on, which allows so many messages in all. */
-void binding_begin(struct endpoint *ep, uint32_t stream, uint64_t allowed);
+/* There is one, of which the peer learns now or once it is up. */
+void binding_hold(struct endpoint *ep);
+/* STREAM ends in a receive queue from now on, which allows so many messages in all. Which of those
+ * that the peer is told of it is. */
+uint64_t binding_begin(struct endpoint *ep, uint32_t stream, uint64_t allowed);
 /* Likewise, behind those that were sent before the peer knew. */
 void binding_allow(struct endpoint *ep, uint32_t stream, uint64_t allowed);
 /* The queue is gone. */

@@ -18,10 +18,16 @@ static bool tells(const struct workqueue *wq)
 	return (wq->flags & TELLS) == TELLS;
 }
 
-/* The peer that is told; NULL: nobody, or not any more. */
+/* The peer that is to be told; NULL: nobody. */
+static struct endpoint *receive_owner(const struct workqueue *wq)
+{
+	return tells(wq) ? endpoint_of(wq->receive.peer) : NULL;
+}
+
+/* The same, if it can be told now. */
 static struct endpoint *receive_peer(const struct workqueue *wq)
 {
-	struct endpoint *ep = tells(wq) ? endpoint_of(wq->receive.peer) : NULL;
+	struct endpoint *ep = receive_owner(wq);
 
 	return ep && ep->state == SLMPM_PEER_UP ? ep : NULL;
 }
@@ -29,7 +35,7 @@ static struct endpoint *receive_peer(const struct workqueue *wq)
 static struct workqueue *find_queue(const struct endpoint *ep, uint32_t stream)
 {
 	LIST_EACH_ENTRY(struct workqueue, wq, &ep->ctx->work_queues, node)
-		if (receive_peer(wq) == ep && wq->receive.stream == stream)
+		if (receive_owner(wq) == ep && wq->receive.stream == stream)
 			return wq;
 	return NULL;
 }
@@ -56,22 +62,30 @@ void receive_up(struct endpoint *ep)
 	LIST_EACH_ENTRY(struct workqueue, wq, &ep->ctx->work_queues, node)
 		if (receive_peer(wq) == ep) {
 			wq->receive.told = enabled_for(wq);
-			binding_begin(ep, wq->receive.stream, wq->receive.told);
+			wq->receive.which = binding_begin(ep, wq->receive.stream, wq->receive.told);
 		}
 }
 
-/* All that had been sent has come: matched by an entry, or it waits for one. */
-void receive_known(struct endpoint *ep, uint32_t stream)
+/* What had been sent has come, or has begun to: an entry has it, or it waits for one. */
+static uint64_t count_early(const struct workqueue *wq, const struct endpoint *ep)
 {
-	struct workqueue *wq = find_queue(ep, stream);
+	uint64_t n = wq->done + wq->failed - wq->receive.empty;
 
-	if (!wq || wq->receive.known) /* it is gone, or another's by now */
-		return;
-	wq->receive.known = true;
-	wq->receive.early = wq->done + wq->failed - wq->receive.empty;
+	LIST_EACH_ENTRY(struct work, w, &wq->receives, node)
+		n += w->request && w->request->message;
 	LIST_EACH_ENTRY(struct inbound, m, &ep->messages->unexpected, node)
-		wq->receive.early += m->stream == stream;
-	receive_tell(wq);
+		n += m->stream == wq->receive.stream;
+	return n;
+}
+
+void receive_known(struct endpoint *ep, uint64_t which)
+{
+	LIST_EACH_ENTRY(struct workqueue, wq, &ep->ctx->work_queues, node) {
+		if (receive_peer(wq) != ep || wq->receive.which != which)
+			continue;
+		wq->receive.early = count_early(wq, ep);
+		receive_tell(wq);
+	}
 }
 
 void receive_ended(struct workqueue *wq, const struct work *w)
@@ -120,15 +134,18 @@ int receive_bind(struct workqueue *wq, const struct slmpm_wq_options *o)
 		return rc;
 	wq->receive.peer = endpoint_plain(o->peer);
 	wq->receive.stream = o->stream;
+	ep = receive_owner(wq);
+	if (ep)
+		binding_hold(ep);
 	ep = receive_peer(wq);
 	if (ep)
-		binding_begin(ep, o->stream, 0);
+		wq->receive.which = binding_begin(ep, o->stream, 0);
 	return 0;
 }
 
 void receive_release(struct workqueue *wq)
 {
-	struct endpoint *ep = receive_peer(wq);
+	struct endpoint *ep = receive_owner(wq);
 
 	if (ep)
 		binding_release(ep, wq->receive.stream);

@@ -125,8 +125,11 @@ static int begin_or_append(struct channel *ch, struct work *w)
 	w->next = NULL;
 	if (ch->at || wq->flags & SLMPM_WQ_KEPT || w->wr.op >= SLMPM_OP_WAIT ||
 	    !channel_may_begin(ch, w)) {
-		if (!work_keep(w))
+		if (!work_keep(w)) {
+			list_remove(&ch->await.node); /* channel_may_begin may have */
+			list_remove(&ch->timed);
 			return error_set(SLMPM_ENOMEM, "for a work request");
+		}
 		channel_append(ch, w);
 		channel_ready(ch);
 		return 0;

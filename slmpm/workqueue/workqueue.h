@@ -93,7 +93,7 @@ struct workqueue {
 	struct {                 /* a receive queue */
 		slmpm_peer peer;
 		uint32_t stream;
-		bool known;     /* the peer knows that its stream ends here, if that is managed */
+		uint64_t which; /* of the peer's, if it is managed: as of binding_begin; or 0 */
 		uint64_t early; /* messages that it had sent by then */
 		uint64_t empty; /* entries that have ended without a message */
 		uint64_t told;  /* messages allowed, as last told */
@@ -199,9 +199,9 @@ void receive_release(struct workqueue *wq);
 void receive_tell(struct workqueue *wq);
 /* W, an entry, has ended. */
 void receive_ended(struct workqueue *wq, const struct work *w);
-/* As of parts: EP is up; it knows of the queue of its STREAM. */
+/* As of parts: EP is up; it knows of that queue (binding_begin). */
 void receive_up(struct endpoint *ep);
-void receive_known(struct endpoint *ep, uint32_t stream);
+void receive_known(struct endpoint *ep, uint64_t which);
 
 /* ---- queue_page.c: what other processes see ---- */
 

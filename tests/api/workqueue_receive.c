@@ -314,6 +314,127 @@ static void all_enabled(void)
 	end();
 }
 
+/* Who waits behind a message that is taken back has that one's entry. */
+static void waits_behind(void)
+{
+	uint64_t value = 6;
+	struct slmpm_iov whole, piece = {&value, 8};
+	struct slmpm_wr wr;
+	slmpm_req req;
+
+	begin(0, 0);
+	receive_queue(SLMPM_WQ_MANAGED);
+	enable(1);
+	whole = long_one();
+	OK(slmpm_sendv(a, STREAM, &whole, 1, NULL, &req));
+	wr = message(STREAM, &piece, 2);
+	wr.timeout_ms = -1;
+	post(wr);
+	settle();
+	OK(slmpm_cancel(req));
+	EXPECT(slmpm_wait(&req, 1, NULL, PATIENCE), 0);
+	expect(2, 0, 8);
+	post_receive(&here[0], 8, 3);
+	expect(3, 0, 8);
+	free(whole.base);
+	end();
+}
+
+/* What was sent before the sender knew counts no more when it is taken back. */
+static void early_taken_back(void)
+{
+	struct slmpm_iov whole;
+	uint64_t value = 6;
+	slmpm_req req;
+
+	begin(0, 0);
+	whole = long_one();
+	OK(slmpm_sendv(a, STREAM, &whole, 1, NULL, &req));
+	settle();
+	receive_queue(SLMPM_WQ_MANAGED);
+	OK(slmpm_cancel(req));
+	EXPECT(slmpm_wait(&req, 1, NULL, PATIENCE), 0);
+	settle();
+	enable(1);
+	OK(slmpm_send(a, STREAM, &value, 8, PATIENCE));
+	post_receive(&here[0], 8, 3);
+	expect(3, 0, 8);
+	free(whole.base);
+	end();
+}
+
+/* One that cannot go by the link that it asks for takes no entry. */
+static void impossible(void)
+{
+	struct slmpm_how how = {.size = sizeof(how), .timeout_ms = PATIENCE};
+	uint64_t value = 6;
+	struct slmpm_iov piece = {&value, 8};
+
+	begin(0, 0);
+	receive_queue(SLMPM_WQ_MANAGED);
+	enable(1);
+	how.flags = SLMPM_ON_LINK(3) | SLMPM_STRICT;
+	for (int i = 0; i < 3; i++)
+		CHECK(slmpm_sendv(a, STREAM, &piece, 1, &how, NULL) < 0, "by a link of none");
+	OK(slmpm_send(a, STREAM, &value, 8, PATIENCE));
+	end();
+}
+
+/* Its entry has the message, but not all of it, when the sender's answer comes. */
+static void half_way(void)
+{
+	struct slmpm_wq_options o = {.size = sizeof(o),
+				     .flags = SLMPM_WQ_RECEIVE | SLMPM_WQ_MANAGED,
+				     .cq = cq,
+				     .stream = STREAM};
+	struct slmpm_iov whole;
+	void *place;
+	slmpm_req req;
+
+	begin(0, 0);
+	o.cq = cq;
+	o.peer = b;
+	whole = long_one();
+	place = malloc(whole.len);
+	CHECK(place, "out of memory");
+	OK(slmpm_sendv(a, STREAM, &whole, 1, NULL, &req));
+	OK(slmpm_wq_create(ctx, &o, &receives));
+	post_receive(place, whole.len, 1);
+	OK(slmpm_wq_enable(receives, 1));
+	EXPECT(slmpm_wait(&req, 1, NULL, PATIENCE), 0);
+	expect(1, 0, whole.len);
+	settle();
+	REFUSED(slmpm_send(a, STREAM, &o, 8, PATIENCE), SLMPM_EDISABLED, "");
+	free(place);
+	free(whole.base);
+	end();
+}
+
+/* A queue follows another of the same stream before its owner has read the answer to that one's
+ * word, behind which a message is on its way. */
+static void anew(void)
+{
+	struct slmpm_wq_options o = {
+		.size = sizeof(o), .flags = SLMPM_WQ_RECEIVE | SLMPM_WQ_MANAGED, .stream = STREAM};
+	uint64_t value = 6;
+
+	begin(0, 0);
+	o.cq = cq;
+	o.peer = a;
+	OK(slmpm_wq_create(ctx, &o, &receives));
+	OK(slmpm_wq_enable(receives, 1));
+	(void)slmpm_progress(ctx); /* A first, then B, which answers */
+	OK(slmpm_wq_destroy(receives));
+	OK(slmpm_wq_create(ctx, &o, &receives));
+	OK(slmpm_send(b, STREAM, &value, 8, PATIENCE));
+	settle();
+	post_receive(&here[0], 8, 1);
+	enable(1);
+	expect(1, 0, 8);
+	REFUSED(slmpm_send(b, STREAM, &value, 8, PATIENCE), SLMPM_EDISABLED, "");
+	end();
+}
+
 /* By an ENABLE of another queue, and as a program that runs again. */
 static void enabled_by_entries(void)
 {
@@ -378,6 +499,33 @@ static void group(void)
 	end();
 }
 
+/* Of a peer that is not yet there they are counted and told apart, too. */
+static void of_one_to_come(void)
+{
+	struct slmpm_wq_options o = {.size = sizeof(o),
+				     .flags = SLMPM_WQ_RECEIVE | SLMPM_WQ_MANAGED};
+	struct slmpm_spawn_options how = {.size = sizeof(how), .flags = SLMPM_SPAWN_DIE_WITH_HOST};
+	char *argv[] = {(char *)(uintptr_t) "60", NULL};
+	slmpm_wq queue, last = {0};
+	int status;
+
+	begin(0, 0);
+	how.ctx = ctx;
+	OK(slmpm_spawn(&o.peer, "sleep", argv, &how));
+	o.cq = cq;
+	for (o.stream = 0; o.stream < 256; o.stream++)
+		OK(slmpm_wq_create(ctx, &o, &last));
+	o.stream = 3;
+	REFUSED(slmpm_wq_create(ctx, &o, &queue), SLMPM_EBUSY, "stream 3");
+	o.stream = 256;
+	REFUSED(slmpm_wq_create(ctx, &o, &queue), SLMPM_ELIMIT, "256");
+	OK(slmpm_wq_destroy(last));
+	OK(slmpm_wq_create(ctx, &o, &queue));
+	OK(slmpm_kill(o.peer, 0));
+	(void)slmpm_join(o.peer, &status, PATIENCE);
+	end();
+}
+
 static void refusals(void)
 {
 	struct slmpm_wq_options o = {.size = sizeof(o)};
@@ -426,9 +574,15 @@ static int everything(void *fabric)
 	early();
 	cancelled();
 	all_enabled();
+	waits_behind();
+	impossible();
+	early_taken_back();
+	half_way();
+	anew();
 	enabled_by_entries();
 	group();
 	refusals();
+	of_one_to_come();
 	return 0;
 }
 
