@@ -86,7 +86,7 @@ static void words(void **state)
 	REFUSED_WITH(c.target_count = SLMPM_CALC_TARGETS_MAX + 1, SLMPM_ELIMIT, "17 targets");
 	REFUSED_WITH(c.size = 0, SLMPM_EINVAL, ".size");
 	REFUSED_WITH(c.size = sizeof(c) - 2, SLMPM_EINVAL, ".size");
-	REFUSED_WITH(c.size = offsetof(struct slmpm_calc, target_count), SLMPM_EINVAL, "0 targets");
+	REFUSED_WITH(c.size = offsetof(struct slmpm_calc, target_count), SLMPM_EINVAL, ".size");
 }
 
 /* A caller's with a newer header: as long as it sets nothing there. */
