@@ -292,32 +292,6 @@ static void calc_block(const struct calc_job *j, size_t n)
 		store(j, &f, j->direct ? 1 : 0);
 }
 
-/* ---- one element ----------------------------------------------------------------------------- */
-
-bool calc_at_once(const struct slmpm_calc *c)
-{
-	_Alignas(8) unsigned char value[8];
-	calc_kernel *kernel;
-	struct calc_fold f;
-	uint64_t total;
-
-	if (!calc_is_plain(c, &total) || total > 1 || c->arg_count == 1)
-		return false;
-	kernel = calc_kernel_of(c->op, c->type, false);
-	f.form = CALC_STRIDED;
-	f.n = 1;
-	f.to = value;
-	f.to_stride = f.stride[0] = f.stride[1] = 0;
-	f.from[0] = c->args[0].at;
-	for (int k = 1; k < c->arg_count; k++) {
-		f.from[1] = c->args[k].at;
-		kernel(&f);
-		f.from[0] = value;
-	}
-	memcpy(c->targets->at, value, calc_width(c->type));
-	return true;
-}
-
 /* ---- steps ----------------------------------------------------------------------------------- */
 
 static void go_on(struct calc_job *j, uint64_t n)

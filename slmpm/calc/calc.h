@@ -17,9 +17,6 @@
 
 /* 0, or -SLMPM_EINVAL, -SLMPM_ELIMIT with the detail set: CALL, and which operand is wrong. */
 int calc_check(const struct slmpm_calc *c, const char *call);
-/* Whether C is as most are, and right: without gaps, in own byte order, without indices, to one
- * target. It need not have been checked, and needs not be then. */
-bool calc_is_plain(const struct slmpm_calc *c, uint64_t *total);
 
 /* The shape of a calculation's operands. */
 struct calc_shape {
@@ -79,9 +76,6 @@ void calc_move(unsigned char *to, int64_t to_stride, const unsigned char *from, 
 	       uint32_t width, bool turn, size_t n);
 
 /* ---- doing it -------------------------------------------------------------------------------- */
-
-/* True: C, which need not have been checked, is plain, of one element, and done. */
-bool calc_at_once(const struct slmpm_calc *c);
 
 struct calc_operand {
 	unsigned char *at;

@@ -52,7 +52,9 @@ static bool is_bare(const struct slmpm_operand *o)
 	return o->at && !(words | (uintptr_t)o->indices) && calc_is_packed(o);
 }
 
-bool calc_is_plain(const struct slmpm_calc *c, uint64_t *total)
+/* Whether C is as most are, and right: without gaps, in own byte order, without indices, to one
+ * target. */
+static bool calc_is_plain(const struct slmpm_calc *c, uint64_t *total)
 {
 	const struct slmpm_operand *t = c->targets;
 	struct calc_shape shape;

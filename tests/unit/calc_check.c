@@ -194,63 +194,6 @@ static void exact(void **state)
 	is_sound();
 }
 
-static void single(double *target)
-{
-	sound();
-	c.op = SLMPM_CALC_SUM;
-	memset(c.count, 0, sizeof(c.count));
-	args[0].indices = args[1].indices = targets[0].indices = NULL;
-	c.target_count = 1;
-	targets[0].at = target;
-	memory[0][0] = 2;
-	memory[1][0] = 3;
-}
-
-/* One element, at once, where that is as good as checked: else nothing is done. */
-static void at_once(void **state)
-{
-	double is = 0;
-
-#define UNLESS(change)                                                                             \
-	do {                                                                                       \
-		single(&is);                                                                       \
-		change;                                                                            \
-		assert_false(calc_at_once(&c));                                                    \
-		assert_true(is == 0 && memory[0][0] == 2 && memory[1][0] == 3);                    \
-	} while (0)
-	(void)state;
-	UNLESS(c.size += 8);
-	UNLESS(c.op = 0);
-	UNLESS(c.op = SLMPM_CALC_AND);
-	UNLESS(c.type = 11);
-	UNLESS(c.reserved = 1);
-	UNLESS(c.count[0] = 2);
-	UNLESS(c.count[2] = 2);
-	UNLESS(c.arg_count = 1);
-	UNLESS(c.arg_count = SLMPM_CALC_ARGS_MAX + 1);
-	UNLESS(c.target_count = 2);
-	UNLESS(c.args = NULL);
-	UNLESS(c.targets = NULL);
-	UNLESS(args[1].at = NULL);
-	UNLESS(targets[0].at = NULL);
-	UNLESS(args[0].flags = 1);
-	UNLESS(targets[0].flags = 2);
-	UNLESS(args[0].reserved[1] = 1);
-	UNLESS(args[1].index = 1);
-	UNLESS(args[0].indices = indices[0]);
-	UNLESS(targets[0].indices = indices[0]);
-	UNLESS(targets[0].at = bytes_of(memory[1], 7));
-	UNLESS(targets[0].at = bytes_of(memory[1], -7));
-	UNLESS(args[1].at = (void *)(UINTPTR_MAX - 6));
-	UNLESS(targets[0].at = (void *)(UINTPTR_MAX - 6));
-	single(&is);
-	assert_true(calc_at_once(&c));
-	assert_true(is == 5);
-	targets[0].at = args[1].at;
-	assert_true(calc_at_once(&c));
-	assert_true(memory[1][0] == 5);
-}
-
 /* ---- each byte ------------------------------------------------------------------------------- */
 
 #define PLACE 400
@@ -366,9 +309,8 @@ static void each_byte(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(words),     cmocka_unit_test(sizes), cmocka_unit_test(operands),
-		cmocka_unit_test(overlaps),  cmocka_unit_test(exact), cmocka_unit_test(at_once),
-		cmocka_unit_test(each_byte),
+		cmocka_unit_test(words),    cmocka_unit_test(sizes), cmocka_unit_test(operands),
+		cmocka_unit_test(overlaps), cmocka_unit_test(exact), cmocka_unit_test(each_byte),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
