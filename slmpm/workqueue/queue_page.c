@@ -69,22 +69,9 @@ static void show_wait(const struct workqueue *wq, const struct channel *ch, cons
 	wait->since_ns = since(&wq->shown, wait, to->taken_ns);
 }
 
-static void show_channel(const struct workqueue *wq, const struct channel *ch,
-			 struct slmpm_stats_queue *to)
-{
-	const struct work *w = waits_at(ch);
-
-	if (w)
-		show_wait(wq, ch, w, to);
-	if (ch->status && (!to->first_failed || ch->failed < to->first_failed)) {
-		to->status = ch->status;
-		to->first_failed = ch->failed;
-		to->channel = (uint32_t)(ch - wq->channels);
-	}
-}
-
 static void workqueue_show_now(struct workqueue *wq, uint64_t now)
 {
+	const struct channel *first = channel_first_stopped(wq);
 	uint32_t n = wq->channels_used;
 	struct slmpm_stats_queue to = {
 		.size = sizeof(to),
@@ -100,8 +87,17 @@ static void workqueue_show_now(struct workqueue *wq, uint64_t now)
 	};
 
 	n = n < SLMPM_STATS_CHANNELS_MAX ? n : SLMPM_STATS_CHANNELS_MAX;
-	for (uint32_t i = 0; i < n; i++)
-		show_channel(wq, &wq->channels[i], &to);
+	for (uint32_t i = 0; i < n; i++) {
+		const struct work *w = waits_at(&wq->channels[i]);
+
+		if (w)
+			show_wait(wq, &wq->channels[i], w, &to);
+	}
+	if (first) {
+		to.status = first->status;
+		to.first_failed = first->failed;
+		to.channel = (uint32_t)(first - wq->channels);
+	}
 	wq->shown = to;
 	stats_queue_fill(wq->ctx, wq->place, &to);
 }

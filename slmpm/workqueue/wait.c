@@ -225,20 +225,6 @@ static void reach(struct channel *ch, struct work *w)
 	await_inspect(&wq->awaits);
 }
 
-/* The channel of T that stopped first. */
-static const struct channel *first_stopped(const struct workqueue *t)
-{
-	const struct channel *first = NULL;
-
-	for (uint32_t i = 0; t->stopped && i < t->channels_used; i++) {
-		const struct channel *ch = &t->channels[i];
-
-		if (ch->status && (!first || ch->failed < first->failed))
-			first = ch;
-	}
-	return first;
-}
-
 /* A waits for more entries than can still come. */
 static bool is_stranded(const struct workqueue *t, const struct await *a)
 {
@@ -252,7 +238,7 @@ static bool is_stranded(const struct workqueue *t, const struct await *a)
 static int why_stranded(struct work *w, const struct await *a, uint64_t *len)
 {
 	const struct workqueue *t = handle_get(&workqueue_table, w->wr.wq.id);
-	const struct channel *first = t && is_stranded(t, a) ? first_stopped(t) : NULL;
+	const struct channel *first = t && is_stranded(t, a) ? channel_first_stopped(t) : NULL;
 
 	if (!first)
 		return 0;

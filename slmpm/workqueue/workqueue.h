@@ -141,6 +141,8 @@ void workqueue_number(struct workqueue *wq, struct work *w);
 void channel_ready(struct channel *ch);
 /* All that have one. */
 void channels_ready(struct workqueue *wq);
+/* Of those that have stopped, that whose failed entry is the first; or NULL. */
+const struct channel *channel_first_stopped(const struct workqueue *wq);
 /* 0, or why nothing can be posted to it, with the detail set for CALL. */
 int channel_error(const struct channel *ch, const char *call);
 /* A new entry behind the others. */
