@@ -187,7 +187,7 @@ bool wait_sleep(struct context *ctx, uint64_t now, uint64_t deadline, wait_test 
 
 	(void)inner_deadlines(ctx, now);
 	inspect_tick(ctx);
-	take_bells(ctx); /* now, when nobody waits for us */
+	take_bells(ctx); /* now, when no peer waits for us */
 	wait_arm(ctx);
 	if (has_work(ctx, test, arg)) {
 		wait_disarm(ctx);

@@ -260,7 +260,7 @@ static void take_back(struct pipe *p)
 	p->busy = busy;
 }
 
-/* Nobody is there for what is yet to come. */
+/* There is no peer for what is yet to come. */
 static void inspect_target(struct pipe *p)
 {
 	slmpm_peer peer = p->work->wr.peer;

@@ -18,7 +18,7 @@ struct program {
 };
 
 /* Posts all N, or none and negative with the detail set; *AT is then the entry that is to blame, or
- * -1. Nobody else moves the totals of a CLOSED one. */
+ * -1. Nothing else moves the totals of a CLOSED one. */
 int program_enter(const slmpm_wq *queues, const struct slmpm_wr *wr, int n, bool closed, int *at);
 /* What the detail says is said of WHOM: RC. */
 int program_blame(int rc, const char *whom);

@@ -18,7 +18,7 @@ static bool tells(const struct workqueue *wq)
 	return (wq->flags & TELLS) == TELLS;
 }
 
-/* The peer that is to be told; NULL: nobody. */
+/* The peer that is to be told; NULL: none. */
 static struct endpoint *receive_owner(const struct workqueue *wq)
 {
 	return tells(wq) ? endpoint_of(wq->receive.peer) : NULL;
@@ -40,7 +40,7 @@ static struct workqueue *find_queue(const struct endpoint *ep, uint32_t stream)
 	return NULL;
 }
 
-/* What is told is compared with a sign: nobody sends as many as that. */
+/* What is told is compared with a sign: no peer sends as many as that. */
 static uint64_t enabled_for(const struct workqueue *wq)
 {
 	return wq->enabled < ENABLED_MOST ? wq->enabled : ENABLED_MOST;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Whether all of a program can run, before it is posted. Nobody else moves its totals, and totals
+ * Whether all of a program can run, before it is posted. Nothing else moves its totals, and totals
  * only grow, so what can run once still can whatever runs before it: going through it in any one
  * order finds all that ever runs.
  *
@@ -204,7 +204,7 @@ static void sort_gates(struct simulation *s)
 	}
 }
 
-/* NULL: nobody waits for it. */
+/* NULL: no entry waits for it. */
 static struct growth *growth_of(const struct simulation *s, const uint64_t *total)
 {
 	uint32_t low = 0, high = s->growth_count;
