@@ -256,8 +256,8 @@ SLMPM_API int slmpm_wq_destroy(slmpm_wq wq);
  * Posts N work requests, each to its own of QUEUES, all of one context: all or none. 0, or as of
  * slmpm_post; the detail names the entry, from 0. The program is closed: it declares that, but for
  * messages and the ends of its operations, nothing moves the totals that it waits for but itself
- * and what is pending in queues that it names. SLMPM_EINVAL: so its first entry that the detail names
- * can never run.
+ * and what is pending in queues that it names. SLMPM_EINVAL: so its first entry that the detail
+ * names can never run.
  */
 SLMPM_API int slmpm_program_post(const slmpm_wq *queues, const struct slmpm_wr *wr, int n);
 
