@@ -90,28 +90,51 @@ static void channel_stop(struct channel *ch, const struct work *w, int status)
 	channel_ready(ch);
 }
 
+static bool is_told(const struct work *w)
+{
+	return !(w->wr.flags & SLMPM_SILENT) || w->done.status < 0;
+}
+
+static void count_end(const struct work *w)
+{
+	struct counter *c = handle_get(&counter_table, w->wr.ctr.id);
+
+	c->posted++;
+	counter_end(c, w->done.status);
+}
+
+/* It is dropped, or a kept one ready for the next run. */
+static void retire(struct workqueue *wq, struct work *w)
+{
+	w->cancelled = w->waited = false;
+	if (!(wq->flags & SLMPM_WQ_KEPT)) {
+		workqueue_drop(wq, w);
+		return;
+	}
+	list_remove(&w->node);
+	w->state = WORK_WAITS;
+	w->over = wq->run + 1;
+}
+
 static void deliver(struct workqueue *wq, struct work *w)
 {
-	w->done.cookie = w->wr.cookie;
-	if (!work_names(w->wr.op) && w->wr.ctr.id) {
-		struct counter *c = handle_get(&counter_table, w->wr.ctr.id);
-
-		c->posted++;
-		counter_end(c, w->done.status);
-	}
-	if (w->wr.flags & SLMPM_SILENT && w->done.status >= 0)
-		wq->queue->in_flight--;
-	else
+	if (!work_names(w->wr.op) && w->wr.ctr.id)
+		count_end(w);
+	if (is_told(w)) {
+		w->done.cookie = w->wr.cookie;
 		queue_put(wq->queue, &w->done);
+	} else {
+		wq->queue->in_flight--;
+	}
 	if (w->done.status < 0)
 		wq->failed++;
 	else
 		wq->done++;
 	if (wq->flags & SLMPM_WQ_RECEIVE)
 		receive_ended(wq, w);
-	workqueue_retire(wq, w);
+	retire(wq, w);
 	await_inspect(&wq->awaits);
-	if (wq->stopped)
+	if (UNLIKELY(wq->stopped))
 		wait_strand(wq);
 }
 
@@ -127,21 +150,6 @@ static void deliver_ended(struct channel *ch)
 	}
 }
 
-/* Its completion is in w->done. */
-static void entry_finish(struct channel *ch, struct work *w)
-{
-	w->state = WORK_ENDED;
-	w->request = NULL;
-	if (w->done.status < 0)
-		channel_stop(ch, w, w->done.status);
-	if (w->wr.op == SLMPM_OP_RECV)
-		deliver(ch->wq, w);
-	else
-		deliver_ended(ch);
-	if (ch->at)
-		channel_ready(ch);
-}
-
 /* Among those that have begun; one that could not after all keeps its place. */
 static void enlist(struct channel *ch, struct work *w)
 {
@@ -149,26 +157,49 @@ static void enlist(struct channel *ch, struct work *w)
 		list_append(w->wr.op == SLMPM_OP_RECV ? &ch->wq->receives : &ch->begun, &w->node);
 }
 
+/* Its completion is in w->done. */
+static void entry_finish(struct channel *ch, struct work *w)
+{
+	w->state = WORK_ENDED;
+	w->request = NULL;
+	if (UNLIKELY(w->done.status < 0))
+		channel_stop(ch, w, w->done.status);
+	if (w->wr.op == SLMPM_OP_RECV || list_empty(&ch->begun)) {
+		deliver(ch->wq, w);
+	} else {
+		enlist(ch, w);
+		deliver_ended(ch);
+	}
+}
+
+/* What W's completion says, if it has one. */
+static void entry_describe(struct work *w, int status, uint64_t len)
+{
+	const struct endpoint *ep;
+
+	w->done.status = status;
+	if (!is_told(w))
+		return;
+	ep = work_peer(&w->wr);
+	completion_copy(&w->done, &(struct slmpm_done){
+					  .status = status,
+					  .op = w->wr.op,
+					  .stream = w->wr.stream,
+					  .peer = {ep ? handle_id(ep) : 0},
+					  .len = len,
+				  });
+}
+
 void channel_end(struct channel *ch, struct work *w, int status, uint64_t len)
 {
-	const struct endpoint *ep = work_peer(&w->wr);
-	const struct slmpm_done done = {
-		.status = status,
-		.op = w->wr.op,
-		.stream = w->wr.stream,
-		.peer = {ep ? handle_id(ep) : 0},
-		.len = len,
-	};
-
-	completion_copy(&w->done, &done);
 	if (w->state == WORK_WAITS)
 		ch->wq->flushed++;
 	if (w->state == WORK_WAITS || w->wr.op == SLMPM_OP_WAIT) { /* it stood at it */
 		list_remove(&ch->await.node);
 		list_remove(&ch->timed);
 		ch->at = w->next;
-		enlist(ch, w);
 	}
+	entry_describe(w, status, len);
 	entry_finish(ch, w);
 }
 
@@ -176,9 +207,12 @@ void entry_ended(struct queue *inner, const struct slmpm_done *done)
 {
 	struct workqueue *wq = LIST_ENTRY(inner, struct workqueue, inner);
 	struct work *w = &wq->work[done->cookie];
+	struct channel *ch = &wq->channels[w->wr.channel];
 
 	completion_copy(&w->done, done);
-	entry_finish(&wq->channels[w->wr.channel], w);
+	entry_finish(ch, w);
+	if (ch->at)
+		channel_ready(ch);
 }
 
 void entry_bound(struct queue *inner, uint64_t cookie, struct request *r)
@@ -247,20 +281,33 @@ bool channel_may_begin(struct channel *ch, struct work *w)
 }
 
 /* ENABLE and COUNT: what they name is there, for W holds it. */
-static void act(struct work *w)
+static void act(const struct work *w)
 {
 	bool more = w->wr.flags & SLMPM_RELATIVE;
-	uint64_t value = w->wr.value;
+	uint64_t value = w->value;
 
 	if (w->wr.op == SLMPM_OP_COUNT) {
-		struct counter *c = handle_get(&counter_table, w->wr.ctr.id);
+		struct counter *c = LIST_ENTRY(w->awaits, struct counter, awaits);
 
 		counter_set(c, value + (more ? c->done : 0));
 	} else {
-		struct workqueue *t = handle_get(&workqueue_table, w->wr.wq.id);
+		struct workqueue *t = LIST_ENTRY(w->awaits, struct workqueue, awaits);
 
 		workqueue_enable(t, more ? total_plus(t->enabled, value) : value);
 	}
+}
+
+/* They begin and end at once, when all before them are done. */
+static bool act_step(struct channel *ch, struct work *w)
+{
+	if (!is_enabled(ch->wq, w) || !list_empty(&ch->begun))
+		return false;
+	ch->at = w->next;
+	ch->wq->begun++;
+	act(w);
+	entry_describe(w, 0, 0);
+	entry_finish(ch, w);
+	return true;
 }
 
 static int begin_operation(struct workqueue *wq, struct work *w)
@@ -306,11 +353,8 @@ int channel_begin(struct channel *ch, struct work *w)
 		rc = begin_operation(wq, w);
 	} else if (w->wr.op == SLMPM_OP_PIPE) {
 		piping_begin(ch, w);
-	} else if (w->wr.op == SLMPM_OP_CALC) {
-		calculation_begin(ch, w);
 	} else {
-		act(w);
-		channel_end(ch, w, 0, 0);
+		calculation_begin(ch, w);
 	}
 	if (rc < 0) {
 		w->next = ch->at; /* a handler may have posted one */
@@ -327,15 +371,16 @@ int channel_begin(struct channel *ch, struct work *w)
 static bool channel_step(struct channel *ch)
 {
 	struct work *w = ch->at;
-	bool waits = w->wr.op == SLMPM_OP_WAIT;
 	uint64_t len = 0;
 	int rc;
 
 	list_remove(&ch->await.node);
-	if (w->cancelled)
+	if (UNLIKELY(w->cancelled))
 		rc = -SLMPM_ECANCELED;
-	else if (waits)
+	else if (w->wr.op == SLMPM_OP_WAIT)
 		rc = w->state == WORK_BEGUN || is_enabled(ch->wq, w) ? wait_step(ch, w, &len) : 0;
+	else if (work_names(w->wr.op))
+		return act_step(ch, w);
 	else if (!channel_may_begin(ch, w))
 		return false;
 	else if ((rc = channel_begin(ch, w)) == 0)

@@ -255,8 +255,8 @@ int wait_step(struct channel *ch, struct work *w, uint64_t *len)
 		reach(ch, w);
 	*len = *a->total - a->start;
 	if (await_is_over(a))
-		status = 1;
-	else if (w->wr.wq.id)
+		return 1;
+	if (w->wr.wq.id)
 		status = why_stranded(w, a, len);
 	if (!status && ch->deadline && clock_now() >= ch->deadline)
 		status = -SLMPM_ETIMEOUT;

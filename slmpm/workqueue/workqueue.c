@@ -47,18 +47,6 @@ int workqueue_advance(struct context *ctx)
 	return n;
 }
 
-void workqueue_retire(struct workqueue *wq, struct work *w)
-{
-	w->cancelled = w->waited = false;
-	if (!(wq->flags & SLMPM_WQ_KEPT)) {
-		workqueue_drop(wq, w);
-		return;
-	}
-	list_remove(&w->node);
-	w->state = WORK_WAITS;
-	w->over = wq->run + 1;
-}
-
 void workqueue_drop(struct workqueue *wq, struct work *w)
 {
 	free(w->owned);

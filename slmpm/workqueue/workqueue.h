@@ -19,25 +19,25 @@ enum work_kind { WORK_MESSAGE, WORK_GET, WORK_PUT, WORK_REMOTE_PUT, WORK_ATOMIC,
 
 enum work_state { WORK_IDLE, WORK_WAITS, WORK_BEGUN, WORK_ENDED };
 
-struct work {              /* an entry: a work request that was taken */
-	struct list node;  /* of its channel's `begun`, of its queue's `receives` or `idle` */
-	struct work *next; /* behind it in its channel */
-	struct slmpm_wr wr;
-	/* Its pieces and its head, where it had to wait; PIPE: struct pipe; CALC: its job. */
-	void *owned;
+struct work { /* an entry: a work request that was taken; what its turn reads lies together */
+	struct list node;        /* of its channel's `begun`, of its queue's `receives` or `idle` */
+	struct work *next;       /* behind it in its channel */
 	uint64_t number;         /* of a kept one: in the first run, ... */
 	uint64_t over;           /* ... and wq->run + 1 of the last that it has ended in; or 0 */
-	struct request *request; /* of one that has begun and not ended; or NULL */
-	uint32_t *users;         /* of what WAIT, ENABLE or COUNT name; or NULL */
-	/* WAIT: the total, and those that wait for it; if relative, whose base is to be added. */
-	const uint64_t *total;
-	struct list *awaits;
-	struct subject *subject;
-	uint64_t value, before; /* `before`: what those in front of it take */
+	const uint64_t *total;   /* WAIT: this, and ... */
+	struct list *awaits;     /* ... those that wait for it; ENABLE, COUNT: of what they name */
+	uint64_t value;          /* theirs; of a relative WAIT its base is to be added ... */
+	struct subject *subject; /* ... from here */
+	uint64_t before;         /* what those in front of it take */
 	enum work_state state;
 	bool cancelled;         /* it fails in its turn */
 	bool waited;            /* a send: for its receive entry to be enabled */
 	struct slmpm_done done; /* ended, but not those in front of it */
+	struct slmpm_wr wr;
+	struct request *request; /* of one that has begun and not ended; or NULL */
+	uint32_t *users;         /* of what WAIT, ENABLE or COUNT name; or NULL */
+	/* Its pieces and its head, where it had to wait; PIPE: struct pipe; CALC: its job. */
+	void *owned;
 };
 
 struct channel {
@@ -124,8 +124,7 @@ struct workqueue *workqueue_lock(slmpm_wq handle, int *rc);
 int workqueue_advance(struct context *ctx);
 /* The context's, when it ends. */
 void workqueue_shut(struct context *ctx);
-/* W has ended: it is dropped, or a kept one ready for the next run. */
-void workqueue_retire(struct workqueue *wq, struct work *w);
+/* W, which has ended and is not kept, is no more. */
 void workqueue_drop(struct workqueue *wq, struct work *w);
 /* Entries up to number INDEX may begin. */
 void workqueue_enable(struct workqueue *wq, uint64_t index);
