@@ -95,14 +95,17 @@ void counter_end(struct counter *c, int32_t status)
 
 void completion_done(struct context *ctx, struct notified *t, const struct slmpm_done *done)
 {
-	struct slmpm_done notified;
-
-	completion_copy(&notified, done);
-	notified.cookie = t->cookie;
 	if (t->counter) {
 		list_remove(&t->node);
 		counter_end(t->counter, done->status);
+	} else if (t->queue && t->queue->pass_on) {
+		t->queue->in_flight--;
+		t->queue->pass_on(t->queue, t->cookie, done);
 	} else if (t->queue) {
+		struct slmpm_done notified;
+
+		completion_copy(&notified, done);
+		notified.cookie = t->cookie;
 		queue_put(t->queue, &notified);
 	}
 	t->counter = NULL;

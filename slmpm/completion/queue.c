@@ -77,10 +77,6 @@ bool queue_take_rooms(struct queue *q, uint64_t n)
 void queue_put(struct queue *q, const struct slmpm_done *done)
 {
 	q->in_flight--;
-	if (q->pass_on) {
-		q->pass_on(q, done);
-		return;
-	}
 	completion_copy(&q->ring[q->tail++ & (q->size - 1)], done);
 	await_inspect(&q->awaits);
 }

@@ -41,9 +41,9 @@ struct queue {
 	uint64_t in_flight; /* operations that have taken room */
 	struct list awaits; /* struct await, of `tail` */
 	uint32_t users;     /* regions that notify it, work queues that end here, their entries */
-	/* Of a work queue's own, which has no handle: takes each completion at once; learns which
-	 * request brings the one with COOKIE. Or NULL. */
-	void (*pass_on)(struct queue *q, const struct slmpm_done *done);
+	/* Of a work queue's own, which has no handle: takes each completion at once, of the operation
+	 * with COOKIE; learns which request brings that. Or NULL. */
+	void (*pass_on)(struct queue *q, uint64_t cookie, const struct slmpm_done *done);
 	void (*bound)(struct queue *q, uint64_t cookie, struct request *r);
 };
 

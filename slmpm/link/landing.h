@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "shm/copy.h"
 #include "slmpm/endpoint.h"
 #include "slmpm/request.h"
 
@@ -53,7 +54,9 @@ static inline void landing_copy(void *to, const void *from, size_t n)
 static inline void landing_scatter(const struct request *r, uint64_t offset, const void *from,
 				   uint64_t n)
 {
-	if (n < LANDING_LEAST || request_run(r, offset, n) != from)
+	if (LIKELY(n <= COPY_SHORT && r->piece_count == 1 && n + offset <= r->pieces->len))
+		copy_short((unsigned char *)r->pieces->base + offset, from, n);
+	else if (n < LANDING_LEAST || request_run(r, offset, n) != from)
 		request_scatter(r, offset, from, n);
 }
 

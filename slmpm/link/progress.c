@@ -74,7 +74,7 @@ static int take_batch(struct endpoint *ep, bool all)
 	int n;
 
 	ctx->finished = false;
-	n = bundle_unpack(ep, all);
+	n = UNLIKELY(ep->unpack.left) ? bundle_unpack(ep, all) : 0;
 	while (n < PROGRESS_SHARE && (all || !ctx->finished) && !ep->unpack.left &&
 	       ep->state == SLMPM_PEER_UP && (a = progress_take(ep))) {
 		n++;

@@ -80,7 +80,7 @@ static int wait_idle(struct waiter *w)
 		return -SLMPM_ETIMEOUT;
 	}
 	if (idle_is_new(ctx, &w->idle)) {
-		clock_pause();
+		clock_between_polls();
 		return 0;
 	}
 	now = clock_now();

@@ -145,21 +145,11 @@ void inbound_copy_area(struct inbound *m, uint64_t from)
 
 void inbound_describe(const struct inbound *m, struct slmpm_done *done)
 {
-	done->len = m->area ? m->got : m->total;
-	done->stream = m->stream;
-	done->imm = m->imm;
-	done->peer.id = handle_id(m->ep);
-	done->flags = m->area && !m->final ? SLMPM_PART : 0;
-	done->op = SLMPM_OP_RECV;
-	done->protocol = m->fetch || m->fetched ? SLMPM_BY_RGET : SLMPM_BY_SMT;
-	done->reason = SLMPM_REASON_NONE;
-}
-
-int inbound_verdict(const struct inbound *m, const struct request *r)
-{
-	if (m->damaged)
-		return -SLMPM_ECHECKSUM;
-	return r->kind == REQUEST_RECV && r->result.len > r->length ? -SLMPM_ETRUNC : 0;
+	inbound_describe_whole(done, m->ep, m->area ? m->got : m->total, m->stream, m->imm);
+	if (m->area && !m->final)
+		done->flags = SLMPM_PART;
+	if (m->fetch || m->fetched)
+		done->protocol = SLMPM_BY_RGET;
 }
 
 void inbound_finish(struct inbound *m)
@@ -167,7 +157,7 @@ void inbound_finish(struct inbound *m)
 	struct request *r = m->receive;
 
 	inbound_describe(m, &r->result);
-	request_finish(r, inbound_verdict(m, r));
+	request_finish(r, inbound_verdict(m->damaged, r));
 	if (r->kind == REQUEST_RECV) {
 		r->message = NULL;
 		inbound_free(m);

@@ -72,8 +72,26 @@ void inbound_drop_data(struct inbound *m);
 void inbound_copy_area(struct inbound *m, uint64_t from);
 bool inbound_complete(const struct inbound *m);
 void inbound_describe(const struct inbound *m, struct slmpm_done *done);
+/* Of one that has come as a whole. */
+static inline void inbound_describe_whole(struct slmpm_done *done, const struct endpoint *ep,
+					  uint64_t len, uint32_t stream, uint32_t imm)
+{
+	done->len = len;
+	done->stream = stream;
+	done->imm = imm;
+	done->peer.id = handle_id(ep);
+	done->flags = 0;
+	done->op = SLMPM_OP_RECV;
+	done->protocol = SLMPM_BY_SMT;
+	done->reason = SLMPM_REASON_NONE;
+}
 /* What R, whose result describes the message, ends with. */
-int inbound_verdict(const struct inbound *m, const struct request *r);
+static inline int inbound_verdict(bool damaged, const struct request *r)
+{
+	if (UNLIKELY(damaged))
+		return -SLMPM_ECHECKSUM;
+	return r->kind == REQUEST_RECV && r->result.len > r->length ? -SLMPM_ETRUNC : 0;
+}
 /* The message is complete and its receive has it; a receive's message is freed. */
 void inbound_finish(struct inbound *m);
 /* No more can come: unfinished messages are dropped, their receives end with its error. */

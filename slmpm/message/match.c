@@ -239,7 +239,7 @@ static void cut_short(struct inbound *m, struct request *r)
 	m->receive = NULL;
 	m->cut = true;
 	landing_moved(m->ep);
-	request_finish(r, inbound_verdict(m, r));
+	request_finish(r, inbound_verdict(m->damaged, r));
 }
 
 int match_undo(struct request *r)

@@ -30,19 +30,11 @@ static void defer_arrival(struct endpoint *ep, const struct head *h, uint64_t ch
 /* Straight into the buffer of a posted receive. */
 static void receive_whole(struct endpoint *ep, const struct head *h, struct request *r)
 {
-	const struct inbound whole = {
-		.ep = ep,
-		.total = h->length,
-		.stream = h->stream,
-		.imm = h->imm,
-		.damaged = h->damaged,
-	};
-
 	landing_scatter(r, 0, h->data, h->length);
-	inbound_describe(&whole, &r->result);
+	inbound_describe_whole(&r->result, ep, h->length, h->stream, h->imm);
 	match_account(ep, h->length);
 	link_discharge(ep, wire_charge(h->length));
-	request_finish(r, inbound_verdict(&whole, r));
+	request_finish(r, inbound_verdict(h->damaged, r));
 }
 
 /* For the hold R, or with NULL for who asks later. */

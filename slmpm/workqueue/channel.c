@@ -203,13 +203,15 @@ void channel_end(struct channel *ch, struct work *w, int status, uint64_t len)
 	entry_finish(ch, w);
 }
 
-void entry_ended(struct queue *inner, const struct slmpm_done *done)
+void entry_ended(struct queue *inner, uint64_t cookie, const struct slmpm_done *done)
 {
 	struct workqueue *wq = LIST_ENTRY(inner, struct workqueue, inner);
-	struct work *w = &wq->work[done->cookie];
+	struct work *w = &wq->work[cookie];
 	struct channel *ch = &wq->channels[w->wr.channel];
 
-	completion_copy(&w->done, done);
+	w->done.status = done->status;
+	if (is_told(w))
+		completion_copy(&w->done, done);
 	entry_finish(ch, w);
 	if (ch->at)
 		channel_ready(ch);
@@ -233,12 +235,10 @@ static int flush(struct channel *ch)
 /* ---- beginning --------------------------------------------------------------------------- */
 
 /* Messages that are staged must leave before what is not one begins. */
-static bool is_staged(struct channel *ch, const struct work *w)
+static bool is_staged(struct channel *ch, const struct work *w, struct endpoint *ep)
 {
-	struct endpoint *ep = work_peer(&w->wr);
-
-	if (!ep || w->wr.op == SLMPM_OP_SEND || w->wr.op == SLMPM_OP_AM ||
-	    w->wr.op == SLMPM_OP_RECV || !ep->bundle.count)
+	if (!ep || !ep->bundle.count || w->wr.op == SLMPM_OP_SEND || w->wr.op == SLMPM_OP_AM ||
+	    w->wr.op == SLMPM_OP_RECV)
 		return false;
 	(void)link_push(ep);
 	if (!ep->bundle.count)
@@ -258,16 +258,16 @@ static bool is_enabled(const struct workqueue *wq, const struct work *w)
 	return !(wq->flags & SLMPM_WQ_MANAGED) || work_number(wq, w) <= wq->enabled;
 }
 
-bool channel_may_begin(struct channel *ch, struct work *w)
+bool channel_may_begin(struct channel *ch, struct work *w, struct endpoint *ep)
 {
-	const struct endpoint *ep;
 	enum work_kind kind;
 
 	if (ch->wq->ctx->begins) { /* one begins just now */
 		channel_ready(ch);
 		return false;
 	}
-	if (!is_enabled(ch->wq, w) || channel_amidst(ch) || is_staged(ch, w) || wait_entry(ch, w))
+	if (!is_enabled(ch->wq, w) || channel_amidst(ch) || is_staged(ch, w, ep) ||
+	    (w->wr.timeout_ms && wait_entry(ch, w, ep)))
 		return false;
 	if (ch->status) /* one has failed just now, on its way out */
 		return false;
@@ -276,7 +276,6 @@ bool channel_may_begin(struct channel *ch, struct work *w)
 	if (w->wr.op == SLMPM_OP_RECV)
 		return !is_barred(ch);
 	kind = work_kind_of(&w->wr);
-	ep = work_peer(&w->wr);
 	return kind == ch->kind && kind != WORK_ALONE && ep && handle_id(ep) == ch->peer;
 }
 
@@ -310,7 +309,8 @@ static bool act_step(struct channel *ch, struct work *w)
 	return true;
 }
 
-static int begin_operation(struct workqueue *wq, struct work *w)
+/* 0, or 1: it is done; or why not. */
+static int begin_operation(struct workqueue *wq, struct work *w, struct endpoint *ep)
 {
 	struct queue *before = wq->ctx->begins; /* a handler may post a receive meanwhile */
 	bool kept = wq->flags & SLMPM_WQ_KEPT;
@@ -322,7 +322,7 @@ static int begin_operation(struct workqueue *wq, struct work *w)
 	if (!kept)
 		w->owned = NULL;
 	wq->ctx->begins = &wq->inner;
-	rc = work_begin(wq->ctx, &w->wr, (uint64_t)(w - wq->work));
+	rc = work_begin(wq->ctx, ep, w, (uint64_t)(w - wq->work));
 	wq->ctx->begins = before;
 	if (kept)
 		return rc;
@@ -333,10 +333,9 @@ static int begin_operation(struct workqueue *wq, struct work *w)
 	return rc;
 }
 
-int channel_begin(struct channel *ch, struct work *w)
+int channel_begin(struct channel *ch, struct work *w, struct endpoint *ep)
 {
 	struct workqueue *wq = ch->wq;
-	const struct endpoint *ep = work_peer(&w->wr);
 	int rc = 0;
 
 	ch->at = w->next;
@@ -350,7 +349,7 @@ int channel_begin(struct channel *ch, struct work *w)
 		ch->peer = ep ? handle_id(ep) : 0;
 	}
 	if (w->wr.op < SLMPM_OP_WAIT) {
-		rc = begin_operation(wq, w);
+		rc = begin_operation(wq, w, ep);
 	} else if (w->wr.op == SLMPM_OP_PIPE) {
 		piping_begin(ch, w);
 	} else {
@@ -363,7 +362,12 @@ int channel_begin(struct channel *ch, struct work *w)
 		wq->begun--;
 		return rc;
 	}
-	await_inspect(&wq->awaits);
+	if (rc == 0) {
+		await_inspect(&wq->awaits);
+	} else {
+		w->done.status = 0;
+		entry_finish(ch, w);
+	}
 	return 0;
 }
 
@@ -371,6 +375,7 @@ int channel_begin(struct channel *ch, struct work *w)
 static bool channel_step(struct channel *ch)
 {
 	struct work *w = ch->at;
+	struct endpoint *ep;
 	uint64_t len = 0;
 	int rc;
 
@@ -381,9 +386,9 @@ static bool channel_step(struct channel *ch)
 		rc = w->state == WORK_BEGUN || is_enabled(ch->wq, w) ? wait_step(ch, w, &len) : 0;
 	else if (work_names(w->wr.op))
 		return act_step(ch, w);
-	else if (!channel_may_begin(ch, w))
+	else if (!channel_may_begin(ch, w, ep = work_peer(&w->wr)))
 		return false;
-	else if ((rc = channel_begin(ch, w)) == 0)
+	else if ((rc = channel_begin(ch, w, ep)) == 0)
 		return true;
 	if (rc)
 		channel_end(ch, w, rc < 0 ? rc : 0, len);

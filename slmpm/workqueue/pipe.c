@@ -79,10 +79,10 @@ static void piping_fail(struct pipe *p, int status, slmpm_peer culprit)
 	p->culprit = endpoint_plain(culprit);
 }
 
-static void place_ended(struct queue *inner, const struct slmpm_done *done)
+static void place_ended(struct queue *inner, uint64_t cookie, const struct slmpm_done *done)
 {
 	struct pipe *p = LIST_ENTRY(inner, struct pipe, inner);
-	struct place *at = &p->places[done->cookie];
+	struct place *at = &p->places[cookie];
 
 	at->request = NULL;
 	if (at->state == PLACE_RECEIVES) {
@@ -119,11 +119,10 @@ static void piping_end(struct pipe *p)
 		.stream = wr->stream,
 		.peer = p->culprit,
 		.len = p->forwarded,
-		.cookie = (uint64_t)(p->work - wq->work),
 	};
 
 	list_remove(&p->await.node);
-	entry_ended(&wq->inner, &done);
+	entry_ended(&wq->inner, (uint64_t)(p->work - wq->work), &done);
 }
 
 /* ---- what is under way ----------------------------------------------------------------------- */

@@ -46,11 +46,12 @@ static void complete_flags(const struct workqueue *wq, struct slmpm_wr *wr)
 static int begin_or_append(struct channel *ch, struct work *w)
 {
 	struct workqueue *wq = ch->wq;
+	struct endpoint *ep = work_peer(&w->wr);
 	int rc;
 
 	w->next = NULL;
 	if (ch->at || wq->flags & SLMPM_WQ_KEPT || w->wr.op >= SLMPM_OP_WAIT ||
-	    !channel_may_begin(ch, w)) {
+	    !channel_may_begin(ch, w, ep)) {
 		if (!work_keep(w)) {
 			list_remove(&ch->await.node); /* channel_may_begin may have */
 			list_remove(&ch->timed);
@@ -60,7 +61,7 @@ static int begin_or_append(struct channel *ch, struct work *w)
 		channel_ready(ch);
 		return 0;
 	}
-	rc = channel_begin(ch, w);
+	rc = channel_begin(ch, w, ep);
 	if (rc < 0 && work_number(wq, w) != wq->posted) { /* a handler has posted others */
 		channel_end(ch, w, rc, 0);
 		return 0;

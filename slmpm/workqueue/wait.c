@@ -189,11 +189,9 @@ static void set_deadline(struct channel *ch, int timeout_ms)
 		list_append(&ch->wq->ctx->timed, &ch->timed);
 }
 
-bool wait_entry(struct channel *ch, struct work *w)
+bool wait_entry(struct channel *ch, struct work *w, struct endpoint *ep)
 {
-	struct endpoint *ep =
-		w->wr.op == SLMPM_OP_SEND && w->wr.timeout_ms ? work_peer(&w->wr) : NULL;
-	struct binding *b = ep ? binding_of(ep, w->wr.stream) : NULL;
+	struct binding *b = w->wr.op == SLMPM_OP_SEND && ep ? binding_of(ep, w->wr.stream) : NULL;
 
 	if (!b || binding_allows(b))
 		return false;

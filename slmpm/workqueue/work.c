@@ -181,39 +181,56 @@ static uint64_t work_bytes_of(const struct slmpm_wr *wr)
 	return n;
 }
 
-int work_begin(struct context *ctx, const struct slmpm_wr *wr, uint64_t cookie)
+/* By a region: the call sees to fences. */
+static int begin_one_sided(const struct slmpm_wr *wr, const struct slmpm_how *how)
 {
-	const struct slmpm_how how = {
+	struct slmpm_span span = {wr->offset, work_bytes_of(wr)};
+
+	switch (wr->op) {
+	case SLMPM_OP_PUT: return slmpm_putv(wr->rmem, &span, 1, wr->iov, wr->iov_count, how, NULL);
+	case SLMPM_OP_GET: return slmpm_getv(wr->rmem, &span, 1, wr->iov, wr->iov_count, how, NULL);
+	default:
+		return slmpm_atomic(wr->rmem, wr->offset, (int)wr->atomic, (int)wr->bits,
+				    wr->operand, wr->compare, wr->old, how, NULL);
+	}
+}
+
+static int work_send(struct endpoint *ep, const struct slmpm_wr *wr, const struct slmpm_how *how,
+		     struct slmpm_done *done)
+{
+	switch (message_send_at_once(ep, wr->stream, wr->iov, wr->iov_count, how,
+				     wr->flags & SLMPM_SILENT ? NULL : done)) {
+	case SENT: return 1;
+	case SENT_IN_PART: return 0;
+	default: return message_sendv(ep, wr->stream, wr->iov, wr->iov_count, how, NULL);
+	}
+}
+
+int work_begin(struct context *ctx, struct endpoint *ep, struct work *w, uint64_t cookie)
+{
+	const struct slmpm_wr *wr = &w->wr;
+	struct slmpm_how how = {
 		.size = sizeof(how),
 		.flags = wr->flags & ~SLMPM_SILENT,
 		.imm = wr->imm,
 		.cq = {QUEUE_THAT_BEGINS},
 		.cookie = cookie,
 	};
-	struct slmpm_how plain = how;
-	struct slmpm_span span = {wr->offset, work_bytes_of(wr)};
-	struct endpoint *ep = work_peer(wr);
 
-	/* The queue has seen to the order. */
-	plain.flags &= SLMPM_MORE | SLMPM_REMOTE | MODE_LINK_MASK;
-	if (!ep && !work_is_any(wr->peer))
+	if (UNLIKELY(!ep) && !work_is_any(wr->peer))
 		return wr->rmem.id ? handle_error(&remote_table, wr->rmem.id) :
 				     endpoint_bad_handle(wr->peer);
+	if (wr->op >= SLMPM_OP_PUT && wr->op <= SLMPM_OP_ATOMIC)
+		return begin_one_sided(wr, &how);
+	/* The queue has seen to the order. */
+	how.flags &= SLMPM_MORE | SLMPM_REMOTE | MODE_LINK_MASK;
 	switch (wr->op) {
-	case SLMPM_OP_SEND:
-		return message_sendv(ep, wr->stream, wr->iov, wr->iov_count, &plain, NULL);
+	case SLMPM_OP_SEND: return work_send(ep, wr, &how, &w->done);
 	case SLMPM_OP_RECV:
-		return message_recvv(ctx, ep, wr->stream, wr->iov, wr->iov_count, &plain, NULL);
-	case SLMPM_OP_AM:
-		return am_sendv(ep, (uint16_t)wr->stream, wr->head, wr->head_len, wr->iov,
-				wr->iov_count, &plain, NULL);
-	case SLMPM_OP_PUT:
-		return slmpm_putv(wr->rmem, &span, 1, wr->iov, wr->iov_count, &how, NULL);
-	case SLMPM_OP_GET:
-		return slmpm_getv(wr->rmem, &span, 1, wr->iov, wr->iov_count, &how, NULL);
+		return message_recvv(ctx, ep, wr->stream, wr->iov, wr->iov_count, &how, NULL);
 	default:
-		return slmpm_atomic(wr->rmem, wr->offset, (int)wr->atomic, (int)wr->bits,
-				    wr->operand, wr->compare, wr->old, &how, NULL);
+		return am_sendv(ep, (uint16_t)wr->stream, wr->head, wr->head_len, wr->iov,
+				wr->iov_count, &how, NULL);
 	}
 }
 

@@ -146,16 +146,16 @@ const struct channel *channel_first_stopped(const struct workqueue *wq);
 int channel_error(const struct channel *ch, const char *call);
 /* A new entry behind the others. */
 void channel_append(struct channel *ch, struct work *w);
-/* May W, the next one, begin now? */
-bool channel_may_begin(struct channel *ch, struct work *w);
+/* May W, the next one, for EP or no peer, begin now? */
+bool channel_may_begin(struct channel *ch, struct work *w, struct endpoint *ep);
 /* It does: 0, or why not; then it is as it was before. */
-int channel_begin(struct channel *ch, struct work *w);
+int channel_begin(struct channel *ch, struct work *w, struct endpoint *ep);
 /* Begins what may, and flushes it once it has stopped: how many steps. */
 int channel_advance(struct channel *ch);
 /* W, which has begun or could not, has ended with STATUS and LEN as of its completion. */
 void channel_end(struct channel *ch, struct work *w, int status, uint64_t len);
 /* Its own completion queue's, as of struct queue. */
-void entry_ended(struct queue *inner, const struct slmpm_done *done);
+void entry_ended(struct queue *inner, uint64_t cookie, const struct slmpm_done *done);
 void entry_bound(struct queue *inner, uint64_t cookie, struct request *r);
 /* As of parts.deadlines: those of WAITs. */
 uint64_t channel_deadlines(struct context *ctx, uint64_t now);
@@ -175,9 +175,9 @@ void wait_forget(struct workqueue *wq);
 /* Of W, the WAIT that CH stands at: 1 it is over, 0 not yet; or why it never will be. *LEN: the
  * total, or the number of the entry that is to blame. */
 int wait_step(struct channel *ch, struct work *w, uint64_t *len);
-/* CH stands at W, a send to a disabled receive entry, and W may wait: true, and it is ready when
- * that is enabled, or the time is over. */
-bool wait_entry(struct channel *ch, struct work *w);
+/* CH stands at W, which has a timeout. True: it is a send to a disabled receive entry of EP's, and
+ * ready when that is enabled, or the time is over. */
+bool wait_entry(struct channel *ch, struct work *w, struct endpoint *ep);
 /* A channel of WQ has stopped: who waits for entries that will not come is ready to fail. */
 void wait_strand(struct workqueue *wq);
 
@@ -256,8 +256,9 @@ int work_check(const struct workqueue *wq, const struct slmpm_wr *wr);
 bool work_is_any(slmpm_peer peer);
 /* The peer that it is for; or NULL. */
 struct endpoint *work_peer(const struct slmpm_wr *wr);
-/* Begins an operation, its end told to CTX's `begins` with COOKIE, perhaps before this returns. */
-int work_begin(struct context *ctx, const struct slmpm_wr *wr, uint64_t cookie);
+/* Begins W's operation, its end told to CTX's `begins` with COOKIE, perhaps before this returns; or
+ * 1: it is done, and nothing learns that but W->done. EP: as of work_peer. */
+int work_begin(struct context *ctx, struct endpoint *ep, struct work *w, uint64_t cookie);
 enum work_kind work_kind_of(const struct slmpm_wr *wr);
 /* It waits: what the caller's array and head say is kept. False: no memory. */
 bool work_keep(struct work *w);
