@@ -81,13 +81,24 @@ static void post(struct program *g, struct slmpm_wr *wr)
 		g->rc = slmpm_post(g->wq, wr, 1);
 }
 
-void program_send(struct program *g)
+static void send_counted(struct program *g, slmpm_ctr ctr)
 {
 	struct slmpm_wr wr = {.op = SLMPM_OP_SEND, .peer = g->pair->peer, .stream = STREAM_DATA};
 
 	wr.iov = &g->out;
 	wr.iov_count = 1;
+	wr.ctr = ctr;
 	post(g, &wr);
+}
+
+void program_send(struct program *g)
+{
+	send_counted(g, (slmpm_ctr){0});
+}
+
+void program_send_counted(struct program *g)
+{
+	send_counted(g, g->there);
 }
 
 void program_receive(struct program *g)
