@@ -15,8 +15,8 @@ struct context *message_source(slmpm_peer peer, struct endpoint **ep, int *rc);
  */
 int message_sendv(struct endpoint *ep, uint32_t stream, const struct slmpm_iov *iov, int n,
 		  const struct slmpm_how *how, slmpm_req *req);
-/* The same of a short message that goes at once. SENT: it is done, as DONE says unless that is NULL,
- * and nothing learns it; SENT_IN_PART: HOW's queue will; NOT_SENT: not this way. */
+/* The same of a short message that goes at once. SENT: it is done, as DONE says unless that is
+ * NULL, and nothing learns it; SENT_IN_PART: HOW's queue will; NOT_SENT: not this way. */
 enum sent message_send_at_once(struct endpoint *ep, uint32_t stream, const struct slmpm_iov *iov,
 			       int n, const struct slmpm_how *how, struct slmpm_done *done);
 int message_recvv(struct context *ctx, struct endpoint *ep, uint32_t stream,
