@@ -380,6 +380,8 @@ struct slmpm_peer_info {
 /* What is known of PEER, also after its end, until it is closed. Does not block. */
 SLMPM_API int slmpm_peer_query(slmpm_peer peer, struct slmpm_peer_info *info);
 
+#define SLMPM_LINK_ROOM 8 /* of arrays that have something of each link; there are fewer */
+
 enum slmpm_link_state {
 	SLMPM_LINK_NONE = 0, /* not opened yet, or it cannot be had */
 	SLMPM_LINK_UP = 1,

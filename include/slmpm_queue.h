@@ -137,6 +137,9 @@ struct slmpm_calc {
 /* A receive queue: its entries are receives of options.peer's options.stream, in their order. One
  * that is MANAGED as well refuses the peer's messages (SLMPM_EDISABLED) whose entry is disabled. */
 #define SLMPM_WQ_RECEIVE        8u
+/* SEND, AM, PUT by packets and a PIPE's messages that ask for no link are divided over those of
+ * their peer that stand (SLMPM_LINKS): each by that by which least of the queue is under way. */
+#define SLMPM_WQ_SPREAD         16u
 
 struct slmpm_wq_options {
 	uint32_t size;
@@ -212,6 +215,8 @@ struct slmpm_wq_info {
 	uint64_t by_engine;                    /* begun by the engine's thread */
 	uint32_t channel;                      /* of that entry */
 	uint32_t waiting;                      /* channels that stand at a WAIT */
+	/* SPREAD: bytes that have gone by each link of those that it was divided over. */
+	uint64_t by_link[SLMPM_LINK_ROOM];
 };
 
 /*

@@ -137,6 +137,7 @@ struct slmpm_stats_queue { /* a work queue; fields beyond .size count as zero */
 	uint32_t waiting;    /* channels that stand at an entry that waits; */
 	uint32_t wait_count; /* of them those that follow */
 	struct slmpm_stats_wait waits[SLMPM_STATS_WAITS_MAX];
+	uint64_t by_link[SLMPM_LINK_ROOM]; /* as in struct slmpm_wq_info */
 };
 /* Place I of a mapped page, as of when its process slept last, or a few ms ago: 1 and *QUEUE; 0: no
  * queue is there. SLMPM_ENOENT behind the last; SLMPM_EAGAIN: it changed all the time. */

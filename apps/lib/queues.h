@@ -68,6 +68,16 @@ static inline double queue_seconds(const struct slmpm_stats_wait *w)
 	return s > 0 && s < 1e9 ? s : 0;
 }
 
+/* Behind the last link that something of it has gone by; 0: it is not spread, or nothing has. */
+static inline int queue_links(const struct slmpm_stats_queue *q)
+{
+	int n = SLMPM_LINK_ROOM;
+
+	while (n && !q->by_link[n - 1])
+		n--;
+	return n;
+}
+
 /* A line without its end. */
 static inline void queue_print_wait(const struct slmpm_stats_wait *w)
 {

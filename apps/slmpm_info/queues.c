@@ -14,8 +14,10 @@ static json_t *wait_object(const struct slmpm_stats_wait *w)
 
 static json_t *queue_object(const struct slmpm_stats_queue *q, int context)
 {
-	json_t *waits = json_array(), *o;
+	json_t *waits = json_array(), *links = json_array(), *o;
 
+	for (int i = 0; i < queue_links(q); i++)
+		json_array_append_new(links, json_integer((json_int_t)q->by_link[i]));
 	for (uint32_t i = 0; i < q->wait_count; i++)
 		json_array_append_new(waits, wait_object(&q->waits[i]));
 	o = json_pack("{si sI}", "context", context, "queue", (json_int_t)q->queue);
@@ -25,6 +27,7 @@ static json_t *queue_object(const struct slmpm_stats_queue *q, int context)
 	json_object_set_new(o, "first_failed", json_integer((json_int_t)q->first_failed));
 	json_object_set_new(o, "status", json_integer(q->status));
 	json_object_set_new(o, "waiting", json_integer(q->waiting));
+	json_object_set_new(o, "by_link", links);
 	json_object_set_new(o, "waits", waits);
 	return o;
 }
@@ -72,6 +75,9 @@ void info_print_queues(const json_t *all)
 				printf("  %-22s %" JSON_INTEGER_FORMAT "\n", key,
 				       json_integer_value(value));
 		}
+		json_array_foreach(json_object_get(queue, "by_link"), k, value)
+			printf("  by link %-14zu %" JSON_INTEGER_FORMAT "\n", k,
+			       json_integer_value(value));
 		json_array_foreach(json_object_get(queue, "waits"), k, w) print_wait(w);
 	}
 }

@@ -281,12 +281,15 @@ static json_t *wait_object(const struct slmpm_stats_wait *w)
 static json_t *queue_object(const struct queue *queue)
 {
 	const struct slmpm_stats_queue *q = &queue->q;
-	json_t *waits = json_array(), *o;
+	json_t *waits = json_array(), *links = json_array(), *o;
 
 	for (uint32_t i = 0; i < q->wait_count; i++)
 		json_array_append_new(waits, wait_object(&q->waits[i]));
-	o = json_pack("{si ss si si so}", "pid", queue->pid, "program", queue->program, "context",
-		      queue->context, "status", q->status, "waits", waits);
+	for (int i = 0; i < queue_links(q); i++)
+		json_array_append_new(links, number(q->by_link[i]));
+	o = json_pack("{si ss si si so so}", "pid", queue->pid, "program", queue->program,
+		      "context", queue->context, "status", q->status, "waits", waits, "by_link",
+		      links);
 	set(o, "queue", q->queue);
 	for (size_t i = 0; i < QUEUE_FIGURES; i++)
 		set(o, queue_figures[i].name, queue_figure(q, i));

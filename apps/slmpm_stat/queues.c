@@ -54,6 +54,8 @@ void queues_text(const struct gathered *g)
 		if (q->q.status)
 			printf("        stopped at entry %" PRIu64 " of channel %" PRIu32 ": %s\n",
 			       q->q.first_failed, q->q.channel, slmpm_strerror(q->q.status));
+		for (int k = 0; k < queue_links(&q->q); k++)
+			printf("        by link %d: %" PRIu64 " bytes\n", k, q->q.by_link[k]);
 		for (uint32_t k = 0; k < q->q.wait_count; k++) {
 			printf("        waits: ");
 			queue_print_wait(&q->q.waits[k]);

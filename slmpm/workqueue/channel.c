@@ -210,6 +210,8 @@ void entry_ended(struct queue *inner, uint64_t cookie, const struct slmpm_done *
 	struct channel *ch = &wq->channels[w->wr.channel];
 
 	w->done.status = done->status;
+	if (UNLIKELY(w->part.by))
+		spread_end(wq, &w->part, done->status, done->flags);
 	if (is_told(w))
 		completion_copy(&w->done, done);
 	entry_finish(ch, w);
@@ -318,12 +320,16 @@ static int begin_operation(struct workqueue *wq, struct work *w, struct endpoint
 	void *owned = w->owned;
 	int rc;
 
+	if (UNLIKELY(wq->flags & SLMPM_WQ_SPREAD))
+		spread_begin(wq, &w->part, &w->wr, work_bytes_of(&w->wr));
 	/* It may end meanwhile, and its place be another's: its arrays are read till the call's end. */
 	if (!kept)
 		w->owned = NULL;
 	wq->ctx->begins = &wq->inner;
 	rc = work_begin(wq->ctx, ep, w, (uint64_t)(w - wq->work));
 	wq->ctx->begins = before;
+	if (UNLIKELY(rc && w->part.by))
+		spread_end(wq, &w->part, rc, 0);
 	if (kept)
 		return rc;
 	if (w->number == number && w->state == WORK_BEGUN)

@@ -23,6 +23,7 @@ enum place_state { PLACE_EMPTY, PLACE_RECEIVES, PLACE_FULL, PLACE_SENDS };
 struct place { /* a buffer */
 	enum place_state state;
 	struct request *request;    /* under way; or NULL */
+	struct spread_part part;    /* SENDS */
 	struct slmpm_done received; /* FULL: how its receive has ended */
 };
 
@@ -85,6 +86,8 @@ static void place_ended(struct queue *inner, uint64_t cookie, const struct slmpm
 	struct place *at = &p->places[cookie];
 
 	at->request = NULL;
+	if (UNLIKELY(at->part.by))
+		spread_end(p->ch->wq, &at->part, done->status, done->flags);
 	if (at->state == PLACE_RECEIVES) {
 		at->state = PLACE_FULL;
 		completion_copy(&at->received, done);
@@ -151,7 +154,8 @@ static int begin_send(const struct pipe *p, const struct slmpm_iov *piece,
 /* Place I goes over to STATE: it receives or sends. 0, or why not. */
 static int begin(struct pipe *p, uint32_t i, enum place_state state)
 {
-	struct context *ctx = p->ch->wq->ctx;
+	struct workqueue *wq = p->ch->wq;
+	struct context *ctx = wq->ctx;
 	const struct slmpm_wr *wr = &p->work->wr;
 	struct place *at = &p->places[i];
 	struct slmpm_iov piece = wr->iov[i];
@@ -166,11 +170,16 @@ static int begin(struct pipe *p, uint32_t i, enum place_state state)
 		piece.len = at->received.len;
 		how.imm = at->received.imm;
 		how.flags = wr->flags & MODE_LINK_MASK;
+		if (UNLIKELY(wq->flags & SLMPM_WQ_SPREAD))
+			spread_begin(wq, &at->part, wr, piece.len);
+		how.flags |= spread_hint(at->part);
 		rc = begin_send(p, &piece, &how);
 	}
 	ctx->begins = NULL;
 	if (rc < 0)
 		at->request = NULL;
+	if (UNLIKELY(rc < 0 && at->part.by))
+		spread_end(wq, &at->part, rc, 0);
 	return rc;
 }
 

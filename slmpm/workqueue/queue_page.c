@@ -86,6 +86,7 @@ static void workqueue_show_now(struct workqueue *wq, uint64_t now)
 		.by_engine = wq->by_engine,
 	};
 
+	memcpy(to.by_link, wq->spread.bytes, sizeof(wq->spread.bytes));
 	n = n < SLMPM_STATS_CHANNELS_MAX ? n : SLMPM_STATS_CHANNELS_MAX;
 	for (uint32_t i = 0; i < n; i++) {
 		const struct work *w = waits_at(&wq->channels[i]);

@@ -172,7 +172,7 @@ struct endpoint *work_peer(const struct slmpm_wr *wr)
 	}
 }
 
-static uint64_t work_bytes_of(const struct slmpm_wr *wr)
+uint64_t work_bytes_of(const struct slmpm_wr *wr)
 {
 	uint64_t n = 0;
 
@@ -211,7 +211,7 @@ int work_begin(struct context *ctx, struct endpoint *ep, struct work *w, uint64_
 	const struct slmpm_wr *wr = &w->wr;
 	struct slmpm_how how = {
 		.size = sizeof(how),
-		.flags = wr->flags & ~SLMPM_SILENT,
+		.flags = (wr->flags & ~SLMPM_SILENT) | spread_hint(w->part),
 		.imm = wr->imm,
 		.cq = {QUEUE_THAT_BEGINS},
 		.cookie = cookie,
@@ -236,7 +236,7 @@ int work_begin(struct context *ctx, struct endpoint *ep, struct work *w, uint64_
 
 /* Requests through the ring are served in their order. What is done directly is done at once, or by
  * the engine, which others overtake; active messages are many. */
-static bool by_request(const struct slmpm_wr *wr, enum fabric_op op)
+bool work_by_request(const struct slmpm_wr *wr, enum fabric_op op)
 {
 	const struct remote *remote = remote_get(wr->rmem);
 
@@ -252,13 +252,13 @@ enum work_kind work_kind_of(const struct slmpm_wr *wr)
 	case SLMPM_OP_SEND:
 	case SLMPM_OP_AM: return WORK_MESSAGE;
 	case SLMPM_OP_GET: return WORK_GET;
-	case SLMPM_OP_ATOMIC: return by_request(wr, FABRIC_ATOMIC) ? WORK_ATOMIC : WORK_ALONE;
+	case SLMPM_OP_ATOMIC: return work_by_request(wr, FABRIC_ATOMIC) ? WORK_ATOMIC : WORK_ALONE;
 	case SLMPM_OP_CALC:
 	case SLMPM_OP_ENABLE:
 	case SLMPM_OP_COUNT:
 	case SLMPM_OP_PIPE: return WORK_ALONE;
 	default:
-		if (!by_request(wr, FABRIC_WRITE))
+		if (!work_by_request(wr, FABRIC_WRITE))
 			return WORK_ALONE;
 		return wr->flags & SLMPM_REMOTE ? WORK_REMOTE_PUT : WORK_PUT;
 	}

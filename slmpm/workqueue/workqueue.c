@@ -3,6 +3,7 @@
 #include "slmpm/workqueue/workqueue.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "slmpm/base/error.h"
 #include "slmpm/base/sized.h"
@@ -17,7 +18,9 @@
 #define CHANNELS_MAX 65536
 #define STEPS        256 /* of one call of progress */
 
-#define OPTIONS (SLMPM_WQ_UNACKNOWLEDGED | SLMPM_WQ_MANAGED | SLMPM_WQ_KEPT | SLMPM_WQ_RECEIVE)
+#define OPTIONS                                                                                    \
+	(SLMPM_WQ_UNACKNOWLEDGED | SLMPM_WQ_MANAGED | SLMPM_WQ_KEPT | SLMPM_WQ_RECEIVE |           \
+	 SLMPM_WQ_SPREAD)
 
 struct handle_table workqueue_table = HANDLE_TABLE_FROM("work queue", struct workqueue, node);
 
@@ -148,6 +151,7 @@ static void workqueue_show(const struct workqueue *wq, struct slmpm_wq_info *inf
 		.failed = wq->failed,
 		.by_engine = wq->by_engine,
 	};
+	memcpy(info->by_link, wq->spread.bytes, sizeof(wq->spread.bytes));
 	for (uint32_t i = 0; i < wq->channels_used; i++) {
 		const struct channel *ch = &wq->channels[i];
 

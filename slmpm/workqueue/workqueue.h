@@ -19,6 +19,11 @@ enum work_kind { WORK_MESSAGE, WORK_GET, WORK_PUT, WORK_REMOTE_PUT, WORK_ATOMIC,
 
 enum work_state { WORK_IDLE, WORK_WAITS, WORK_BEGUN, WORK_ENDED };
 
+struct spread_part { /* of a queue that is spread over links, while it is under way */
+	uint64_t bytes;
+	uint32_t by; /* one more than its link's number; or 0 */
+};
+
 struct work { /* an entry: a work request that was taken; what its turn reads lies together */
 	struct list node;        /* of its channel's `begun`, of its queue's `receives` or `idle` */
 	struct work *next;       /* behind it in its channel */
@@ -30,8 +35,9 @@ struct work { /* an entry: a work request that was taken; what its turn reads li
 	struct subject *subject; /* ... from here */
 	uint64_t before;         /* what those in front of it take */
 	enum work_state state;
-	bool cancelled;         /* it fails in its turn */
-	bool waited;            /* a send: for its receive entry to be enabled */
+	bool cancelled; /* it fails in its turn */
+	bool waited;    /* a send: for its receive entry to be enabled */
+	struct spread_part part;
 	struct slmpm_done done; /* ended, but not those in front of it */
 	struct slmpm_wr wr;
 	struct request *request; /* of one that has begun and not ended; or NULL */
@@ -99,6 +105,13 @@ struct workqueue {
 		uint64_t told;  /* messages allowed, as last told */
 	} receive;
 	struct list subjects, idle, receives;
+	struct {                            /* over links, by number, if it is spread */
+		uint64_t load[MODE_LINKS];  /* of what is under way; packets count, too */
+		uint64_t given[MODE_LINKS]; /* the same of all so far */
+		uint64_t bytes[MODE_LINKS]; /* that have gone */
+		uint64_t run;               /* given since another was looked for */
+		uint32_t link;              /* the one that was taken last */
+	} spread;
 	uint32_t place; /* in the statistics of the context, from 1, or 0; and what it shows */
 	struct slmpm_stats_queue shown;
 	struct work *work; /* `depth` of them */
@@ -204,6 +217,19 @@ void receive_ended(struct workqueue *wq, const struct work *w);
 void receive_up(struct endpoint *ep);
 void receive_known(struct endpoint *ep, uint64_t which);
 
+/* ---- spread.c: a queue's traffic over several links ---- */
+
+/* WR, an entry of WQ or a message of BYTES of one, begins: PART is what it counts for until it has
+ * ended with STATUS and, of its completion, FLAGS; or has not begun after all. */
+void spread_begin(struct workqueue *wq, struct spread_part *part, const struct slmpm_wr *wr,
+		  uint64_t bytes);
+void spread_end(struct workqueue *wq, struct spread_part *part, int status, uint32_t flags);
+/* The link that it is to go by, as a flag of slmpm_how; or 0. */
+static inline uint32_t spread_hint(struct spread_part part)
+{
+	return part.by * SLMPM_ON_LINK(0);
+}
+
 /* ---- queue_page.c: what other processes see ---- */
 
 /* WQ comes to be, and ends. */
@@ -260,6 +286,9 @@ struct endpoint *work_peer(const struct slmpm_wr *wr);
  * 1: it is done, and nothing learns that but W->done. EP: as of work_peer. */
 int work_begin(struct context *ctx, struct endpoint *ep, struct work *w, uint64_t cookie);
 enum work_kind work_kind_of(const struct slmpm_wr *wr);
+uint64_t work_bytes_of(const struct slmpm_wr *wr);
+/* Does WR go as packets, in their order; or directly, at once or by the engine? */
+bool work_by_request(const struct slmpm_wr *wr, enum fabric_op op);
 /* It waits: what the caller's array and head say is kept. False: no memory. */
 bool work_keep(struct work *w);
 

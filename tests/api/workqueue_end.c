@@ -147,8 +147,8 @@ static void refusals(void)
 	o.size--;
 	REFUSED(slmpm_wq_create(ctx, &o, &no), SLMPM_EINVAL, "size");
 	o.size++;
-	o.flags = 16;
-	REFUSED(slmpm_wq_create(ctx, &o, &no), SLMPM_EINVAL, "flags 0x10");
+	o.flags = 32;
+	REFUSED(slmpm_wq_create(ctx, &o, &no), SLMPM_EINVAL, "flags 0x20");
 	o.flags = 0;
 	o.depth = 65537;
 	REFUSED(slmpm_wq_create(ctx, &o, &no), SLMPM_ELIMIT, "65537");

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A queue's traffic over the links of its peers (SLMPM_WQ_SPREAD). A request asks for a link as if
+ * its flags did; the bond keeps the order, and carries on by the others what a link leaves behind.
+ * Each is counted by the number of its link, whosever that is: links of one number lead over one
+ * network (SLMPM_LINKS).
+ */
+#include "slmpm/bond/bond.h"
+#include "slmpm/mode/mode_hint.h"
+#include "slmpm/workqueue/workqueue.h"
+
+#define RUN    16384 /* given to a link before another is looked for: a change costs two packets */
+#define PACKET 64
+
+_Static_assert(MODE_LINKS <= SLMPM_LINK_ROOM, "each link has a place in struct slmpm_wq_info");
+
+/* One that lets the library choose. A get's bytes come by the link that its target takes; what
+ * reaches the memory directly goes by none. */
+static bool may_choose(const struct slmpm_wr *wr)
+{
+	if (wr->flags & (SLMPM_ON_LINK_MASK | SLMPM_STRICT))
+		return false;
+	if (wr->op == SLMPM_OP_PUT)
+		return work_by_request(wr, FABRIC_WRITE);
+	return wr->op == SLMPM_OP_SEND || wr->op == SLMPM_OP_AM || wr->op == SLMPM_OP_PIPE;
+}
+
+/* Of those that are UP the one with the least under way; of such that which was given least. */
+static uint32_t least_loaded(const struct workqueue *wq, uint32_t up)
+{
+	const uint64_t *load = wq->spread.load, *given = wq->spread.given;
+	uint32_t best = (uint32_t)__builtin_ctz(up);
+
+	for (uint32_t i = best + 1; i < MODE_LINKS; i++)
+		if (up >> i & 1 &&
+		    (load[i] < load[best] || (load[i] == load[best] && given[i] < given[best])))
+			best = i;
+	return best;
+}
+
+void spread_begin(struct workqueue *wq, struct spread_part *part, const struct slmpm_wr *wr,
+		  uint64_t bytes)
+{
+	const struct endpoint *ep = may_choose(wr) ? work_peer(wr) : NULL;
+	uint32_t up, link = wq->spread.link;
+
+	part->by = 0;
+	if (!ep || ep->state != SLMPM_PEER_UP || !bond_is(ep->link.port))
+		return;
+	up = bond_up(ep->link.port);
+	if (!up)
+		return;
+	if (!(up >> link & 1) || wq->spread.run >= RUN) {
+		link = least_loaded(wq, up);
+		wq->spread.link = link;
+		wq->spread.run = 0;
+	}
+	part->by = link + 1;
+	part->bytes = bytes;
+	wq->spread.run += bytes + PACKET;
+	wq->spread.load[link] += bytes + PACKET;
+	wq->spread.given[link] += bytes + PACKET;
+}
+
+void spread_end(struct workqueue *wq, struct spread_part *part, int status, uint32_t flags)
+{
+	uint32_t link = part->by - 1, by = (flags & SLMPM_ON_LINK_MASK) / SLMPM_ON_LINK(0);
+
+	wq->spread.load[link] -= part->bytes + PACKET;
+	part->by = 0;
+	if (status >= 0)
+		wq->spread.bytes[by && by <= MODE_LINKS ? by - 1 : link] += part->bytes;
+}
