@@ -136,7 +136,7 @@ static int workqueue_take(struct workqueue *wq, const struct slmpm_wr *given, ui
 		return rc;
 	rc = enter(wq, w);
 	if (rc < 0)
-		work_drop(w);
+		work_take_back(w);
 	return rc;
 }
 
