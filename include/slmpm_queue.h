@@ -196,10 +196,11 @@ struct slmpm_wr {
 	slmpm_wq wq;    /* WAIT: until its `index` is there; ENABLE: entries up to `value`; PIPE:
 			       a receive queue, instead of `from` */
 	uint32_t index; /* WAIT on a queue: enum slmpm_wq_index */
-	int32_t timeout_ms; /* WAIT: from when its turn has come; 0: none. SEND: so long it waits for
-			       a receive entry that is disabled; -1: for ever */
-	uint64_t value;     /* PIPE: how many messages */
-	slmpm_peer from;    /* PIPE: whence they come; or slmpm_any ... */
+	int32_t timeout_ms;   /* WAIT: from when its turn has come; 0, -1: none. SEND: so long it
+			       waits for a receive entry that is disabled; 0: not at all, -1: for
+			       ever. SLMPM_EINVAL: less than that */
+	uint64_t value;       /* PIPE: how many messages */
+	slmpm_peer from;      /* PIPE: whence they come; or slmpm_any ... */
 	uint32_t from_stream; /* ... and on which stream, or SLMPM_ANY_STREAM */
 	uint32_t reserved;    /* zero, or SLMPM_EINVAL */
 	/* CALC: copied, with its arrays; what the operands point to stays as it is until its end. */

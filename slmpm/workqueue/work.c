@@ -117,6 +117,15 @@ static int check_unused(const struct slmpm_wr *wr)
 	return 0;
 }
 
+/* The others have none. */
+static int check_timeout(const struct slmpm_wr *wr)
+{
+	if (wr->timeout_ms >= -1 || (wr->op != SLMPM_OP_WAIT && wr->op != SLMPM_OP_SEND))
+		return 0;
+	return error_set(SLMPM_EINVAL, "slmpm_post: .timeout_ms of a %s is %d, less than -1",
+			 wr->op == SLMPM_OP_WAIT ? "WAIT" : "SEND", wr->timeout_ms);
+}
+
 int work_check(const struct workqueue *wq, const struct slmpm_wr *wr)
 {
 	int rc;
@@ -130,6 +139,8 @@ int work_check(const struct workqueue *wq, const struct slmpm_wr *wr)
 	if (wr->flags & ~flags_of(wr->op) || !mode_hint_is_sound(wr->flags))
 		return error_set(SLMPM_EINVAL, "slmpm_post: flags 0x%x", wr->flags);
 	rc = check_unused(wr);
+	if (rc == 0)
+		rc = check_timeout(wr);
 	if (rc == 0)
 		rc = calculation_check(wr);
 	if (rc < 0)

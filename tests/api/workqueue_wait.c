@@ -345,6 +345,14 @@ static void deadline(void)
 	post(behind);
 	expect(2, 0, 0);
 	CHECK(look(wq).posted == 4 && look(wq).done == 2, "totals go on");
+	late = wait_for(never, 7, 100, 0);
+	late.timeout_ms = -1; /* as 0: none */
+	late.cookie = 4;
+	post(late);
+	REFUSED(slmpm_wq_drain(wq, 20), SLMPM_ETIMEOUT, "have ended");
+	CHECK(look(wq).waiting == 1, "it waits for ever");
+	OK(slmpm_wq_cancel(wq, 5));
+	expect(4, -SLMPM_ECANCELED, 0);
 	end();
 }
 
@@ -429,6 +437,9 @@ static void refusals(void)
 	ctr = counter();
 	wr = entry(SLMPM_OP_WAIT, 0, 1, 0);
 	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EINVAL, "a WAIT names one");
+	wr.timeout_ms = -2;
+	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EINVAL, ".timeout_ms of a WAIT is -2");
+	wr.timeout_ms = 0;
 	wr.ctr = ctr;
 	wr.wq = wq;
 	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EINVAL, "a WAIT names one");
@@ -446,6 +457,9 @@ static void refusals(void)
 	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EINVAL, "flags 0x4");
 	wr = message(1, NULL, 0);
 	wr.iov_count = 0;
+	wr.timeout_ms = INT32_MIN;
+	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EINVAL, ".timeout_ms of a SEND is -2147483648");
+	wr.timeout_ms = 0;
 	wr.flags = SLMPM_RELATIVE;
 	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EINVAL, "flags 0x10000");
 	OK(slmpm_ctr_destroy(ctr));
