@@ -164,7 +164,8 @@ enum slmpm_wq_index {
 
 /* slmpm_wr.flags, WAIT, ENABLE, COUNT: `value` is not where the total is to be, but how much more:
  * for a WAIT beyond what earlier such WAITs of its queue on the same total have taken, counted from
- * where that total was when the first of them was posted. */
+ * where that total was when the first of them was posted. What would be beyond the greatest value
+ * is that. */
 #define SLMPM_RELATIVE (1u << 16)
 
 /* A work request; what an operation does not use stays zero. All of an array have one size. */

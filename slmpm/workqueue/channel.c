@@ -290,7 +290,7 @@ static void act(const struct work *w)
 	if (w->wr.op == SLMPM_OP_COUNT) {
 		struct counter *c = LIST_ENTRY(w->awaits, struct counter, awaits);
 
-		counter_set(c, value + (more ? c->done : 0));
+		counter_set(c, more ? total_plus(c->done, value) : value);
 	} else {
 		struct workqueue *t = LIST_ENTRY(w->awaits, struct workqueue, awaits);
 

@@ -253,6 +253,26 @@ static void chains(void)
 	end();
 }
 
+/* What is relative ends there, and does not begin again. */
+static void greatest(void)
+{
+	const uint64_t greatest = UINT64_MAX;
+	struct slmpm_wr enable = entry(SLMPM_OP_ENABLE, 0, 10, SLMPM_SILENT | SLMPM_RELATIVE);
+	slmpm_ctr ctr;
+
+	begin(0, 0);
+	ctr = counter();
+	enable.wq = another(SLMPM_WQ_MANAGED);
+	OK(slmpm_wq_enable(enable.wq, greatest - 4));
+	post(enable);
+	post(count(ctr, 0, greatest - 4, SLMPM_SILENT));
+	post(count(ctr, 0, 10, SLMPM_SILENT | SLMPM_RELATIVE));
+	post(wait_for(ctr, 0, greatest, SLMPM_SILENT));
+	OK(slmpm_wq_drain(wq, PATIENCE));
+	CHECK(counted(ctr) == greatest && look(enable.wq).enabled == greatest, "it wraps around");
+	end();
+}
+
 static void enabling(void)
 {
 	slmpm_wq managed;
@@ -479,6 +499,7 @@ static int everything(void *fabric)
 	forwards();
 	counts_ends();
 	chains();
+	greatest();
 	enabling();
 	deadline();
 	cancelling();
