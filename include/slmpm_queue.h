@@ -26,7 +26,7 @@ struct slmpm_ctr_info {
 SLMPM_API int slmpm_ctr_create(slmpm_ctx ctx, slmpm_ctr *ctr);
 /* Blocks until VALUE operations in all are done; SLMPM_ALL: all posted so far. 0, or the status
  * of the first that failed, which is then forgotten. SLMPM_ETIMEOUT; SLMPM_ECLOSED: nothing is
- * under way, and no peer is left that could do more. */
+ * under way, no peer is left that could do more, and all entries of work queues have ended. */
 SLMPM_API int slmpm_ctr_wait(slmpm_ctr ctr, uint64_t value, int timeout_ms);
 /* The counts now, without progress: cheap. */
 SLMPM_API int slmpm_ctr_query(slmpm_ctr ctr, struct slmpm_ctr_info *info);

@@ -34,6 +34,8 @@ struct parts {
 	uint64_t (*const *deadlines)(struct context *ctx, uint64_t now);
 	/* Work queues go on: entries begun, or ended without a peer. */
 	int (*advance)(struct context *ctx);
+	/* Some of their entries have yet to end. */
+	bool (*pending)(const struct context *ctx);
 	/* It is to close, or its thread ends: the library's threads leave it. Not locked. */
 	void (*retreat)(struct context *ctx);
 	/* It closes: nobody connects to it any more. */

@@ -135,6 +135,7 @@ const struct parts parts = {
 	PARTS(deadlines, bootstrap_deadlines, listener_deadlines, silence_deadlines, ask_deadlines,
 	      secondary_deadlines, process_deadlines, channel_deadlines),
 	.advance = workqueue_advance,
+	.pending = workqueue_pending,
 	.retreat = engine_stop_serving,
 	.unlisten = listener_free_all,
 	/* Mirrors before the regions that they lie in. */

@@ -7,6 +7,7 @@
 #include "slmpm/link/link.h"
 #include "slmpm/mode/mode_hint.h"
 #include "slmpm/completion/queue.h"
+#include "slmpm/part.h"
 #include "slmpm/request.h"
 #include "slmpm/link/wait.h"
 
@@ -23,6 +24,11 @@ int how_take(const char *call, struct slmpm_how *full, const struct slmpm_how *h
 	if (full->flags & ~flags || !mode_hint_is_sound(full->flags))
 		return error_set(SLMPM_EINVAL, "%s: flags 0x%x", call, full->flags);
 	return 0;
+}
+
+int completion_source_ended(struct context *ctx)
+{
+	return parts.pending(ctx) ? 0 : context_source_ended(ctx, NULL);
 }
 
 int completion_find(struct context *ctx, slmpm_ctr ctr, slmpm_cq cq, struct counter **counter,

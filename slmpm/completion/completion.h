@@ -65,6 +65,10 @@ void completion_pass_on(struct notified *t, struct request *r);
 /* R has ended: its counter or queue is notified, if it is bound. */
 void completion_deliver(struct request *r);
 
+/* 0; or negative with the detail set: nothing can come to CTX's counters and queues any more, for
+ * no peer is left, nor an entry of a work queue. */
+int completion_source_ended(struct context *ctx);
+
 /* Takes R back, which ends as SLMPM_ECANCELED. -SLMPM_EBUSY with the detail set: it has gone too
  * far. What the peer has said is taken in meanwhile, so that handlers may run. */
 int request_cancel(struct request *r);

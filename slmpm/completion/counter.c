@@ -74,7 +74,7 @@ static bool count_reached(void *arg)
 	if (!w->counter || has_counted(w))
 		return true;
 	if (list_empty(&w->counter->in_flight))
-		w->ended = context_source_ended(w->ctx, NULL);
+		w->ended = completion_source_ended(w->ctx);
 	return w->ended < 0;
 }
 
@@ -105,7 +105,7 @@ int slmpm_ctr_wait(slmpm_ctr ctr, uint64_t value, int timeout_ms)
 	else if (has_counted(&w))
 		rc = take_status(w.counter);
 	else if (w.ended < 0)
-		rc = context_source_ended(w.ctx, NULL);
+		rc = completion_source_ended(w.ctx);
 	else if (!context_forbids(w.ctx, "slmpm_ctr_wait"))
 		rc = late_error(w.ctx, NULL, timeout_ms, "%llu of %llu operations are done",
 				(unsigned long long)w.counter->done,

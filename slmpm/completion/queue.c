@@ -148,7 +148,7 @@ static bool has_completion(void *arg)
 	if (!w->queue || w->queue->head != w->queue->tail)
 		return true;
 	if (!w->queue->in_flight)
-		w->ended = context_source_ended(w->ctx, NULL);
+		w->ended = completion_source_ended(w->ctx);
 	return w->ended < 0;
 }
 
@@ -168,7 +168,7 @@ int slmpm_cq_wait(slmpm_cq cq, struct slmpm_done *done, int n, int timeout_ms)
 
 		rc = w.queue ? queue_take_one(w.queue, done, n) : handle_error(&queue_table, cq.id);
 		if (rc == 0 && w.ended < 0)
-			rc = context_source_ended(w.ctx, NULL);
+			rc = completion_source_ended(w.ctx);
 		else if (rc == 0 && waited == -SLMPM_ETIMEOUT)
 			rc = late_error(w.ctx, NULL, timeout_ms, "no completion");
 		else if (rc == 0)

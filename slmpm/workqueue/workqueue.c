@@ -66,6 +66,14 @@ static bool has_ended(const struct workqueue *wq)
 	return wq->posted == wq->done + wq->failed;
 }
 
+bool workqueue_pending(const struct context *ctx)
+{
+	LIST_EACH_ENTRY(struct workqueue, wq, &ctx->work_queues, node)
+		if (!has_ended(wq))
+			return true;
+	return false;
+}
+
 /* ---- enabling, running again ------------------------------------------------------------- */
 
 void workqueue_enable(struct workqueue *wq, uint64_t index)

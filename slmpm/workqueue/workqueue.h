@@ -135,6 +135,8 @@ static inline uint64_t work_number(const struct workqueue *wq, const struct work
 struct workqueue *workqueue_lock(slmpm_wq handle, int *rc);
 /* Some channels of CTX may go on: what has begun, or ended. */
 int workqueue_advance(struct context *ctx);
+/* As of parts. */
+bool workqueue_pending(const struct context *ctx);
 /* The context's, when it ends. */
 void workqueue_shut(struct context *ctx);
 /* W, which has ended and is not kept, is no more. */
