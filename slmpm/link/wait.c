@@ -102,8 +102,7 @@ static int wait_idle(struct waiter *w)
 
 /* ---- waiting for something ------------------------------------------------------------------ */
 
-/* Until another thread, which polls, has changed something. */
-static int await_poller(struct context *ctx, uint64_t deadline)
+int wait_for_poller(struct context *ctx, uint64_t deadline)
 {
 	int rc;
 
@@ -150,7 +149,7 @@ int wait_until(struct context *ctx, wait_test *test, void *arg, int timeout_ms)
 			return 0;
 		if (!timeout_ms)
 			yield_poll(ctx);
-		rc = timeout_ms ? await_poller(ctx, deadline) : -SLMPM_ETIMEOUT;
+		rc = timeout_ms ? wait_for_poller(ctx, deadline) : -SLMPM_ETIMEOUT;
 		if (rc < 0)
 			return test(arg) ? 0 : rc;
 	}

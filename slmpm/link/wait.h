@@ -10,6 +10,8 @@ typedef bool wait_test(void *arg);
 /* Progress until TEST holds: 0, or -SLMPM_ETIMEOUT (no detail set). With several threads in the
  * context one polls for all. */
 int wait_until(struct context *ctx, wait_test *test, void *arg, int timeout_ms);
+/* Until another thread, which polls, has changed something: 0, or -SLMPM_ETIMEOUT at DEADLINE. */
+int wait_for_poller(struct context *ctx, uint64_t deadline);
 /* Waits for the handshake's end, whatever it is: 0, or -SLMPM_ETIMEOUT (no detail set). */
 int wait_connected(struct endpoint *ep, int timeout_ms);
 /* Peers need not ring any more. */

@@ -19,6 +19,7 @@
 
 #define EVENTS    16
 #define SHOWN_NS  UINT64_C(20000000)
+#define TURN_NS   UINT64_C(1000000) /* of a thread that has been woken */
 #define ENOMEM_NS UINT64_C(5000000) /* between tries for memory */
 
 /* ---- descriptors ---------------------------------------------------------------------------- */
@@ -250,11 +251,22 @@ static bool set_alarm(struct context *ctx)
 	return alarm_set(ctx, or_next_try(ctx, now, until));
 }
 
+/* Another thread sleeps, and has been woken, but has not had the lock yet: what woke it is there
+ * until then, and would wake the application again and again, which keeps the lock from it. */
+static void let_sleeper_in(struct context *ctx)
+{
+	struct epoll_event event;
+
+	if (ctx->sleeping && !ctx->handling && epoll_wait(ctx->epoll, &event, 1, 0) > 0)
+		(void)wait_for_poller(ctx, clock_now() + TURN_NS);
+}
+
 bool wait_announce(struct context *ctx)
 {
 	uint64_t before;
 	bool news;
 
+	let_sleeper_in(ctx);
 	inspect_tick_often(ctx);
 	ctx->news |= wait_inspect(ctx) > 0; /* takes the bells out, which have done their work */
 	/* A bell taken since has used that announcement up; that of a sleeping thread stands. */
