@@ -63,9 +63,9 @@ static uint64_t mark_list(const struct list *list, uint32_t stream)
 	uint64_t n = 0;
 
 	LIST_EACH_ENTRY(struct request, r, list, node) {
-		if (r->kind != REQUEST_SEND || r->stream != stream || r->wire || r->lent)
+		if (r->kind != REQUEST_SEND || r->stream != stream || (r->wire && !r->lends))
 			continue;
-		r->bound_stream = true;
+		r->bound_stream = !r->lends; /* a loan of which a part has gone is not taken back */
 		n += !r->numbered;
 	}
 	return n;

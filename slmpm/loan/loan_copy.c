@@ -63,6 +63,7 @@ int loan_copy(struct endpoint *ep, uint64_t len, const struct slmpm_how *how, bo
 	r->hint = l->hint;
 	r->by = mode_packet_flags(r->hint);
 	r->wire = WIRE_FLAG_UNCHARGED; /* the area is what it costs, and was paid when lent */
+	r->lends = !l->begun;
 	r->ended = part_ended;
 	l->area->queued++;
 	link_enqueue(ep, r);

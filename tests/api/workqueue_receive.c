@@ -363,6 +363,37 @@ static void early_taken_back(void)
 	end();
 }
 
+/* A loan's first part waits to leave when the sender learns of the queue: it has the first
+ * entry. */
+static void loan_that_waits(void)
+{
+	const size_t n = (size_t)16 << 20;
+	struct slmpm_how part = {.size = sizeof(part), .flags = SLMPM_PART};
+	unsigned char *place = calloc(1, n);
+	void *loan;
+	uint64_t value = 5;
+
+	CHECK(place, "out of memory");
+	begin(0, 0);
+	OK(slmpm_loan(a, STREAM, n, &loan, PATIENCE));
+	memset(loan, 7, n);
+	OK(slmpm_commit(a, loan, n / 2, &part)); /* over TCP more than goes at once */
+	receive_queue(SLMPM_WQ_MANAGED);
+	post_receive(place, n, 1);
+	post_receive(&here[0], 8, 2);
+	enable(1);
+	REFUSED(slmpm_send(a, STREAM, &value, 8, PATIENCE), SLMPM_EDISABLED, "disabled");
+	OK(slmpm_commit(a, loan, n, NULL));
+	expect(1, 0, n);
+	CHECK(place[0] == 7 && place[n - 1] == 7, "other bytes");
+	REFUSED(slmpm_send(a, STREAM, &value, 8, PATIENCE), SLMPM_EDISABLED, "disabled");
+	enable(2);
+	OK(slmpm_send(a, STREAM, &value, 8, PATIENCE));
+	expect(2, 0, 8);
+	free(place);
+	end();
+}
+
 /* One that cannot go by the link that it asks for takes no entry. */
 static void impossible(void)
 {
@@ -577,6 +608,7 @@ static int everything(void *fabric)
 	waits_behind();
 	impossible();
 	early_taken_back();
+	loan_that_waits();
 	half_way();
 	anew();
 	enabled_by_entries();
