@@ -9,6 +9,7 @@
 #include "slmpm/connect/control.h"
 #include "slmpm/bond/secondary_state.h"
 #include "slmpm/connect/secondary.h"
+#include "slmpm/link/link.h"
 #include "slmpm/link/progress.h"
 #include "slmpm/link/wait.h"
 #include "slmpm/part.h"
@@ -90,6 +91,18 @@ static const char *how_it_ended(const struct endpoint *ep, bool gone)
 	return lost && (c->stream || c->step != HUNG_UP) ? lost : "it left the connection";
 }
 
+/* Its process ended well, but did not close. What it had sent lies in this side's memory; or lay in
+ * its own, and in its kernel, which drops it where something is unread. */
+static void end_unclosed(struct endpoint *ep, const char *why)
+{
+	bool here = link_maps(ep) && !secondary_speaks(ep);
+	char text[160];
+
+	snprintf(text, sizeof(text), "%s%s", why,
+		 here ? "" : " and did not close: what it sent last may be lost");
+	endpoint_end(ep, SLMPM_PEER_CLOSED, SLMPM_ECLOSED, text);
+}
+
 /* GONE: its process has ended; else it has only left. */
 static void conclude(struct endpoint *ep, bool gone)
 {
@@ -113,7 +126,7 @@ static void conclude(struct endpoint *ep, bool gone)
 	else if (ep->life->sent_end) /* it has read that, perhaps before we knew */
 		endpoint_end(ep, SLMPM_PEER_CLOSED, SLMPM_ECLOSED, "it has been closed");
 	else if (normal)
-		endpoint_end(ep, SLMPM_PEER_CLOSED, SLMPM_ECLOSED, why);
+		end_unclosed(ep, why);
 	else
 		endpoint_lost(ep, why);
 	if (c->link_lost && c->step == CONNECTED) /* it may not know yet */
