@@ -58,6 +58,11 @@ int channel_error(const struct channel *ch, const char *call)
 			 slmpm_error_name(ch->status));
 }
 
+static bool is_enabled(const struct workqueue *wq, const struct work *w)
+{
+	return !(wq->flags & SLMPM_WQ_MANAGED) || work_number(wq, w) <= wq->enabled;
+}
+
 void channel_append(struct channel *ch, struct work *w)
 {
 	bool kept = ch->wq->flags & SLMPM_WQ_KEPT;
@@ -70,6 +75,10 @@ void channel_append(struct channel *ch, struct work *w)
 	if (!ch->first)
 		ch->first = kept ? w : NULL;
 	ch->last = w;
+	/* Whatever those in front of it wait for, or its ENABLE, makes the channel ready: there is
+	 * nothing yet for which a thread would have to be woken. */
+	if (ch->at == w && is_enabled(ch->wq, w))
+		channel_ready(ch);
 }
 
 /* ---- ends -------------------------------------------------------------------------------- */
@@ -253,11 +262,6 @@ static bool is_staged(struct channel *ch, const struct work *w, struct endpoint 
 static bool is_barred(const struct channel *ch)
 {
 	return LIST_ENTRY(ch->begun.next, struct work, node)->wr.flags & SLMPM_BARRIER;
-}
-
-static bool is_enabled(const struct workqueue *wq, const struct work *w)
-{
-	return !(wq->flags & SLMPM_WQ_MANAGED) || work_number(wq, w) <= wq->enabled;
 }
 
 bool channel_may_begin(struct channel *ch, struct work *w, struct endpoint *ep)

@@ -58,7 +58,6 @@ static int begin_or_append(struct channel *ch, struct work *w)
 			return error_set(SLMPM_ENOMEM, "for a work request");
 		}
 		channel_append(ch, w);
-		channel_ready(ch);
 		return 0;
 	}
 	rc = channel_begin(ch, w, ep);

@@ -80,7 +80,6 @@ static void program_begin(struct program *p)
 		workqueue_number(e->wq, e->work);
 		e->wq->held--;
 		channel_append(ch, e->work);
-		channel_ready(ch);
 	}
 	for (int i = 0; i < p->n; i++)
 		await_inspect(&p->entries[i].wq->awaits);

@@ -159,7 +159,7 @@ void channels_ready(struct workqueue *wq);
 const struct channel *channel_first_stopped(const struct workqueue *wq);
 /* 0, or why nothing can be posted to it, with the detail set for CALL. */
 int channel_error(const struct channel *ch, const char *call);
-/* A new entry behind the others. */
+/* A new entry, numbered, behind the others: the channel is ready if its turn is now. */
 void channel_append(struct channel *ch, struct work *w);
 /* May W, the next one, for EP or no peer, begin now? */
 bool channel_may_begin(struct channel *ch, struct work *w, struct endpoint *ep);

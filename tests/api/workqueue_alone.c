@@ -2,15 +2,20 @@
 /*
  * Work queues of a context without peers: who waits for a counter or a completion waits for their
  * entries, and learns that nothing is left when these have ended. By the application's calls, and
- * by the engine's thread.
+ * by the engine's thread, which is not woken for what cannot begin.
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "tests/lib/actor.h"
 #include "tests/lib/settings.h"
 
 #define ELEMENTS (UINT64_C(1) << 19) /* some 250 pieces */
+
+#define MANY 200
 
 static slmpm_ctx ctx;
 
@@ -82,6 +87,51 @@ static int alone(void *unused)
 	return 0;
 }
 
+/* What the process has slept and woken so far. */
+static long switches(void)
+{
+	struct rusage u;
+
+	CHECK(getrusage(RUSAGE_SELF, &u) == 0, "getrusage");
+	return u.ru_nvcsw;
+}
+
+/* Nothing can be done for what is disabled, or stands behind a WAIT: the thread sleeps on. */
+static int wakes_no_thread(void *unused)
+{
+	const struct timespec while_ = {.tv_nsec = 50000000};
+	struct slmpm_wr wait = {.op = SLMPM_OP_WAIT, .value = 1};
+	struct slmpm_wq_info info = {.size = sizeof(info)};
+	slmpm_wq wq, managed;
+	slmpm_cq cq, other;
+	long before;
+
+	(void)unused;
+	OK(slmpm_open(&ctx, NULL));
+	OK(slmpm_ctr_create(ctx, &wait.ctr));
+	wq = create(0, &cq);
+	managed = create(SLMPM_WQ_MANAGED, &other);
+	post(wq, wait);
+	nanosleep(&while_, NULL);
+	before = switches();
+	for (unsigned i = 0; i < MANY; i++) {
+		struct slmpm_wr enable = {.op = SLMPM_OP_ENABLE, .wq = managed, .value = MANY};
+
+		post(wq, enable);
+		post(managed, (struct slmpm_wr){.op = SLMPM_OP_COUNT, .ctr = wait.ctr, .value = 2});
+		usleep(100); /* it would be awake, and asleep again */
+	}
+	before = switches() - before - MANY; /* this thread's own */
+	printf("woken %ld times\n", before);
+	CHECK(before < MANY / 2, "woken %ld times for nothing", before);
+	post(create(0, &cq), (struct slmpm_wr){.op = SLMPM_OP_COUNT, .ctr = wait.ctr, .value = 1});
+	OK(slmpm_wq_drain(managed, PATIENCE));
+	OK(slmpm_wq_query(managed, &info));
+	CHECK(info.done == MANY, "%llu done", (unsigned long long)info.done);
+	OK(slmpm_shut(ctx, PATIENCE));
+	return 0;
+}
+
 int main(void)
 {
 	settings_run("by calls", alone, NULL);
@@ -89,5 +139,6 @@ int main(void)
 	settings_run("by the engine", alone, NULL);
 	settings_set("SLMPM_WAIT", "block");
 	settings_run("by the engine, asleep", alone, NULL);
+	settings_run("nothing to do", wakes_no_thread, NULL);
 	return 0;
 }
