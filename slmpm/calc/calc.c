@@ -29,18 +29,11 @@ size_t calc_job_size(const struct slmpm_calc *c)
 	       (args_of(c) + (uint32_t)c->target_count) * sizeof(struct calc_operand);
 }
 
-/* Of an argument and itself OR makes the argument; logical, 0 or 1. */
 static calc_kernel *kernel_of(const struct calc_job *j, const struct slmpm_calc *c)
 {
-	uint32_t op = c->op, type = c->type;
-
-	if (c->arg_count == 1 && op >= SLMPM_CALC_LAND) {
-		op = SLMPM_CALC_LOR;
-	} else if (c->arg_count == 1 && !j->indexed) {
-		op = SLMPM_CALC_OR;
-		type = SLMPM_UINT8 + (uint32_t)__builtin_ctz(j->width);
-	}
-	return calc_kernel_of(op, type, j->vectors);
+	if (c->arg_count == 1 && !j->indexed)
+		return calc_kernel_alone(c->op, c->type, j->vectors);
+	return calc_kernel_of(c->op, c->type, j->vectors);
 }
 
 static bool all_packed(const struct slmpm_operand *list, int n)

@@ -2,7 +2,8 @@
 /*
  * Calculations: arguments combined element by element into targets, all in this process's memory.
  * One is checked (calc_check.c), prepared, and done step by step (calc.c) by the kernels
- * (calc_kernels.c), each of which has one operation on one type. They know no queue and no peer.
+ * (calc_kernels.c), each of which has one operation on one type; most are plain (calc_plain.c),
+ * which costs less. They know no queue and no peer.
  */
 #ifndef SLMPM_CALC_H
 #define SLMPM_CALC_H
@@ -17,6 +18,9 @@
 
 /* 0, or -SLMPM_EINVAL, -SLMPM_ELIMIT with the detail set: CALL, and which operand is wrong. */
 int calc_check(const struct slmpm_calc *c, const char *call);
+
+/* C is right, and its operands, however many, are as those of struct calc_plain are. */
+bool calc_is_plain(const struct slmpm_calc *c);
 
 /* The shape of a calculation's operands. */
 struct calc_shape {
@@ -37,11 +41,20 @@ static inline bool calc_is_packed(const struct slmpm_operand *o)
 	return !(o->stride[0] | o->stride[1] | o->stride[2]);
 }
 
+static inline bool calc_is_type(uint32_t type)
+{
+	return type - SLMPM_INT8 <= SLMPM_DOUBLE - SLMPM_INT8;
+}
+
+/* Bytes of an element are so many bits from 1. */
+static inline uint32_t calc_shift(uint32_t type)
+{
+	return type < SLMPM_FLOAT ? (type - SLMPM_INT8) % 4 : type - SLMPM_FLOAT + 2;
+}
+
 static inline uint32_t calc_width(uint32_t type)
 {
-	if (type >= SLMPM_FLOAT)
-		return type == SLMPM_FLOAT ? 4 : 8;
-	return 1u << (type - SLMPM_INT8) % 4;
+	return 1u << calc_shift(type);
 }
 
 /* ---- kernels --------------------------------------------------------------------------------- */
@@ -70,6 +83,9 @@ typedef void calc_kernel(const struct calc_fold *f);
 /* NULL: no such operation, no such type, or not both together. VECTORS: for processors that have
  * those; else it does not know CALC_QUAD. */
 calc_kernel *calc_kernel_of(uint32_t op, uint32_t type, bool vectors);
+/* Likewise for one argument, which is combined with itself: of both OR makes the argument; logical,
+ * 0 or 1. */
+calc_kernel *calc_kernel_alone(uint32_t op, uint32_t type, bool vectors);
 bool calc_has_vectors(void);
 /* N elements of WIDTH bytes, their bytes turned round where TURN says so. */
 void calc_move(unsigned char *to, int64_t to_stride, const unsigned char *from, int64_t stride,
@@ -108,5 +124,31 @@ void calc_again(struct calc_job *job);
 /* Does some more of it, CALC_STEP bytes of each target at most, fewer of many operands. False: it
  * is done. */
 bool calc_step(struct calc_job *job);
+
+/* ---- plain ones ------------------------------------------------------------------------------ */
+
+#define CALC_PLAIN_ARGS 4
+
+/* A calculation as most are: of few arguments to one target, without gaps and indices, in this
+ * process's byte order, and the target may be written before all arguments have been read. So small
+ * that it lies in what has it. */
+struct calc_plain {
+	calc_kernel *kernel; /* NULL: it is not such a one */
+	unsigned char *to;
+	const unsigned char *from[CALC_PLAIN_ARGS]; /* of one argument: twice */
+	uint64_t total, done;                       /* elements */
+	uint8_t op, type, args;                     /* as they were given */
+	uint8_t shift;                              /* of an element's bytes */
+	bool vectors;                               /* the kernel is made for them */
+};
+
+/* Whether C is a plain one, and right; else it is to be checked. */
+bool calc_plain_take(struct calc_plain *p, const struct slmpm_calc *c);
+/* As calc_again and calc_step. */
+static inline void calc_plain_again(struct calc_plain *p)
+{
+	p->done = 0;
+}
+bool calc_plain_step(struct calc_plain *p);
 
 #endif

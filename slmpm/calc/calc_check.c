@@ -45,39 +45,6 @@ void calc_strides(int64_t stride[CALC_DIMS], const struct slmpm_operand *o,
 		stride[d] = shape->count[d] > 1 ? o->stride[d] : 0;
 }
 
-static bool is_bare(const struct slmpm_operand *o)
-{
-	uint64_t words = o->index | o->flags | o->reserved[0] | o->reserved[1] | o->reserved[2];
-
-	return o->at && !(words | (uintptr_t)o->indices) && calc_is_packed(o);
-}
-
-/* Whether C is as most are, and right: without gaps, in own byte order, without indices, to one
- * target. */
-static bool calc_is_plain(const struct slmpm_calc *c, uint64_t *total)
-{
-	const struct slmpm_operand *t = c->targets;
-	struct calc_shape shape;
-	uint64_t bytes;
-
-	if (c->size != sizeof(*c) || c->arg_count < 1 || c->arg_count > SLMPM_CALC_ARGS_MAX ||
-	    !c->args || c->target_count != 1 || !t || c->reserved ||
-	    !calc_kernel_of(c->op, c->type, false) || !is_bare(t) || !calc_shape_of(&shape, c))
-		return false;
-	bytes = shape.total * shape.width;
-	if ((uintptr_t)t->at > UINT64_MAX - bytes)
-		return false;
-	for (int k = 0; k < c->arg_count; k++) {
-		uint64_t at = (uintptr_t)c->args[k].at, behind = at - (uintptr_t)t->at;
-
-		if (!is_bare(&c->args[k]) || at > UINT64_MAX - bytes ||
-		    (behind && (behind < bytes || 0 - behind < bytes)))
-			return false;
-	}
-	*total = shape.total;
-	return true;
-}
-
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 /* The elements of an operand, or its indices. */
@@ -312,10 +279,9 @@ int calc_check(const struct slmpm_calc *given, const char *call)
 	const struct slmpm_calc *c = given;
 	struct slmpm_calc known;
 	struct calc_shape shape;
-	uint64_t total;
 	int rc = 0;
 
-	if (given && calc_is_plain(given, &total))
+	if (given && calc_is_plain(given))
 		return 0;
 	if (!given || given->size != sizeof(known)) {
 		rc = sized_take(call, &known, given, sizeof(known));

@@ -68,14 +68,24 @@ typedef f64 f64_at LYING;
 		return;                                                                            \
 	}
 
-#define STRIDED_LOOP(t, of)                                                                        \
+#define STRIDED_ONE(t, of, i)                                                                      \
+	(*(t##_at *)(to + i * to_stride) =                                                         \
+		 of(*(const t##_at *)(a + i * s), *(const t##_at *)(b + i * r)))
+
+/* In pairs, where PAIRS says so: the strides are added less often. */
+#define STRIDED_LOOP(t, of, pairs)                                                                 \
 	{                                                                                          \
 		const int64_t to_stride = f->to_stride, s = f->stride[0], r = f->stride[1];        \
 		const unsigned char *a = f->from[0], *b = f->from[1];                              \
 		unsigned char *to = f->to;                                                         \
+		size_t n = f->n, alone = (pairs) ? n & 1 : n;                                      \
                                                                                                    \
-		for (size_t n = f->n; n; n--, a += s, b += r, to += to_stride)                     \
-			*(t##_at *)to = of(*(const t##_at *)a, *(const t##_at *)b);                \
+		for (n -= alone; alone; alone--, a += s, b += r, to += to_stride)                  \
+			STRIDED_ONE(t, of, 0);                                                     \
+		for (; n; n -= 2, a += 2 * s, b += 2 * r, to += 2 * to_stride) {                   \
+			STRIDED_ONE(t, of, 0);                                                     \
+			STRIDED_ONE(t, of, 1);                                                     \
+		}                                                                                  \
 		return;                                                                            \
 	}
 
@@ -135,7 +145,8 @@ typedef f64 f64_at LYING;
 		return (t)(result);                                                                \
 	}                                                                                          \
 	static INLINE void name##_##t(const struct calc_fold *f, bool vectors){                    \
-		ROWS(t, name##_##t##_of) STRIDED_LOOP(t, name##_##t##_of)} MADE(name##_##t)
+		ROWS(t, name##_##t##_of) STRIDED_LOOP(t, name##_##t##_of,                          \
+						      vectors && sizeof(t) >= 4)} MADE(name##_##t)
 
 /* NAME_t: `b` where it BEATS `a`, else `a`; where they are the same BEATS may say either. */
 #define PICK(name, t, beats)                                                                       \
@@ -154,7 +165,7 @@ typedef f64 f64_at LYING;
 			INDEXED_LOOP(t, name##_##t##_takes, EACH_ALONE, )                          \
 		if (f->form == CALC_INDEXED)                                                       \
 			INDEXED_LOOP(t, name##_##t##_takes, , ALONE)                               \
-		STRIDED_LOOP(t, name##_##t##_of)                                                   \
+		STRIDED_LOOP(t, name##_##t##_of, vectors && sizeof(t) >= 4)                        \
 	}                                                                                          \
 	MADE(name##_##t)
 
@@ -258,6 +269,13 @@ calc_kernel *calc_kernel_of(uint32_t op, uint32_t type, bool vectors)
 	if (op > SLMPM_CALC_LXOR || type > SLMPM_DOUBLE)
 		return NULL;
 	return vectors ? wide[op][type] : plain[op][type];
+}
+
+calc_kernel *calc_kernel_alone(uint32_t op, uint32_t type, bool vectors)
+{
+	if (op >= SLMPM_CALC_LAND)
+		return calc_kernel_of(SLMPM_CALC_LOR, type, vectors);
+	return calc_kernel_of(SLMPM_CALC_OR, SLMPM_UINT8 + calc_shift(type), vectors);
 }
 
 /* ---- moving ---------------------------------------------------------------------------------- */

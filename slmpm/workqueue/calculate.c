@@ -5,29 +5,40 @@
 #include <stdlib.h>
 
 #include "slmpm/base/error.h"
-#include "slmpm/calc/calc.h"
 
-int calculation_check(const struct slmpm_wr *wr)
+int calculation_take(struct work *w)
 {
-	if (wr->op != SLMPM_OP_CALC)
-		return wr->calc ? error_set(SLMPM_EINVAL, "slmpm_post: .calc is for CALC") : 0;
-	if (!wr->calc)
+	if (LIKELY(calc_plain_take(&w->plain, w->wr.calc)))
+		return 0;
+	if (!w->wr.calc)
 		return error_set(SLMPM_EINVAL, "slmpm_post: a CALC without .calc");
-	return calc_check(wr->calc, "slmpm_post");
+	return calc_check(w->wr.calc, "slmpm_post");
 }
 
 bool calculation_keep(struct work *w)
 {
-	w->owned = malloc(calc_job_size(w->wr.calc));
-	if (w->owned)
-		calc_begin(w->owned, w->wr.calc);
+	const struct slmpm_calc *calc = w->wr.calc;
+
 	w->wr.calc = NULL; /* the caller's again */
+	if (w->plain.kernel)
+		return true;
+	w->owned = malloc(calc_job_size(calc));
+	if (w->owned)
+		calc_begin(w->owned, calc);
 	return w->owned;
+}
+
+static bool step(struct work *w)
+{
+	return w->plain.kernel ? calc_plain_step(&w->plain) : calc_step(w->owned);
 }
 
 void calculation_begin(struct channel *ch, struct work *w)
 {
-	calc_again(w->owned);
+	if (w->plain.kernel)
+		calc_plain_again(&w->plain);
+	else
+		calc_again(w->owned);
 	(void)calculation_advance(ch);
 }
 
@@ -37,7 +48,7 @@ int calculation_advance(struct channel *ch)
 
 	if (w->cancelled) {
 		channel_end(ch, w, -SLMPM_ECANCELED, 0);
-	} else if (calc_step(w->owned)) {
+	} else if (step(w)) {
 		ch->wq->ctx->laboured = true;
 		channel_ready(ch);
 	} else {

@@ -114,6 +114,8 @@ static int check_unused(const struct slmpm_wr *wr)
 		return error_set(SLMPM_EINVAL, "slmpm_post: operation %u has no pieces", wr->op);
 	if (wr->op != SLMPM_OP_AM && wr->head_len)
 		return error_set(SLMPM_EINVAL, "slmpm_post: operation %u has no head", wr->op);
+	if (wr->op != SLMPM_OP_CALC && wr->calc)
+		return error_set(SLMPM_EINVAL, "slmpm_post: .calc is for CALC");
 	return 0;
 }
 
@@ -141,8 +143,6 @@ int work_check(const struct workqueue *wq, const struct slmpm_wr *wr)
 	rc = check_unused(wr);
 	if (rc == 0)
 		rc = check_timeout(wr);
-	if (rc == 0)
-		rc = calculation_check(wr);
 	if (rc < 0)
 		return rc;
 	if (wr->reserved)

@@ -10,6 +10,7 @@
 #ifndef SLMPM_WORKQUEUE_H
 #define SLMPM_WORKQUEUE_H
 
+#include "slmpm/calc/calc.h"
 #include "slmpm/completion/queue.h"
 #include "slmpm/endpoint.h"
 
@@ -42,8 +43,10 @@ struct work { /* an entry: a work request that was taken; what its turn reads li
 	struct slmpm_wr wr;
 	struct request *request; /* of one that has begun and not ended; or NULL */
 	uint32_t *users;         /* of what WAIT, ENABLE or COUNT name; or NULL */
-	/* Its pieces and its head, where it had to wait; PIPE: struct pipe; CALC: its job. */
+	/* Its pieces and its head, where it had to wait; PIPE: struct pipe; CALC, if it is not a
+	 * plain one: its job. */
 	void *owned;
+	struct calc_plain plain; /* CALC */
 };
 
 struct channel {
@@ -252,10 +255,9 @@ static inline struct work *channel_amidst(const struct channel *ch)
 
 /* ---- calculate.c: CALC entries ---- */
 
-/* WR, of whatever operation, has a calculation that can be done, or needs none. Negative with the
- * detail set: it has not. */
-int calculation_check(const struct slmpm_wr *wr);
-/* Prepares W's. False: no memory. */
+/* W's calculation can be done. Negative with the detail set: it cannot. */
+int calculation_take(struct work *w);
+/* Prepares it, however long it has to wait. False: no memory. */
 bool calculation_keep(struct work *w);
 /* It begins; and a piece more of it, or its end. */
 void calculation_begin(struct channel *ch, struct work *w);

@@ -52,7 +52,9 @@ static void is_sound(void)
 static void is_refused(int error, const char *why)
 {
 	int rc = calc_check(&c, "slmpm_post");
+	struct calc_plain plain;
 
+	assert_false(calc_plain_take(&plain, &c));
 	if (rc != -error || !strstr(slmpm_error_detail(), why) ||
 	    !strstr(slmpm_error_detail(), ": slmpm_post: "))
 		fail_msg("%d (%s), not \"%s\"", rc, slmpm_error_detail(), why);
