@@ -15,6 +15,8 @@
 #define PLACEMENT_RATIO 1.5
 #define SAMPLE_TRIES    4
 #define SAMPLES_MAX     1000
+#define CALC_BYTES      (256u << 20) /* of a sample's calculations */
+#define CALC_MOST       200000
 
 struct runner { /* how a job is run: over a pair, or over DaCS */
 	struct pair *pair;
@@ -59,12 +61,18 @@ static int run_probed(const struct runner *r, const struct job *j, struct figure
 	return 0;
 }
 
-/* Of tests in rounds, between which the engine's thread is waited for. */
-static uint64_t usual_count(const struct test *t)
+/* Of tests in rounds, between which the engine's thread is waited for or another loop has its
+ * turn. */
+static uint64_t usual_count(const struct job *j)
 {
-	if (t->loop == loop_wq_chain)
+	loop_fn *loop = j->test->loop;
+	uint64_t n = CALC_BYTES / (j->size ? j->size : 1);
+
+	if (test_calculates(j->test))
+		return n > CALC_MOST ? CALC_MOST : n + 8;
+	if (loop == loop_wq_chain)
 		return 100000;
-	return t->loop == loop_offload ? 4000 : 25600;
+	return loop == loop_offload ? 4000 : 25600;
 }
 
 /* How many messages make a sample; a known count is left alone. */
@@ -86,7 +94,7 @@ static int calibrate(const struct runner *r, struct job *j)
 		return 0;
 	}
 	if (j->test->by == BY_QUEUE) {
-		j->count = usual_count(j->test);
+		j->count = usual_count(j);
 		return 0;
 	}
 	try.probe = try.each = false;

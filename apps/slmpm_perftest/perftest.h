@@ -61,6 +61,7 @@ extern const struct test tests[];
 const struct test *test_find(const char *name);
 bool test_has_one_size(const struct test *test); /* that of the table */
 bool test_has_region(const struct test *test);   /* it works on regions of both sides */
+bool test_calculates(const struct test *test);   /* on this side alone, and checks itself */
 /* One transfer with a pattern; who receives it fails unless it arrived whole (verify.c). */
 loop_fn loop_verify;
 /* loops.c, onesided.c, atomics.c, active.c, overlap.c */
@@ -84,6 +85,7 @@ loop_fn loop_fifo_lat, loop_fifo_stream;                     /* fifo.c */
 loop_fn loop_mirror_lat, loop_mirror_stream;                 /* mirrors.c */
 loop_fn loop_mirror_read, loop_mirror_reads, loop_get_reads; /* reads.c */
 loop_fn loop_wq_chain, loop_wq_hop, loop_offload;            /* chain.c, hop.c, offload.c */
+loop_fn loop_wq_calc, loop_wq_apart;                         /* calc.c */
 /* So many units of work in registers only; what one takes (overlap.c). */
 void compute(uint64_t units);
 double compute_unit_ns(void);

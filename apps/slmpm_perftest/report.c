@@ -134,6 +134,8 @@ static const char *beside(const struct test *test)
 {
 	if (test->loop == loop_wq_pipe)
 		return "straight";
+	if (test_calculates(test))
+		return "a bare loop";
 	if (test->by != BY_QUEUE)
 		return "the bare instruction";
 	return test->loop == loop_offload ? "alone" : "by hand";

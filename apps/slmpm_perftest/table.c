@@ -56,6 +56,10 @@ const struct test tests[] = {
 	 BY_QUEUE, 8, loop_wq_chain},
 	{"wq_hop", "a hop by a work queue that waits for a message, and by hand", KIND_SINGLE,
 	 BY_QUEUE, 8, loop_wq_hop},
+	{"wq_calc", "a sum of vectors of doubles by a CALC entry, and by a bare loop", KIND_SINGLE,
+	 BY_QUEUE, 32768, loop_wq_calc},
+	{"wq_apart", "the same of every second element", KIND_SINGLE, BY_QUEUE, 32768,
+	 loop_wq_apart},
 	{"offload", "a chain of sends by the engine beside a computation, and alone", KIND_SINGLE,
 	 BY_QUEUE, 8, loop_offload},
 	{"wq_pipe", "stream of messages through side 1 to a third process, and straight to side 1",
@@ -83,6 +87,11 @@ const struct test *test_find(const char *name)
 bool test_has_region(const struct test *t)
 {
 	return t->by == BY_PUT || t->by == BY_GET || t->by == BY_ATOMIC || t->by == BY_FIFO;
+}
+
+bool test_calculates(const struct test *t)
+{
+	return t->loop == loop_wq_calc || t->loop == loop_wq_apart;
 }
 
 bool test_has_one_size(const struct test *t)

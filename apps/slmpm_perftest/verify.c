@@ -162,6 +162,8 @@ static int verify_queue(struct pair *p, const struct job *j)
 int loop_verify(struct pair *p, const struct job *j, struct hist *stamps)
 {
 	(void)stamps;
+	if (test_calculates(j->test))
+		return 0;
 	switch (j->test->by) {
 	case BY_MESSAGE: return verify_message(p, j);
 	case BY_LOAN: return verify_loan(p, j);

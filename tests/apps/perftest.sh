@@ -110,6 +110,15 @@ SLMPM_ENGINE=thread timeout 20 "$perf" -t am_lat,wq_chain,wq_hop,offload -n 2000
 grep -Eq '^  entry [0-9.]+ ns, posting [0-9]+ ns, re-arming 1,000 [0-9.]+ us, by the thread [0-9]+ %$' "$dir/out" &&
 	grep -Eq '^  by hand [0-9.]+ us, ratio [0-9.]+, ' "$dir/out" &&
 	grep -Eq '^  alone [0-9.]+ us, ratio [0-9.]+, kept [0-9]+ %, ' "$dir/out" || { cat "$dir/out"; fail "work queues: nothing for people"; }
+# Calculations beside a bare loop, whose result is the same: a scalar, one step, several.
+for size in 8 4k 40k; do
+	timeout 60 "$perf" -t wq_calc,wq_apart -s $size -n 200 --samples 1 --json >"$dir/calc" 2>"$dir/err" ||
+		fail "calculations of $size: exit status $?"
+	[ "$(grep -Ec '"wq_(calc|apart)".*"lat_us":[0-9.e-]+,.*"bare_us":[0-9.e-]+,"bare_ratio":[0-9.e-]+,' "$dir/calc")" = 2 ] ||
+		{ cat "$dir/calc"; fail "calculations of $size: no figures"; }
+done
+"$perf" -t wq_calc,wq_apart -n 10 --samples 1 >>"$dir/out" 2>"$dir/err" || fail "calculations: exit status $?"
+grep -Eq '^  a bare loop [0-9.]+ us, ratio [0-9.]+$' "$dir/out" || { cat "$dir/out"; fail "calculations: nothing for people"; }
 awk 'length > 80 { exit 1 }' "$dir/out" || { cat "$dir/out"; fail "work queues: more than 80 columns"; }
 
 "$perf" -t mixed --busy 2 -s 4k -n 4 --samples 1 --wait block >"$dir/out" 2>"$dir/err" || fail "--busy: exit status $?"
