@@ -17,6 +17,7 @@ extern "C" {
 #define SLMPM_READ       1u /* peers may get */
 #define SLMPM_WRITE      2u /* peers may put */
 #define SLMPM_READ_WRITE 3u /* and with both do atomic operations */
+#define SLMPM_COUNT      4u /* of slmpm_ctr_mem, and of no other: they may count it */
 
 #define SLMPM_KEY_SIZE 64
 struct slmpm_key { /* gives permission: 128 random bits and what they are for. Any byte order. */
@@ -81,7 +82,7 @@ enum slmpm_mem_kind { SLMPM_MEM_HOST = 1 };
 
 struct slmpm_mem_info {
 	uint32_t size;
-	uint32_t access;    /* SLMPM_READ, SLMPM_WRITE: of the region, or of the key */
+	uint32_t access;    /* SLMPM_READ, WRITE, COUNT: of the region, or of the key */
 	uint32_t kind;      /* enum slmpm_mem_kind */
 	uint32_t mapped;    /* 1: transfers are plain copies here */
 	uint64_t length;    /* bytes */

@@ -30,8 +30,16 @@ SLMPM_API int slmpm_ctr_create(slmpm_ctx ctx, slmpm_ctr *ctr);
 SLMPM_API int slmpm_ctr_wait(slmpm_ctr ctr, uint64_t value, int timeout_ms);
 /* The counts now, without progress: cheap. */
 SLMPM_API int slmpm_ctr_query(slmpm_ctr ctr, struct slmpm_ctr_info *info);
-/* SLMPM_EBUSY while operations are under way, or a region or a work queue names it. */
+/* SLMPM_EBUSY while operations are under way, or a region or a work queue names it. Who was given
+ * it by slmpm_ctr_mem counts no more. */
 SLMPM_API int slmpm_ctr_destroy(slmpm_ctr ctr);
+/*
+ * CTR as a region of one 64-bit word, to be given to peers by slmpm_mem_key or slmpm_mem_share with
+ * the access SLMPM_COUNT, and to be taken back by slmpm_mem_revoke; always the same, and gone with
+ * the counter. A peer that has opened it names it in work requests (slmpm_wr.rctr), or changes
+ * `done` by slmpm_atomic: so much is then posted and done, too. It reads and writes nothing else.
+ */
+SLMPM_API int slmpm_ctr_mem(slmpm_ctr ctr, slmpm_mem *mem);
 
 /* A queue of completions: of operations whose how->cq names it, and of notifications. It holds as
  * many as there are; what peers may add is bounded by their credit, given back when polled. */
@@ -206,6 +214,9 @@ struct slmpm_wr {
 	uint32_t reserved;    /* zero, or SLMPM_EINVAL */
 	/* CALC: copied, with its arrays; what the operands point to stays as it is until its end. */
 	const struct slmpm_calc *calc;
+	/* A counter of a peer's (slmpm_ctr_mem). COUNT: that it sets, instead of `ctr`; SEND, PUT, GET,
+	 * ATOMIC, AM: of the same peer, one more when it is done there, which is then its end. */
+	slmpm_rmem rctr;
 };
 
 struct slmpm_wq_info {

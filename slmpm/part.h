@@ -12,6 +12,7 @@
 
 #include "slmpm/context.h"
 
+struct counter;
 struct endpoint;
 struct head;
 struct operation;
@@ -135,6 +136,8 @@ struct parts {
 
 	/* ---- of memory */
 
+	/* COUNTER ends, which peers count by its region. */
+	void (*uncounted)(struct counter *counter);
 	/* Mirrors lie in N bytes at AT. */
 	bool (*mirrored)(const struct context *ctx, const void *at, uint64_t n);
 	/* Where a range of GRANT begins: in the peer's memory, by a key open here; in this

@@ -199,6 +199,7 @@ const struct parts parts = {
 	.emulated = emulate_handle,
 	.emulated_damaged = emulate_damaged,
 	.emulated_tagged = emulate_tagged,
+	.uncounted = region_uncounted,
 	.mirrored = mirror_lies,
 	.address_there = remote_address,
 	.address_here = grant_address,

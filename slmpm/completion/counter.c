@@ -8,6 +8,7 @@
 #include "slmpm/endpoint.h"
 #include "slmpm/base/sized.h"
 #include "slmpm/link/wait.h"
+#include "slmpm/part.h"
 
 struct handle_table counter_table = HANDLE_TABLE_FROM("counter", struct counter, node);
 
@@ -39,6 +40,19 @@ void counter_set(struct counter *c, uint64_t value)
 	c->posted += value - c->done;
 	c->done = value;
 	await_inspect(&c->awaits);
+}
+
+uint64_t counter_operate(struct counter *c, int op, uint64_t operand, uint64_t compare)
+{
+	uint64_t old = c->done;
+
+	if (op == SLMPM_FETCH_ADD)
+		counter_set(c, old + operand);
+	else if (op == SLMPM_SWAP || old == compare)
+		counter_set(c, operand);
+	c->ctx->news = true;
+	context_changed(c->ctx);
+	return old;
 }
 
 void counter_free(struct counter *c)
@@ -149,8 +163,11 @@ int slmpm_ctr_destroy(slmpm_ctr ctr)
 		rc = error_set(SLMPM_EBUSY, "slmpm_ctr_destroy: %s",
 			       c->users ? "a region or a work queue names it" :
 					  "operations are under way");
-	else
+	else {
+		if (c->region)
+			parts.uncounted(c);
 		counter_free(c);
+	}
 	context_changed(ctx); /* who waits for it learns that it is gone */
 	context_unlock(ctx);
 	return rc;

@@ -10,6 +10,7 @@
 #include "slmpm/base/await.h"
 #include "slmpm/context.h"
 
+struct region;
 struct request;
 
 struct counter {
@@ -18,9 +19,10 @@ struct counter {
 	struct list node;      /* of the context's */
 	struct list in_flight; /* struct notified, in posting order */
 	uint64_t posted, done, failed;
-	struct list awaits; /* struct await, of `done` */
-	uint32_t users;     /* regions that notify it, entries of work queues */
-	int32_t status;     /* of the first that failed since it was last asked, or 0 */
+	struct list awaits;    /* struct await, of `done` */
+	uint32_t users;        /* regions that notify it, entries of work queues */
+	int32_t status;        /* of the first that failed since it was last asked, or 0 */
+	struct region *region; /* by which peers count, or NULL */
 };
 
 extern struct handle_table counter_table;
@@ -29,6 +31,8 @@ extern struct handle_table counter_table;
 void counter_end(struct counter *c, int32_t status);
 /* As many as VALUE are done. */
 void counter_set(struct counter *c, uint64_t value);
+/* By a peer: enum slmpm_atomic_op on `done`, and what that was. */
+uint64_t counter_operate(struct counter *c, int op, uint64_t operand, uint64_t compare);
 /* The context's, when it ends. */
 void counter_free(struct counter *c);
 

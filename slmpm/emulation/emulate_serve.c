@@ -238,6 +238,7 @@ static void emulate_serve_atomic(struct endpoint *ep, const struct emulate_reque
 {
 	struct wire_atomic a;
 	bool sound = rma_operands_in(&a, operands, q->target.length);
+	struct counter *counter = NULL;
 	uint64_t old = 0;
 	int status = 0;
 	void *at;
@@ -246,9 +247,9 @@ static void emulate_serve_atomic(struct endpoint *ep, const struct emulate_reque
 			   !sound || q->imm < SLMPM_FETCH_ADD || q->imm > SLMPM_SWAP))
 		return;
 	ep->stats->am_served++;
-	at = rma_word(ep, &q->target, &status);
+	at = rma_word(ep, &q->target, &counter, &status);
 	if (at)
-		old = rma_change(ep, at, (int)q->imm, &a);
+		old = rma_change(ep, at, counter, (int)q->imm, &a);
 	emulate_reply(ep, q->tag, status, old);
 }
 

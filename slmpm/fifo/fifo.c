@@ -349,6 +349,8 @@ static int fifo_store_store(struct fifo_entry *e, slmpm_mem mem, uint64_t offset
 		return handle_error(&region_table, mem.id);
 	if (region->ctx != e->ctx)
 		return error_set(SLMPM_EINVAL, "slmpm_fifo_store: a region of another context");
+	if (region->word)
+		return error_set(SLMPM_EACCES, "slmpm_fifo_store: a counter is no memory");
 	if (offset > region->memory.size || e->len > region->memory.size - offset)
 		return error_set(SLMPM_EINVAL,
 				 "slmpm_fifo_store: %llu bytes at %llu of a region of %llu",

@@ -30,7 +30,7 @@ static int memory_check(const char *call, const void *out, size_t size, uint32_t
 	return 0;
 }
 
-static struct region *region_new(struct context *ctx, uint32_t access)
+struct region *region_new(struct context *ctx, uint32_t access)
 {
 	struct region *region = handle_new(&region_table);
 
@@ -78,7 +78,7 @@ static void forget_notified(struct region *region)
 	region->queue = NULL;
 }
 
-static void region_free(struct region *region)
+void region_free(struct region *region)
 {
 	struct fabric_memory *m = &region->memory;
 	struct fabric_domain *domain = region->domain;
@@ -92,6 +92,8 @@ static void region_free(struct region *region)
 	else if (domain)
 		domain->fabric->dereg(domain, m);
 	forget_notified(region);
+	if (region->word)
+		region->word->region = NULL;
 	list_remove(&region->node);
 	handle_free(&region_table, region);
 }

@@ -40,7 +40,7 @@ struct region { /* of this process */
 	struct list node;    /* of the context's */
 	struct fabric_memory memory;
 	struct fabric_domain *domain; /* whose memory it is; NULL: the process's own */
-	uint32_t access;              /* SLMPM_READ, SLMPM_WRITE: the most that a key may give */
+	uint32_t access;              /* SLMPM_READ, WRITE, COUNT: the most that a key may give */
 	bool allocated;
 	bool exposed;            /* peers without a grant may still have its pages mapped */
 	uint32_t storing;        /* entries of the FIFO being stored there */
@@ -50,6 +50,7 @@ struct region { /* of this process */
 	struct list grants;      /* struct grant */
 	struct counter *counter; /* notified of puts that say so; or NULL */
 	struct queue *queue;
+	struct counter *word; /* it is this one, and no memory; or NULL */
 };
 
 struct grant { /* what one peer may do with one region */
@@ -97,7 +98,7 @@ struct remote {                 /* a peer's region: as offered, and then behind 
 	uint32_t grant;
 	uint32_t active;  /* operations under way */
 	uint32_t copying; /* of them outside of the context's lock */
-	uint8_t access;   /* SLMPM_READ, SLMPM_WRITE */
+	uint8_t access;   /* SLMPM_READ, WRITE, COUNT */
 	bool revoked;     /* taken back */
 	bool unmapped;    /* its mapping was taken back: once */
 	uint8_t deferred; /* answers to the owner for when nobody copies: enum release */
@@ -193,11 +194,18 @@ void memory_forget(struct endpoint *ep);
 void memory_shut(struct context *ctx);
 void memory_forked(void);
 
+/* C ends: its region does, and what was granted of it. As of parts.uncounted. */
+void region_uncounted(struct counter *c);
+
 /* ---- packets ---- */
 
 void memory_arrival(struct endpoint *ep, const struct head *h);
 
 /* ---- between memory*.c ---- */
+
+/* One without memory so far; NULL with the detail set. And the end of one. */
+struct region *region_new(struct context *ctx, uint32_t access);
+void region_free(struct region *region);
 
 /* A new grant, and the peer has what it needs to open it; NULL with *RC and the detail set. */
 struct grant *grant_new(struct region *region, struct endpoint *ep, uint32_t access, int *rc);

@@ -152,9 +152,9 @@ static bool describe_reach(struct grant *g, struct fabric_blob *blob)
 	const struct fabric *fabric = g->ep->link.fabric;
 	struct fabric_memory *m = &g->region->memory;
 
-	/* A fabric without memory of its own reaches any. */
-	if (!domain || (domain->fabric->alloc && g->region->domain != domain) || !fabric->reg ||
-	    (m->allocated && g->region->exchanging))
+	/* A fabric without memory of its own reaches any, but for counters. */
+	if (!domain || g->region->word || (domain->fabric->alloc && g->region->domain != domain) ||
+	    !fabric->reg || (m->allocated && g->region->exchanging))
 		return false;
 	/* What it did to a mirror by itself is not noticed here. */
 	if (parts.mirrored(g->ep->ctx, m->base, m->size) || !grant_word_take(g))
@@ -205,7 +205,7 @@ static int may_give(struct region *region, struct endpoint *ep, uint32_t access)
 	if (ep->ctx != region->ctx)
 		return error_set(SLMPM_EINVAL, "%s belongs to another context than the region",
 				 ep->life->name);
-	if (!access || access & ~SLMPM_READ_WRITE)
+	if (!access || access & ~(SLMPM_READ_WRITE | SLMPM_COUNT))
 		return error_set(SLMPM_EINVAL, "access %u to a region", access);
 	if (access & ~region->access)
 		return error_set(SLMPM_EACCES, "access %u to a region that gives %u", access,

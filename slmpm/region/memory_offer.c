@@ -25,7 +25,8 @@ static int memory_offer_reach(struct remote *r, struct fabric_blob *blob, uint64
 	struct endpoint *ep = r->ep;
 	bool foreign = ep->life->big_endian != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
 
-	if ((!blob->length && (blob->fd >= 0 || word)) || word >= FABRIC_ACCESS_WORDS)
+	if ((!blob->length && (blob->fd >= 0 || word)) || word >= FABRIC_ACCESS_WORDS ||
+	    (blob->length && r->access == SLMPM_COUNT)) /* counted by its owner alone */
 		return -SLMPM_EPROTO;
 	if (!blob->length || lost || !mode_reaches((enum mode_rma)config_get()->rma) ||
 	    !ep->link.fabric->reg || !ep->link.port->access ||
@@ -45,6 +46,13 @@ static int memory_offer_reach(struct remote *r, struct fabric_blob *blob, uint64
 	return 0;
 }
 
+/* A counter is one word. */
+static bool may_be_access(uint32_t access, uint64_t size)
+{
+	return access == SLMPM_COUNT ? size == sizeof(uint64_t) :
+				       access && !(access & ~SLMPM_READ_WRITE);
+}
+
 /* A region nobody has a key to yet; NULL with *RC. */
 static struct remote *offer_new(struct endpoint *ep, const struct wire_granted *granted, int *rc)
 {
@@ -53,7 +61,7 @@ static struct remote *offer_new(struct endpoint *ep, const struct wire_granted *
 	struct remote *r = NULL;
 
 	*rc = -SLMPM_EPROTO;
-	if (!ep->rooms->regions->agreed || !id || !access || access & ~SLMPM_READ_WRITE || !size ||
+	if (!ep->rooms->regions->agreed || !id || !may_be_access(access, size) || !size ||
 	    size > INT64_MAX || remote_find(ep, id) ||
 	    ep->rooms->regions->taken + link_deferred(ep, WIRE_REGION_UNMAPPED) >= WIRE_KEYS_MAX)
 		return NULL;

@@ -63,6 +63,19 @@ static int rma_check_spans(struct operation *o)
 	return 0;
 }
 
+static int rma_check_access(const struct operation *o)
+{
+	const struct remote *remote = o->remote;
+	uint32_t lacks = o->access & ~remote->access;
+
+	if (remote->access == SLMPM_COUNT && o->atomic && o->length == sizeof(uint64_t))
+		return 0;
+	if (!lacks)
+		return 0;
+	return error_set(SLMPM_EACCES, "%s: %s allows no %s", o->call, remote->ep->life->name,
+			 lacks & SLMPM_WRITE ? "writing" : "reading");
+}
+
 int rma_check(struct operation *o)
 {
 	const struct remote *remote = o->remote;
@@ -85,11 +98,7 @@ int rma_check(struct operation *o)
 	if (remote_is_revoked(remote))
 		return error_set(SLMPM_EACCES, "%s: %s has taken the region back", o->call,
 				 remote->ep->life->name);
-	if (o->access & ~remote->access)
-		return error_set(SLMPM_EACCES, "%s: %s allows no %s", o->call,
-				 remote->ep->life->name,
-				 o->access & ~remote->access & SLMPM_WRITE ? "writing" : "reading");
-	return 0;
+	return rma_check_access(o);
 }
 
 /* ---- lists and flush --------------------------------------------------------------------- */

@@ -234,8 +234,9 @@ bool rma_operands_in(struct wire_atomic *a, const void *from, uint64_t length);
 /* Where T lies, if EP may do ACCESS there; NULL and *STATUS. */
 struct region *rma_find(struct endpoint *ep, const struct wire_target *t, uint32_t access,
 			int *status);
-/* The word at T, if EP may change it; NULL and *STATUS. */
-void *rma_word(struct endpoint *ep, const struct wire_target *t, int *status);
+/* The word at T, if EP may change it; NULL and *STATUS. *COUNTER: it is that one's; or NULL. */
+void *rma_word(struct endpoint *ep, const struct wire_target *t, struct counter **counter,
+	       int *status);
 /* N bytes of a Write to T behind the first GOT: stored, unless *STATUS is negative. Its region;
  * NULL: refused. */
 struct region *rma_store(struct endpoint *ep, const struct wire_target *t, uint64_t got,
@@ -246,7 +247,8 @@ bool rma_charge(struct endpoint *ep);
 void rma_notified(struct endpoint *ep, const struct region *region, const struct wire_target *t,
 		  uint32_t imm, enum slmpm_protocol by);
 /* Changes it, in this machine's byte order, against all others who do the same: what was there. */
-uint64_t rma_change(struct endpoint *ep, void *at, int op, const struct wire_atomic *a);
+uint64_t rma_change(struct endpoint *ep, void *at, struct counter *counter, int op,
+		    const struct wire_atomic *a);
 /* Is LENGTH of LEFT bytes what a packet of several has, or the LAST? */
 bool rma_is_part(const struct endpoint *ep, bool last, uint32_t length, uint64_t left);
 /* N bytes of a packet: with checksums a copy, which stays as it is. NULL: no memory. */

@@ -281,17 +281,18 @@ void rma_serve_atomic(struct endpoint *ep, const struct head *h)
 	struct wire_atomic a;
 	struct wire_target t;
 	struct rma_job *j;
+	struct counter *counter = NULL;
 	void *at = NULL;
 
 	if (ep->closing || !take_number(ep, h, false, 0) || !take_atomic(ep, h, &t, &a))
 		return;
 	if (!status)
-		at = rma_word(ep, &t, &status);
+		at = rma_word(ep, &t, &counter, &status);
 	/* The place for the answer first: what is done must be told. */
 	j = rma_defer(ep, status ? WIRE_ACKNOWLEDGE : WIRE_ATOMIC_ACKNOWLEDGE, h->seq, status);
 	if (!j || status)
 		return;
-	j->old = rma_change(ep, at, op, &a);
+	j->old = rma_change(ep, at, counter, op, &a);
 }
 
 /* ---- answers ----------------------------------------------------------------------------- */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "slmpm/completion/completion.h"
+#include "slmpm/completion/queue.h"
 #include "slmpm/link/landing.h"
 #include "slmpm/link/link.h"
 #include "slmpm/part.h"
@@ -90,24 +91,42 @@ void rma_notified(struct endpoint *ep, const struct region *region, const struct
 		link_discharge(ep, WIRE_ENVELOPE);
 }
 
-void *rma_word(struct endpoint *ep, const struct wire_target *t, int *status)
+static void *rma_refuse(struct endpoint *ep, int *status, int why)
 {
-	const struct region *region = rma_find(ep, t, SLMPM_READ_WRITE, status);
-	void *at = region ? region_at(region, t->offset) : NULL;
-
-	if (!at || (uintptr_t)at % t->length == 0)
-		return at;
 	ep->stats->refused++;
-	*status = -SLMPM_EINVAL;
+	*status = why;
 	return NULL;
 }
 
-uint64_t rma_change(struct endpoint *ep, void *at, int op, const struct wire_atomic *a)
+void *rma_word(struct endpoint *ep, const struct wire_target *t, struct counter **counter,
+	       int *status)
 {
-	uint64_t old = direct_atomic(at, op, (int)a->bits, a->operand, a->compare);
+	const struct grant *g =
+		region_check(ep, t->grant, t->secret, 0, t->offset, t->length, status);
+	void *at;
 
-	part_landed(ep->ctx, at, a->bits / 8);
+	if (!g)
+		return NULL;
+	*counter = g->region->word;
+	if (UNLIKELY(*counter))
+		return t->length == sizeof(uint64_t) ? &(*counter)->done :
+						       rma_refuse(ep, status, -SLMPM_EINVAL);
+	if (SLMPM_READ_WRITE & ~g->access)
+		return rma_refuse(ep, status, -SLMPM_EACCES);
+	at = region_at(g->region, t->offset);
+	return (uintptr_t)at % t->length == 0 ? at : rma_refuse(ep, status, -SLMPM_EINVAL);
+}
+
+uint64_t rma_change(struct endpoint *ep, void *at, struct counter *counter, int op,
+		    const struct wire_atomic *a)
+{
+	uint64_t old;
+
 	ep->stats->served++;
+	if (UNLIKELY(counter))
+		return counter_operate(counter, op, a->operand, a->compare);
+	old = direct_atomic(at, op, (int)a->bits, a->operand, a->compare);
+	part_landed(ep->ctx, at, a->bits / 8);
 	return old;
 }
 

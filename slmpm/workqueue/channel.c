@@ -181,6 +181,13 @@ static void entry_finish(struct channel *ch, struct work *w)
 	}
 }
 
+void channel_finish(struct channel *ch, struct work *w)
+{
+	entry_finish(ch, w);
+	if (ch->at)
+		channel_ready(ch);
+}
+
 /* What W's completion says, if it has one. */
 static void entry_describe(struct work *w, int status, uint64_t len)
 {
@@ -218,14 +225,16 @@ void entry_ended(struct queue *inner, uint64_t cookie, const struct slmpm_done *
 	struct work *w = &wq->work[cookie];
 	struct channel *ch = &wq->channels[w->wr.channel];
 
+	if (UNLIKELY(w->wr.rctr.id)) {
+		remote_count_ended(ch, w, done);
+		return;
+	}
 	w->done.status = done->status;
 	if (UNLIKELY(w->part.by))
 		spread_end(wq, &w->part, done->status, done->flags);
 	if (is_told(w))
 		completion_copy(&w->done, done);
-	entry_finish(ch, w);
-	if (ch->at)
-		channel_ready(ch);
+	channel_finish(ch, w);
 }
 
 void entry_bound(struct queue *inner, uint64_t cookie, struct request *r)
@@ -282,7 +291,8 @@ bool channel_may_begin(struct channel *ch, struct work *w, struct endpoint *ep)
 	if (w->wr.op == SLMPM_OP_RECV)
 		return !is_barred(ch);
 	kind = work_kind_of(&w->wr);
-	return kind == ch->kind && kind != WORK_ALONE && ep && handle_id(ep) == ch->peer;
+	return kind == ch->kind && kind != WORK_ALONE && ep && handle_id(ep) == ch->peer &&
+	       (kind != WORK_COUNTED || remote_counts_are_out(ch));
 }
 
 /* ENABLE and COUNT: what they name is there, for W holds it. */
@@ -346,7 +356,7 @@ static int begin_operation(struct workqueue *wq, struct work *w, struct endpoint
 int channel_begin(struct channel *ch, struct work *w, struct endpoint *ep)
 {
 	struct workqueue *wq = ch->wq;
-	int rc = 0;
+	int rc = UNLIKELY(w->wr.rctr.id) ? remote_count_allowed(&w->wr) : 0;
 
 	ch->at = w->next;
 	list_remove(&ch->timed);
@@ -358,10 +368,14 @@ int channel_begin(struct channel *ch, struct work *w, struct endpoint *ep)
 		ch->kind = work_kind_of(&w->wr);
 		ch->peer = ep ? handle_id(ep) : 0;
 	}
-	if (w->wr.op < SLMPM_OP_WAIT) {
+	if (UNLIKELY(rc < 0)) {
+		/* nothing begins */
+	} else if (w->wr.op < SLMPM_OP_WAIT) {
 		rc = begin_operation(wq, w, ep);
 	} else if (w->wr.op == SLMPM_OP_PIPE) {
 		piping_begin(ch, w);
+	} else if (w->wr.op == SLMPM_OP_COUNT) {
+		remote_count_begin(ch, w);
 	} else {
 		calculation_begin(ch, w);
 	}
@@ -374,6 +388,8 @@ int channel_begin(struct channel *ch, struct work *w, struct endpoint *ep)
 	}
 	if (rc == 0) {
 		await_inspect(&wq->awaits);
+	} else if (UNLIKELY(w->wr.rctr.id)) {
+		remote_count_arrived(ch, w);
 	} else {
 		w->done.status = 0;
 		entry_finish(ch, w);
@@ -394,7 +410,7 @@ static bool channel_step(struct channel *ch)
 		rc = -SLMPM_ECANCELED;
 	else if (w->wr.op == SLMPM_OP_WAIT)
 		rc = w->state == WORK_BEGUN || is_enabled(ch->wq, w) ? wait_step(ch, w, &len) : 0;
-	else if (work_names(w->wr.op))
+	else if (work_names(w->wr.op) && !w->wr.rctr.id)
 		return act_step(ch, w);
 	else if (!channel_may_begin(ch, w, ep = work_peer(&w->wr)))
 		return false;
@@ -411,7 +427,8 @@ int channel_advance(struct channel *ch)
 	int steps = 0, n = 0;
 
 	if (amidst)
-		steps = amidst->wr.op == SLMPM_OP_PIPE ? piping_advance(ch) :
+		steps = amidst == ch->arrived          ? remote_count_advance(ch) :
+			amidst->wr.op == SLMPM_OP_PIPE ? piping_advance(ch) :
 							 calculation_advance(ch);
 	while (ch->at && !ch->status && !channel_amidst(ch) && n < STEPS && channel_step(ch))
 		n++;

@@ -38,7 +38,7 @@ static void complete_flags(const struct workqueue *wq, struct slmpm_wr *wr)
 {
 	if (wr->op != SLMPM_OP_RECV && !work_names(wr->op))
 		wr->flags = endpoint_hints(wr->peer, wr->flags);
-	if (wr->op == SLMPM_OP_PUT && !(wq->flags & SLMPM_WQ_UNACKNOWLEDGED))
+	if (wr->op == SLMPM_OP_PUT && (!(wq->flags & SLMPM_WQ_UNACKNOWLEDGED) || wr->rctr.id))
 		wr->flags |= SLMPM_REMOTE;
 }
 

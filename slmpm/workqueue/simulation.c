@@ -111,6 +111,14 @@ static void add_gate(struct simulation *s, const uint64_t *total, uint64_t gap, 
 	s->gates[s->gate_count++] = (struct gate){total, gap, s->node_count, enables};
 }
 
+/* W waits for a counter that peers may move. */
+static bool peers_count(const struct work *w)
+{
+	const struct counter *c = w->wr.ctr.id ? handle_get(&counter_table, w->wr.ctr.id) : NULL;
+
+	return c && c->region;
+}
+
 static void gate_node(struct simulation *s, struct node *n)
 {
 	const struct workqueue *wq = n->wq;
@@ -120,7 +128,7 @@ static void gate_node(struct simulation *s, struct node *n)
 	n->enabled = n->begun || !(wq->flags & SLMPM_WQ_MANAGED) || n->number <= wq->enabled;
 	if (!n->enabled)
 		add_gate(s, &wq->enabled, n->number - wq->enabled, true);
-	n->met = w->wr.op != SLMPM_OP_WAIT;
+	n->met = w->wr.op != SLMPM_OP_WAIT || peers_count(w);
 	if (n->met)
 		return;
 	now = *w->total - wait_start(wq, w);

@@ -38,6 +38,8 @@ const struct text_word text_words[] = {
 	{"compare", BIT(ATOMIC), TEXT_U64, 0, IN(compare), false},
 	{"old", BIT(ATOMIC), TEXT_OLD, 0, IN(old), false},
 	{"ctr", ALL & ~BIT(ENABLE), TEXT_HANDLE, SLMPM_NAME_CTR, IN(ctr), false},
+	{"rctr", BIT(COUNT) | REMOTES | BIT(SEND) | BIT(AM), TEXT_HANDLE, SLMPM_NAME_RMEM, IN(rctr),
+	 false},
 	{"cq", BIT(WAIT), TEXT_HANDLE, SLMPM_NAME_CQ, IN(cq), false},
 	{"wq", BIT(WAIT) | BIT(ENABLE) | BIT(PIPE), TEXT_HANDLE, SLMPM_NAME_WQ, IN(wq), false},
 	{"index", BIT(WAIT), TEXT_INDEX, 0, IN(index), false},

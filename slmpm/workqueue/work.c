@@ -87,10 +87,11 @@ static int check_pipe(const struct workqueue *wq, const struct slmpm_wr *wr)
 	return check_peer(wq, &source);
 }
 
-static int check_named(const struct slmpm_wr *wr)
+static int check_named(const struct workqueue *wq, const struct slmpm_wr *wr)
 {
-	uint32_t may = wr->op == SLMPM_OP_COUNT ? 1 : wr->op == SLMPM_OP_ENABLE ? 4 : 7;
-	uint32_t has = (wr->ctr.id ? 1u : 0) | (wr->cq.id ? 2u : 0) | (wr->wq.id ? 4u : 0);
+	uint32_t may = wr->op == SLMPM_OP_COUNT ? 9 : wr->op == SLMPM_OP_ENABLE ? 4 : 7;
+	uint32_t has = (wr->ctr.id ? 1u : 0) | (wr->cq.id ? 2u : 0) | (wr->wq.id ? 4u : 0) |
+		       (wr->rctr.id ? 8u : 0);
 
 	if (!has || has & ~may || has & (has - 1))
 		return error_set(
@@ -104,7 +105,7 @@ static int check_named(const struct slmpm_wr *wr)
 	if (wr->op == SLMPM_OP_WAIT && wr->wq.id &&
 	    (wr->index < SLMPM_WQ_POSTED || wr->index > SLMPM_WQ_DONE))
 		return error_set(SLMPM_EINVAL, "slmpm_post: index %u of a work queue", wr->index);
-	return 0;
+	return wr->rctr.id ? remote_count_check(wq->ctx, wr, NULL) : 0;
 }
 
 /* Behind others they would be copied, from nowhere. */
@@ -148,7 +149,7 @@ int work_check(const struct workqueue *wq, const struct slmpm_wr *wr)
 	if (wr->reserved)
 		return error_set(SLMPM_EINVAL, "slmpm_post: .reserved is %u, not 0", wr->reserved);
 	if (work_names(wr->op))
-		return check_named(wr);
+		return check_named(wq, wr);
 	if ((wr->op == SLMPM_OP_SEND || wr->op == SLMPM_OP_PIPE) && wr->stream > SLMPM_STREAM_MAX)
 		return error_set(SLMPM_EINVAL, "slmpm_post: stream 0x%x is for receiving only",
 				 wr->stream);
@@ -160,8 +161,10 @@ int work_check(const struct workqueue *wq, const struct slmpm_wr *wr)
 	if (wr->cq.id | wr->wq.id)
 		return error_set(SLMPM_EINVAL, "slmpm_post: .cq and .wq are for WAIT and ENABLE");
 	if (wr->op == SLMPM_OP_CALC)
-		return 0;
+		return wr->rctr.id ? remote_count_check(wq->ctx, wr, NULL) : 0;
 	rc = check_peer(wq, wr);
+	if (rc == 0 && wr->rctr.id)
+		rc = remote_count_check(wq->ctx, wr, work_peer(wr));
 	if (rc == 0 && wr->op == SLMPM_OP_PIPE)
 		rc = check_pipe(wq, wr);
 	return rc < 0 ? rc : check_pieces(wr);
@@ -172,6 +175,9 @@ struct endpoint *work_peer(const struct slmpm_wr *wr)
 	const struct remote *remote;
 
 	switch (wr->op) {
+	case SLMPM_OP_COUNT:
+		remote = wr->rctr.id ? remote_get(wr->rctr) : NULL;
+		return remote ? remote->ep : NULL;
 	case SLMPM_OP_PUT:
 	case SLMPM_OP_GET:
 	case SLMPM_OP_ATOMIC: remote = remote_get(wr->rmem); return remote ? remote->ep : NULL;
@@ -210,7 +216,7 @@ static int work_send(struct endpoint *ep, const struct slmpm_wr *wr, const struc
 		     struct slmpm_done *done)
 {
 	switch (message_send_at_once(ep, wr->stream, wr->iov, wr->iov_count, how,
-				     wr->flags & SLMPM_SILENT ? NULL : done)) {
+				     wr->flags & SLMPM_SILENT && !wr->rctr.id ? NULL : done)) {
 	case SENT: return 1;
 	case SENT_IN_PART: return 0;
 	default: return message_sendv(ep, wr->stream, wr->iov, wr->iov_count, how, NULL);
@@ -259,6 +265,11 @@ enum work_kind work_kind_of(const struct slmpm_wr *wr)
 {
 	if (wr->flags & (SLMPM_FENCE | SLMPM_BARRIER))
 		return WORK_ALONE;
+	if (UNLIKELY(wr->rctr.id))
+		return wr->op == SLMPM_OP_SEND || wr->op == SLMPM_OP_AM ||
+				       wr->op == SLMPM_OP_COUNT ?
+			       WORK_COUNTED :
+			       WORK_ALONE;
 	switch (wr->op) {
 	case SLMPM_OP_SEND:
 	case SLMPM_OP_AM: return WORK_MESSAGE;

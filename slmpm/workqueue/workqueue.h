@@ -16,9 +16,18 @@
 
 /* Work of one kind, with one peer, may be under way together, for it keeps its order on the way;
  * what follows of another kind waits for its end. */
-enum work_kind { WORK_MESSAGE, WORK_GET, WORK_PUT, WORK_REMOTE_PUT, WORK_ATOMIC, WORK_ALONE };
+enum work_kind {
+	WORK_MESSAGE,
+	WORK_GET,
+	WORK_PUT,
+	WORK_REMOTE_PUT,
+	WORK_ATOMIC,
+	WORK_COUNTED, /* a message with a counter of the peer's, or the count alone */
+	WORK_ALONE
+};
 
-enum work_state { WORK_IDLE, WORK_WAITS, WORK_BEGUN, WORK_ENDED };
+/* ARRIVED, COUNTS: what has a counter of the peer's is done there, and is to be counted; it is. */
+enum work_state { WORK_IDLE, WORK_WAITS, WORK_BEGUN, WORK_ARRIVED, WORK_COUNTS, WORK_ENDED };
 
 struct spread_part { /* of a queue that is spread over links, while it is under way */
 	uint64_t bytes;
@@ -54,7 +63,8 @@ struct channel {
 	struct workqueue *wq;
 	/* The next to begin, or NULL; the first of a kept program; the newest. */
 	struct work *at, *first, *last;
-	struct list begun; /* and not yet told */
+	struct list begun;    /* and not yet told */
+	struct work *arrived; /* of them: that is to be counted next, or NULL */
 	enum work_kind kind;
 	uint64_t peer; /* of those that have begun */
 	/* The WAIT at which it stands: */
@@ -172,6 +182,8 @@ int channel_begin(struct channel *ch, struct work *w, struct endpoint *ep);
 int channel_advance(struct channel *ch);
 /* W, which has begun or could not, has ended with STATUS and LEN as of its completion. */
 void channel_end(struct channel *ch, struct work *w, int status, uint64_t len);
+/* The same with its completion in w->done. */
+void channel_finish(struct channel *ch, struct work *w);
 /* Its own completion queue's, as of struct queue. */
 void entry_ended(struct queue *inner, uint64_t cookie, const struct slmpm_done *done);
 void entry_bound(struct queue *inner, uint64_t cookie, struct request *r);
@@ -243,11 +255,13 @@ void workqueue_show_end(struct workqueue *wq);
 /* As of parts.publish. */
 void workqueue_publish(struct context *ctx);
 
-/* The entry that CH is amidst, PIPE or CALC, whose steps go on at its turns; or NULL. */
+/* The entry that CH is amidst, whose steps go on at its turns; or NULL. */
 static inline struct work *channel_amidst(const struct channel *ch)
 {
 	struct work *w = LIST_ENTRY(ch->begun.next, struct work, node);
 
+	if (UNLIKELY(ch->arrived))
+		return ch->arrived;
 	return !list_empty(&ch->begun) && w->state == WORK_BEGUN && w->wr.op >= SLMPM_OP_CALC ?
 		       w :
 		       NULL;
@@ -262,6 +276,25 @@ bool calculation_keep(struct work *w);
 /* It begins; and a piece more of it, or its end. */
 void calculation_begin(struct channel *ch, struct work *w);
 int calculation_advance(struct channel *ch);
+
+/* ---- remote_count.c: counters of peers ---- */
+
+/* WR's can be counted: of a queue of CTX, the peer of all but COUNT being EP. Negative with the
+ * detail set: it cannot be. */
+int remote_count_check(const struct context *ctx, const struct slmpm_wr *wr,
+		       const struct endpoint *ep);
+/* It may still be, as far as is known here; likewise. */
+int remote_count_allowed(const struct slmpm_wr *wr);
+/* W, a COUNT, begins. */
+void remote_count_begin(struct channel *ch, struct work *w);
+/* W's operation is done, as w->done says but for the status. */
+void remote_count_arrived(struct channel *ch, struct work *w);
+/* It has ended as DONE says, or the counting of it. */
+void remote_count_ended(struct channel *ch, struct work *w, const struct slmpm_done *done);
+/* What has arrived is counted: steps. */
+int remote_count_advance(struct channel *ch);
+/* The counts of all that has begun are on their way, so that a message comes behind them. */
+bool remote_counts_are_out(const struct channel *ch);
 
 /* ---- pipe.c: PIPE entries ---- */
 

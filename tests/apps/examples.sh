@@ -19,6 +19,7 @@ done
 for fabric in shm tcp; do
 	[ "$(SLMPM_FABRIC=$fabric timeout 20 "$bin/work_chain" 5)" = "5 accelerators have had it" ] || fail "work_chain by $fabric"
 	[ "$(SLMPM_FABRIC=$fabric timeout 20 "$bin/work_pipe" 5)" = "5 MiB came through 4 buffers of 8192 bytes" ] || fail "work_pipe by $fabric"
+	[ "$(SLMPM_FABRIC=$fabric timeout 20 "$bin/work_count" 5)" = "5 accelerators have met 100 times" ] || fail "work_count by $fabric"
 done
 [ "$(timeout 20 "$bin/work_program" 5)" = "5 accelerators have met 100 times" ] || fail work_program
 graph=$("$bin/work_program" -g 2) && [[ $graph == digraph*'"counter arrived" -> "main 3"'*} ]] || fail "work_program -g: $graph"

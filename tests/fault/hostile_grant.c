@@ -46,6 +46,32 @@ static void grant_too_much(struct raw_peer *p)
 	raw_say_grant(p, g, raw_region.own.fd);
 }
 
+static void grant_counter(struct raw_peer *p, uint64_t size, bool mapped)
+{
+	struct wire_grant g = raw_grant_of(1);
+	struct raw_map_blob blob = {.how = LITTLE_32(1), .size = LITTLE_64(size)};
+	struct mapping own;
+
+	CHECK(mapping_create(&own, "slmpm-test", size) == 0, "memory");
+	g.key.access = LITTLE_32(SLMPM_COUNT);
+	g.key.size = LITTLE_64(size);
+	memcpy(g.blob, &blob, sizeof(blob));
+	if (!mapped)
+		g.blob_length = 0;
+	raw_say_grant(p, g, mapped ? own.fd : -1);
+	mapping_destroy(&own);
+}
+
+static void grant_long_counter(struct raw_peer *p)
+{
+	grant_counter(p, 16, false);
+}
+
+static void grant_mapped_counter(struct raw_peer *p)
+{
+	grant_counter(p, 8, true);
+}
+
 static void grant_no_bytes(struct raw_peer *p)
 {
 	struct wire_grant g = raw_grant_of(1);
@@ -378,6 +404,8 @@ static const struct offence offences[] = {
 	{"R8", "a grant again", grant_twice, "granted region", 0},
 	{"R6", "access to nothing", grant_nothing, "granted region", 0},
 	{"R6", "access of a new kind", grant_too_much, "granted region", 0},
+	{"R6", "a counter of two words", grant_long_counter, "granted region", 0},
+	{"R6", "a counter that is mapped", grant_mapped_counter, "granted region", 0},
 	{"R10", "grants without end", grant_without_end, "granted region", 0},
 	{"R8", "offers an unknown key", offer_unknown, "key of an offered region", 0},
 	{"R8", "offers noise", offer_noise, "key of an offered region", 0},

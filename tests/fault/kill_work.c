@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 90 */
 /*
- * SIGKILL of the peer amidst work requests of all kinds, on every way: each that was taken is told
- * exactly once and in order, whatever its end; nothing is left under way. SLMPM_TEST_KILLS sets
- * another number.
+ * SIGKILL of the peer amidst work requests of all kinds, some counted there, on every way: each
+ * that was taken is told exactly once and in order, whatever its end; nothing is left under way.
+ * SLMPM_TEST_KILLS sets another number.
  */
 #include <signal.h>
 #include <string.h>
@@ -21,6 +21,7 @@ static unsigned char bytes[SIZE];
 static unsigned char fetched[DEPTH][SIZE / 2]; /* gets under way at once have a place each */
 static uint64_t notified, posted;
 static slmpm_cq cq;
+static slmpm_rmem rctr;
 
 static void ignore(const struct slmpm_am *am, void *arg)
 {
@@ -28,12 +29,13 @@ static void ignore(const struct slmpm_am *am, void *arg)
 	(void)arg;
 }
 
-/* Has a region, and takes what comes, until it is killed. */
+/* Has a region and a counter, and takes what comes, until it is killed. */
 static int role_target(slmpm_peer host, char **words)
 {
 	static char data[SIZE];
 	slmpm_ctx ctx = {0};
 	struct slmpm_key key;
+	slmpm_ctr counter;
 	slmpm_mem mem;
 
 	(void)words;
@@ -41,6 +43,9 @@ static int role_target(slmpm_peer host, char **words)
 	(void)way_region(ctx, SIZE, SLMPM_READ_WRITE, &mem);
 	OK(slmpm_mem_key(mem, host, SLMPM_READ_WRITE, &key));
 	OK(slmpm_send(host, 0, &key, sizeof(key), PATIENCE));
+	OK(slmpm_ctr_create(ctx, &counter));
+	OK(slmpm_ctr_mem(counter, &mem));
+	OK(slmpm_mem_share(mem, host, SLMPM_COUNT, PATIENCE));
 	for (;;)
 		(void)slmpm_recv(host, 1, data, sizeof(data), NULL, PATIENCE);
 }
@@ -55,17 +60,21 @@ static int post_one(slmpm_wq wq, slmpm_peer child, slmpm_rmem far, struct rng *g
 			      .iov_count = 1,
 			      .rmem = far,
 			      .cookie = posted};
-	static const uint32_t ops[] = {SLMPM_OP_SEND, SLMPM_OP_PUT, SLMPM_OP_GET, SLMPM_OP_ATOMIC,
-				       SLMPM_OP_AM};
+	static const uint32_t ops[] = {SLMPM_OP_SEND,   SLMPM_OP_PUT, SLMPM_OP_GET,
+				       SLMPM_OP_ATOMIC, SLMPM_OP_AM,  SLMPM_OP_COUNT};
 	int rc;
 
-	wr.op = ops[rng_below(g, 5)];
+	wr.op = ops[rng_below(g, 6)];
 	wr.stream = wr.op == SLMPM_OP_SEND || wr.op == SLMPM_OP_AM;
 	if (wr.op == SLMPM_OP_ATOMIC) {
 		wr.iov_count = 0;
 		wr.atomic = SLMPM_FETCH_ADD;
 		wr.bits = 64;
 	}
+	if (wr.op == SLMPM_OP_COUNT)
+		wr.iov_count = 0;
+	if (wr.op == SLMPM_OP_COUNT || rng_one_in(g, 4))
+		wr.rctr = rctr;
 	if (wr.op == SLMPM_OP_GET)
 		iov.base = fetched[posted % DEPTH];
 	rc = slmpm_post(wq, &wr, 1);
@@ -100,6 +109,7 @@ static void storm(struct rng *g)
 
 	EXPECT(slmpm_recv(child, 0, &key, sizeof(key), NULL, PATIENCE), sizeof(key));
 	OK(slmpm_mem_open(child, &key, &far));
+	OK(slmpm_mem_accept(child, &rctr, PATIENCE));
 	OK(slmpm_peer_query(child, &info));
 	OK(slmpm_cq_create((slmpm_ctx){0}, &cq));
 	o.cq = cq;

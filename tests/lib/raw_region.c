@@ -62,21 +62,13 @@ void raw_say_region(struct raw_peer *p, uint8_t opcode, uint64_t seq, uint64_t i
 	raw_post(p, opcode, seq, 0, id, data, length);
 }
 
-int raw_read(struct raw_peer *p, uint32_t id, const unsigned char *secret, uint64_t offset,
-	     uint64_t length)
+int raw_answer(struct raw_peer *p, uint64_t *bytes)
 {
-	struct wire_target t = {
-		.offset = LITTLE_64(offset),
-		.length = LITTLE_64(length),
-		.grant = LITTLE_32(id),
-	};
 	int64_t until = actor_now_ms() + PATIENCE;
-	uint64_t head[3], total = 0;
 	struct ring_packet packet;
+	uint64_t head[3];
 
-	memcpy(t.secret, secret, sizeof(t.secret));
-	raw_post(p, WIRE_READ_REQUEST, ++raw_region.requests, 0, length, &t, sizeof(t));
-	for (;;) {
+	for (*bytes = 0;;) {
 		int rc = ring_peek(&p->r, &packet);
 
 		CHECK(rc >= 0 && actor_now_ms() < until, "no answer to request %llu",
@@ -89,14 +81,31 @@ int raw_read(struct raw_peer *p, uint32_t id, const unsigned char *secret, uint6
 		}
 		memcpy(head, packet.data, sizeof(head));
 		if (packet.kind >= WIRE_READ_FIRST && packet.kind <= WIRE_READ_ONLY)
-			total += packet.length - sizeof(head);
+			*bytes += packet.length - sizeof(head);
 		ring_release(&p->r, &packet);
 		if (packet.kind == WIRE_ACKNOWLEDGE && head[0] == raw_region.requests)
 			return -wire_status((uint32_t)head[2]);
-		if (packet.kind == WIRE_READ_LAST || packet.kind == WIRE_READ_ONLY) {
-			CHECK(total == length, "%llu bytes came, not %llu",
-			      (unsigned long long)total, (unsigned long long)length);
+		if (packet.kind == WIRE_READ_LAST || packet.kind == WIRE_READ_ONLY ||
+		    packet.kind == WIRE_ATOMIC_ACKNOWLEDGE)
 			return 0;
-		}
 	}
+}
+
+int raw_read(struct raw_peer *p, uint32_t id, const unsigned char *secret, uint64_t offset,
+	     uint64_t length)
+{
+	struct wire_target t = {
+		.offset = LITTLE_64(offset),
+		.length = LITTLE_64(length),
+		.grant = LITTLE_32(id),
+	};
+	uint64_t bytes;
+	int status;
+
+	memcpy(t.secret, secret, sizeof(t.secret));
+	raw_post(p, WIRE_READ_REQUEST, ++raw_region.requests, 0, length, &t, sizeof(t));
+	status = raw_answer(p, &bytes);
+	CHECK(status || bytes == length, "%llu bytes came, not %llu", (unsigned long long)bytes,
+	      (unsigned long long)length);
+	return status;
 }

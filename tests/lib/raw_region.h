@@ -35,7 +35,9 @@ void raw_say_grant(struct raw_peer *p, struct wire_grant g, int fd);
 /* A packet about a region. */
 void raw_say_region(struct raw_peer *p, uint8_t opcode, uint64_t seq, uint64_t id, const void *data,
 		    uint32_t length);
-/* What the other answers to a Read of LENGTH bytes at OFFSET by that key: 0 or SLMPM_E*. */
+/* What the other answers to the last request, and with how many bytes: 0 or SLMPM_E*. */
+int raw_answer(struct raw_peer *p, uint64_t *bytes);
+/* Likewise to a Read of LENGTH bytes at OFFSET by that key: 0 or SLMPM_E*. */
 int raw_read(struct raw_peer *p, uint32_t id, const unsigned char *secret, uint64_t offset,
 	     uint64_t length);
 
