@@ -225,13 +225,13 @@ void entry_ended(struct queue *inner, uint64_t cookie, const struct slmpm_done *
 	struct work *w = &wq->work[cookie];
 	struct channel *ch = &wq->channels[w->wr.channel];
 
+	if (UNLIKELY(w->part.by))
+		spread_end(wq, &w->part, done->status, done->flags);
 	if (UNLIKELY(w->wr.rctr.id)) {
 		remote_count_ended(ch, w, done);
 		return;
 	}
 	w->done.status = done->status;
-	if (UNLIKELY(w->part.by))
-		spread_end(wq, &w->part, done->status, done->flags);
 	if (is_told(w))
 		completion_copy(&w->done, done);
 	channel_finish(ch, w);
