@@ -112,15 +112,16 @@ FOLDERS  := $(filter-out $(APPS_OUT),$(FOLDERS))
 APP_LIB  := $(patsubst %.c,$(OBJ)/%.o,$(wildcard apps/lib/*.c))		# what programs share
 PROGRAMS := $(addprefix $(OUT)/bin/,$(basename $(notdir $(ONE_FILE) $(MAINS))) $(FOLDERS))
 
-# A test is tests/FOLDER/NAME.c or .sh; tests/model is one program, with its own build of the ring.
+# A test is tests/FOLDER/NAME.c or .sh; tests/model are two programs: one with its own build of the ring, one with the library.
 TEST_C   := $(filter-out tests/lib/% tests/lint/% tests/bench/% tests/cross/% tests/model/%,$(wildcard tests/*/*.c))
 TEST_SH  := $(filter-out tests/lib/% tests/lint/% tests/bench/% tests/cross/%,$(wildcard tests/*/*.sh)) \
 	$(wildcard tests/cross/version.sh tests/cross/trace.sh)
 TEST_LIB := $(patsubst %.c,$(OBJ)/%.o,$(wildcard tests/lib/*.c))
 TEST_OBJ := $(TEST_C:%.c=$(OBJ)/%.o)
 TEST_BIN := $(TEST_C:%.c=$(OUT)/%)
-MODEL_OBJ := $(patsubst %.c,$(OBJ)/model/%.o,$(if $(wildcard tests/model/check.c),$(wildcard tests/model/*.c) shm/ring.c))
-MODEL     := $(if $(MODEL_OBJ),tests/model/check)
+MODEL_OBJ := $(patsubst %.c,$(OBJ)/model/%.o,$(if $(wildcard tests/model/check.c),$(filter-out %/queues.c,$(wildcard tests/model/*.c)) shm/ring.c))
+SCENE_OBJ := $(patsubst %.c,$(OBJ)/%.o,$(wildcard tests/model/queues.c tests/model/queue/*.c)) $(OBJ)/model/tests/model/explore.o
+MODEL     := $(if $(MODEL_OBJ),tests/model/check tests/model/queues)
 HELPERS  := $(if $(TEST_C),$(shell grep -lE '^/\* helper\b' $(TEST_C)))
 TESTS     = $(foreach d,unit fabric fault stress fuzz,$(filter tests/$(d)/%,$(TEST_CHOICE))) \
 	$(filter-out $(foreach d,unit fabric fault stress fuzz,tests/$(d)/%),$(TEST_CHOICE))
@@ -237,6 +238,12 @@ $(OUT)/tests/model/check: $(MODEL_OBJ)
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(LINK) $^ $(LDLIBS) -o $@
+
+# Its stand-ins come before the library's own functions. tests/model/mutants.sh links likewise.
+$(OUT)/tests/model/queues: $(SCENE_OBJ) $(INNER)
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(LINK) $^ $(LIB_LIBS) $(LDLIBS) -Wl,-z,muldefs,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free -o $@
 
 RUN = env -u MAKEFLAGS -u MAKELEVEL SLMPM_BUILD=$(abspath $(OUT)) SLMPM_SAN='$(SAN)' SLMPM_EMULATOR='$(EMULATOR)' \
 	SLMPM_NATIVE=$(abspath $(BUILD)) CC='$(CC)' tests/run
@@ -477,7 +484,7 @@ $(OUT)/gen/found-%: $(OUT)/gen/flags
 	[ -z "$$lacking" ] || { echo '  --    not here:' $$lacking'; "make $(if $(CROSS),CROSS=$(CROSS) deps-cross,$(INSTALLER))" installs what is needed'; exit 1; }; touch $@
 $(LIB_OBJ): | $(OUT)/gen/found-lib
 $(patsubst %.c,$(OBJ)/%.o,$(wildcard apps/*.c apps/*/*.c)): | $(OUT)/gen/found-lib $(OUT)/gen/found-apps
-$(TEST_OBJ) $(TEST_LIB) $(MODEL_OBJ): | $(OUT)/gen/found-tests
+$(TEST_OBJ) $(TEST_LIB) $(MODEL_OBJ) $(SCENE_OBJ): | $(OUT)/gen/found-tests
 
 ARCH_s390x-linux-gnu   := s390x
 ARCH_aarch64-linux-gnu := arm64
@@ -507,5 +514,5 @@ FORCE:
 .PHONY: all lib test-programs test cross-programs cross-test demo bench bench-near bench-net bench-modes objects lint $(addprefix lint-,arrows format columns names headers gcc clang hot floors man) format man abi abi-record install uninstall clean help FORCE \
 	deps deps-build deps-test deps-man deps-lint deps-abi deps-bench deps-cross
 
--include $(patsubst %.o,%.d,$(LIB_OBJ) $(TEST_OBJ) $(TEST_LIB) $(MODEL_OBJ)) \
+-include $(patsubst %.o,%.d,$(LIB_OBJ) $(TEST_OBJ) $(TEST_LIB) $(MODEL_OBJ) $(SCENE_OBJ)) \
 	$(patsubst %.c,$(OBJ)/%.d,$(wildcard apps/*.c apps/*/*.c))

@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# native-only
+# has-time
+# timeout: 300
+#
+# Faults in the code of work queues, a line each, that the model checker's scenes must find: the file is changed, compiled,
+# and put in front of the library. mutants.sh [NAME...]: these alone.
+set -u
+fail() { echo "$*" >&2; exit 1; }
+dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
+obj=${SLMPM_BUILD:=$PWD/build}/obj
+[ -e "$obj/tests/model/queues.o" ] || fail "tests/model/queues is not built"
+wanted=" $* "
+
+# try NAME SCENE FILE SED: what the scene says of the file as SED changes it
+try() {
+	local name=$1 scene=$2 file=$3 at=$dir/$1
+	sed "$4" "$file" >"$at.c"
+	! cmp -s "$file" "$at.c" || { echo "$name: $file has no such line any more"; return 1; }
+	${CC:-gcc} -std=gnu11 -O1 -w -D_GNU_SOURCE= -pthread -fPIC -fvisibility=hidden -I. -Iinclude -I"$SLMPM_BUILD/gen" \
+		-c "$at.c" -o "$at.o" || { echo "$name: cannot be compiled"; return 1; }
+	${CC:-gcc} -pthread "$at.o" "$obj"/tests/model/queues.o "$obj"/tests/model/queue/*.o "$obj/model/tests/model/explore.o" \
+		"$obj/inner.a" -luring -lm \
+		-Wl,-z,muldefs,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free -o "$at" ||
+		{ echo "$name: cannot be linked"; return 1; }
+	"$at" -b "$scene" >"$at.out" 2>&1
+	rm -f "$at"
+	if grep -q '1 with a fault$' "$at.out" && ! grep -q 'the checker:' "$at.out"; then
+		printf '%-28s %-34s %s\n' "$name" "$scene" "$(sed -n '2s/.*[0-9]  //p' "$at.out")"
+	else
+		cat "$at.out"
+		echo "$name: NOT NOTICED"
+		return 1
+	fi
+}
+
+# mutant NAME SCENE FILE SED: the same, beside others
+mutant() {
+	[ "$wanted" = "  " ] || [[ $wanted == *" $1 "* ]] || return 0
+	count=$((count + 1))
+	while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do wait -n; done
+	{ try "$@" >"$dir/$1.said" || touch "$dir/$1.missed"; cat "$dir/$1.said"; } &
+}
+
+count=0
+binding=slmpm/link/binding.c channel=slmpm/workqueue/channel.c receive=slmpm/workqueue/receive.c
+wait=slmpm/workqueue/wait.c workqueue=slmpm/workqueue/workqueue.c
+mutant binding-wake-none 'three in flight' $binding 's/^\tif (!binding_allows(b))$/\tif (b)/'
+mutant binding-take-uncounted 'three in flight' $binding 's/^\t\tb->sent++;$/\t\t;/'
+mutant binding-return-uncounted 'taken back' $binding 's/^\tb->sent--;$/\t;/'
+mutant binding-return-nowake 'taken back' $binding '/b->sent--;/{n;s/.*/\t;/}'
+mutant count-waiting-zero 'bound amidst' $binding 's/^\tb->sent = count_waiting(ep, stream);/\tb->sent = 0;/'
+mutant mark-list-begun 'bound amidst' $binding 's/n += !r->numbered;/n++;/'
+mutant mark-list-unmarked 'cancelled amidst' $binding 's/r->bound_stream = true;/;/'
+mutant binding-new-no-answer 'three in flight' $binding 's/^\tlink_control_whole(ep, WIRE_BOUND.*/\t;/'
+mutant binding-free-nowake 'three in flight, the owner dies' $binding '/^static void binding_free/,/^}/s/a->over(a);/;/'
+mutant count-early-unexpected 'bound amidst' $receive 's/n += m->stream == wq->receive.stream;/;/'
+mutant count-early-partial 'bound and gone amidst' $receive 's/n += w->request && w->request->message;/;/'
+mutant count-early-empty 'bound amidst' $receive 's/wq->done + wq->failed - wq->receive.empty;/wq->done + wq->failed;/'
+mutant receive-ended-empty 'bound amidst' $receive 's/^\twq->receive.empty++;/\t;/'
+mutant receive-tell-empty 'bound amidst' $receive 's/ - wq->receive.empty - wq->receive.early/ - wq->receive.early/'
+mutant receive-known-nocount 'bound amidst' $receive 's/wq->receive.early = count_early(wq, ep);/;/'
+mutant enable-notell 'three in flight' $workqueue '/^void workqueue_enable/,/^}/s/receive_tell(wq);/;/'
+mutant enable-notready 'two queues wait for each other' $workqueue '/^void workqueue_enable/,/^}/s/channels_ready(wq);/;/'
+mutant enable-noawait 'two queues wait for each other' $workqueue '/^void workqueue_enable/,/^}/s/await_inspect(&wq->awaits);/;/'
+mutant deliver-nostrand 'two queues, failures' $channel 's/^\t\twait_strand(wq);/\t\t;/'
+mutant deliver-noawait 'two queues, failures' $channel '/^static void deliver(/,/^}/s/^\tawait_inspect(&wq->awaits);/\t;/'
+mutant stop-first 'two queues, failures' $channel 's/ || number > ch->failed)/)/'
+mutant stop-last 'two queues, failures' $channel 's/(w->wr.op == SLMPM_OP_RECV || number > ch->failed)/w->wr.op == SLMPM_OP_RECV/'
+mutant first-stopped-last 'two queues, failures' $channel 's/ch->failed < first->failed/ch->failed > first->failed/'
+mutant flush-early 'taken back' $channel 's/if (ch->at \&\& ch->status \&\& list_empty(&ch->begun))/if (ch->at \&\& ch->status)/'
+mutant flush-never 'two queues, cancels' $channel 's/n += flush(ch);/n += 0;/'
+mutant may-begin-enabled 'two queues wait for each other' $channel 's/if (!is_enabled(ch->wq, w) || /if (/'
+mutant step-waitenabled 'two queues wait for each other' $channel 's/w->state == WORK_BEGUN || is_enabled(ch->wq, w) ? wait_step/true ? wait_step/'
+mutant finish-notready 'two queues wait for each other' $channel '/^static void entry_finish/,/^}/s/^\t\tchannel_ready(ch);/\t\t;/'
+mutant begin-noawait 'two queues wait for each other' $channel '/^int channel_begin/,/^}/s/^\tawait_inspect(&wq->awaits);/\t;/'
+mutant end-flushed 'two queues, failures' $channel 's/^\t\tch->wq->flushed++;/\t\t;/'
+mutant stranded-ge 'two queues, failures' $wait 's/t->stopped \&\& a->value > most/t->stopped \&\& a->value >= most/'
+mutant stranded-posted 'two queues, failures' $wait 's/? t->posted - t->failed :/? t->posted :/'
+mutant entry-nolist 'three in flight' $wait '/^bool wait_entry/,/^}/s/^\tlist_append(&b->awaits.*/\t;/'
+mutant relative-taken 'two queues wait for each other' $wait 's/s->taken = total_plus(s->taken, w->value);/;/'
+mutant strand-none 'two queues, failures' $wait '/^void wait_strand/,/^}/s/wait_over(a);/;/'
+mutant reach-noawait 'two queues wait for each other' $wait '/^static void reach/,/^}/s/await_inspect.*/;/'
+mutant step-nolist 'two queues wait for each other' $wait '/^int wait_step/,/^}/s/list_append(w->awaits, &a->node);/;/'
+mutant cancel-begun 'two queues, cancels' $workqueue 's/w->wr.op != SLMPM_OP_WAIT \&\& w->wr.op != SLMPM_OP_CALC))/w->wr.op != SLMPM_OP_CALC))/'
+mutant cancel-noadvance 'two queues, cancels' $workqueue '/^static int cancel_those/,/^}/s/(void)channel_advance(&wq->channels\[i\]);/;/'
+mutant calc-notready 'two queues, cancels' slmpm/workqueue/calculate.c 's/^\t\tchannel_ready(ch);/\t\t;/'
+mutant wait-late 'two queues wait for each other' $wait 's/^\tif (await_is_over(a))$/\tif (*a->total - a->start > a->value)/'
+mutant enable-absolute 'two queues wait for each other' $channel 's/more ? total_plus(t->enabled, value) : value/value/'
+wait
+missed=$(find "$dir" -name '*.missed' | wc -l)
+echo "$count mutants, $missed not noticed"
+[ "$missed" = 0 ]

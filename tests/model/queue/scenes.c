@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The scenes: each small enough to be searched to its end. */
+#include "tests/model/queue/scene.h"
+
+const struct scene scenes[] = {
+	{
+		.name = "three in flight",
+		.scripts = {{"sw", "sw", "sw", "12"}, {"p", "p", "e", "e1", "p", "e2"}},
+		.room = 4,
+		.bound = true,
+		.play = &play_stream,
+	},
+	{
+		.name = "three in flight, the owner dies",
+		.scripts = {{"sw", "sw", "sw"}, {"p", "p", "e", "e1", "p"}},
+		.dies = {false, true},
+		.room = 3,
+		.bound = true,
+		.play = &play_stream,
+	},
+	{
+		.name = "three in flight, the sender dies",
+		.scripts = {{"sw", "sw", "lv"}, {"p", "p", "e", "e1", "e"}},
+		.dies = {true, false},
+		.room = 3,
+		.bound = true,
+		.play = &play_stream,
+	},
+	{
+		.name = "taken back",
+		.scripts = {{"w", "aw", "w", "w", "3k", "2"}, {"e", "e", "e", "p"}},
+		.room = 1,
+		.bound = true,
+		.play = &play_stream,
+	},
+	{
+		.name = "bound amidst",
+		.scripts = {{"sl", "sv", "w"}, {"c", "p", "e", "e1"}},
+		.room = 3,
+		.play = &play_stream,
+	},
+	{
+		.name = "bound and gone amidst",
+		.scripts = {{"l", "w"}, {"c", "e", "d", "c", "e", "p"}},
+		.room = 2,
+		.play = &play_stream,
+	},
+	{
+		.name = "cancelled amidst",
+		.scripts = {{"s", "v", "w", "123"}, {"c", "e", "p", "e"}},
+		.room = 2,
+		.play = &play_stream,
+	},
+	{
+		.name = "two queues wait for each other",
+		.scripts = {{"wkbm", "WKRB.", "eno+", "oneE", "WNKc", "+kwC", "+EBo"}},
+		.room = 1,
+		.play = &play_local,
+	},
+	{
+		.name = "two queues, failures",
+		.scripts = {{"wxb", "WXR", "dqrn", "DTe+", "+1wN", "+5Ng", "+wbx"}},
+		.dies = {false, true},
+		.room = 4,
+		.play = &play_local,
+	},
+	{
+		.name = "two queues, cancels",
+		.scripts = {{"wxbcg", "CWgX", "e+gc", "125r", "+61", "yzw", "!?W", "!?+"}},
+		.dies = {false, true},
+		.room = 4,
+		.play = &play_local,
+	},
+};
+const unsigned scene_count = sizeof(scenes) / sizeof(scenes[0]);
