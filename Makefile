@@ -265,12 +265,14 @@ test:					## every test; TESTS='FILE…' for some, SAN=… with sanitizers, FABR
 	@$(RUN) $(OVER) $(TESTS)
 
 # Programs of which one end is another machine's.
-CROSS_BOTH := $(addprefix tests/dacs/,swap mem remote_mem mutex mutex_try group) \
+CROSS_BOTH := $(addprefix tests/dacs/,swap mem remote_mem mutex mutex_try group) $(addprefix tests/api/workqueue_,apart pipe) \
 	$(filter $(addprefix tests/fabric/,far_end link_% message_% mirror_words am_storm onesided_random),$(TEST_C:%.c=%))
+# Those of one process, all of it foreign.
+CROSS_ONE := $(addprefix tests/api/,trace_script $(addprefix workqueue_,wait receive calc program text end random))
 
 cross-programs: deps-cross
 	@$(MAKE) CROSS= all $(CROSS_BOTH:%=$(BUILD)/%)
-	@$(MAKE) all $(CROSS_BOTH:%=$(OUT)/%) $(OUT)/tests/api/trace_script $(filter $(OUT)/tests/unit/%,$(TEST_BIN))
+	@$(MAKE) all $(CROSS_BOTH:%=$(OUT)/%) $(CROSS_ONE:%=$(OUT)/%) $(filter $(OUT)/tests/unit/%,$(TEST_BIN))
 
 cross-test: cross-programs		## unit tests, pairs and the suite of links on CROSS=TRIPLE under qemu
 	@$(RUN) $(filter-out $(HELPERS),$(filter tests/unit/%.c,$(TEST_C))) $(wildcard tests/cross/*.sh)

@@ -89,17 +89,20 @@ void actor_join(slmpm_peer peer, int code)
 	EXPECT(slmpm_join(peer, NULL, PATIENCE), code);
 }
 
+/* The peer's machine may have the other byte order. */
 void actor_tell(slmpm_peer peer, int word)
 {
-	OK(slmpm_send(peer, ACTOR_WORDS, &word, sizeof(word), PATIENCE));
+	uint32_t said = htole32((uint32_t)word);
+
+	OK(slmpm_send(peer, ACTOR_WORDS, &said, sizeof(said), PATIENCE));
 }
 
 void actor_hear(slmpm_peer peer, int word)
 {
-	int heard = 0;
+	uint32_t heard = 0;
 
 	EXPECT(slmpm_recv(peer, ACTOR_WORDS, &heard, sizeof(heard), NULL, PATIENCE), sizeof(heard));
-	EXPECT(heard, word);
+	EXPECT((int)le32toh(heard), word);
 }
 
 struct slmpm_stats actor_stats(slmpm_peer peer)

@@ -105,14 +105,16 @@ static void post_send(bool waits, size_t length)
 		.iov_count = 1,
 		.timeout_ms = waits ? -1 : 0,
 	};
+	int rc;
 
 	play.of[i].channel = (uint8_t)wr.channel;
 	play.of[i].fate = POSTED;
 	play.messages++;
-	if (slmpm_post(play.sends, &wr, 1) == 1)
+	rc = slmpm_post(play.sends, &wr, 1);
+	if (rc == 1)
 		play.of[i].number = (uint8_t)queue_of(play.sends)->posted;
-	else /* it is no entry: behind one that failed nothing can be posted */
-		play.of[i].fate = FAILED;
+	else /* it is no entry: refused at once, or behind one that has failed */
+		play.of[i].fate = rc == -SLMPM_EDISABLED ? REFUSED : FAILED;
 }
 
 static void send_plain(void)
