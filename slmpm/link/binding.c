@@ -72,12 +72,11 @@ static uint64_t mark_list(const struct list *list, uint32_t stream)
 }
 
 /* What waits here to be sent goes behind the word that says that the stream is known. What has
- * begun counts at the other side; if it is taken back, it is to count here as one less. */
+ * begun counts at the other side, as does a burst's bundle, which goes before that word; if it is
+ * taken back, it is to count here as one less. */
 static uint64_t count_waiting(const struct endpoint *ep, uint32_t stream)
 {
-	uint64_t n = mark_list(&ep->link.queue, stream) + mark_list(&ep->link.announced, stream);
-
-	return n + ((uint32_t)ep->bundle.route == stream ? ep->bundle.count : 0);
+	return mark_list(&ep->link.queue, stream) + mark_list(&ep->link.announced, stream);
 }
 
 static struct binding *binding_new(struct endpoint *ep, uint32_t stream)

@@ -394,6 +394,26 @@ static void loan_that_waits(void)
 	end();
 }
 
+/* Of a burst that was staged when the word came, which goes before the answer. */
+static void early_burst(void)
+{
+	struct slmpm_how more = {.size = sizeof(more), .flags = SLMPM_MORE, .timeout_ms = PATIENCE};
+	uint64_t value = 6;
+	const struct slmpm_iov piece = {&value, 8};
+
+	begin(0, 0);
+	OK(slmpm_sendv(a, STREAM, &piece, 1, &more, NULL));
+	receive_queue(SLMPM_WQ_MANAGED);
+	enable(2);
+	OK(slmpm_send(a, STREAM, &value, 8, PATIENCE));
+	REFUSED(slmpm_send(a, STREAM, &value, 8, PATIENCE), SLMPM_EDISABLED, "");
+	post_receive(&here[0], 8, 1);
+	post_receive(&here[1], 8, 2);
+	expect(1, 0, 8);
+	expect(2, 0, 8);
+	end();
+}
+
 /* One that cannot go by the link that it asks for takes no entry. */
 static void impossible(void)
 {
@@ -609,6 +629,7 @@ static int everything(void *fabric)
 	impossible();
 	early_taken_back();
 	loan_that_waits();
+	early_burst();
 	half_way();
 	anew();
 	enabled_by_entries();

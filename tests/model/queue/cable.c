@@ -15,6 +15,7 @@
 #include "slmpm/stats.h"
 
 #define PAYLOAD 1024
+#define EAGER   24 /* longer ones are announced, and wait for their receive */
 #define CREDIT  (1u << 20)
 
 struct cable_link {
@@ -145,8 +146,8 @@ static struct endpoint *connect_to(struct context *ctx, int side)
 		return NULL;
 	((struct cable_link *)(void *)ep->link.port)->side = side;
 	ep->link.port->payload_max = ep->link.port->payload_max_in = PAYLOAD;
-	ep->packet_max = 16; /* longer ones go in parts */
-	ep->life->eager_max = PAYLOAD;
+	ep->packet_max = CABLE_BYTES; /* longer ones go in parts */
+	ep->life->eager_max = EAGER;
 	ep->credit = CREDIT;
 	return ep;
 }

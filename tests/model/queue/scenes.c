@@ -52,6 +52,25 @@ const struct scene scenes[] = {
 		.play = &play_stream,
 	},
 	{
+		.name = "bound amidst a long one",
+		.scripts = {{"h", "u", "1"}, {"c", "e", "p", "e"}},
+		.room = 2,
+		.play = &play_stream,
+	},
+	{
+		.name = "bound amidst a burst",
+		.scripts = {{"m", "m", "mw", "s"}, {"c", "e", "p", "e"}},
+		.room = 2,
+		.play = &play_stream,
+	},
+	{
+		.name = "bound amidst, one dies",
+		.scripts = {{"h", "w"}, {"c", "p", "e", "e"}},
+		.dies = {true, true},
+		.room = 2,
+		.play = &play_stream,
+	},
+	{
 		.name = "two queues wait for each other",
 		.scripts = {{"wkbm", "WKRB.", "eno+", "oneE", "WNKc", "+kwC", "+EBo"}},
 		.room = 1,

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A stream bound to a managed receive queue. The left process sends, each message by an entry of
- * its work queue: `s` now or refused, `w` once it may (both short), `l` and `v` the same in two
- * packets; `a` by slmpm_sendv, without a queue, and `k` takes that back; `1`.. cancels the first..
- * entry. The right one owns the queue: `c` creates it, `p`
- * posts an entry, `e` enables one more, `1`.. cancels the first.. entry, `d` destroys it.
+ * its work queue:
+ *
+ *	s w  short, now or refused; and once it may
+ *	l v  the same in two packets
+ *	h u  the same in three, of which only the first comes unasked
+ *	m    short and now, one of a burst
+ *	a    by slmpm_sendv, without a queue; `k` takes that back
+ *
+ * and `1`.. cancels the first.. entry. The right one owns the queue: `c` creates it, `p` posts an
+ * entry, `e` enables one more, `1`.. cancels the first.. entry, `d` destroys the queue.
  *
  * What must hold: no message for an entry that is disabled; none out of order, lost, or twice; each
  * send is taken or refused, by both sides' accounts; who waits goes when it may.
@@ -22,6 +28,7 @@
 #define MESSAGES 6
 #define ENTRIES  6
 #define LONG     24
+#define LONGEST  40
 
 enum fate { UNUSED, POSTED, TAKEN, REFUSED, FAILED };
 
@@ -42,10 +49,10 @@ static struct stream {
 	struct {
 		uint8_t message, over; /* from 1, or 0: none */
 	} entry[ENTRIES];
-	unsigned char buffers[ENTRIES][LONG];
+	unsigned char buffers[ENTRIES][LONGEST];
 } play;
 
-static unsigned char bytes[MESSAGES][LONG];
+static unsigned char bytes[MESSAGES][LONGEST];
 
 static struct workqueue *queue_of(slmpm_wq wq)
 {
@@ -82,20 +89,21 @@ static void set_up(void)
 	};
 
 	for (int i = 0; i < MESSAGES; i++)
-		memset(bytes[i], i + 1, LONG);
+		memset(bytes[i], i + 1, LONGEST);
 	scene_require(slmpm_wq_create(sides[LEFT].handle, &options, &play.sends) == 0,
 		      "the checker: no work queue");
 	if (scene->bound)
 		create_receives();
 }
 
-static void post_send(bool waits, size_t length)
+static void post_send(bool waits, size_t length, uint32_t flags)
 {
 	unsigned i = play.messages;
 	struct slmpm_iov piece = {bytes[i], length};
 	const struct slmpm_wr wr = {
 		.size = sizeof(wr),
 		.op = SLMPM_OP_SEND,
+		.flags = flags,
 		.channel = waits ? 0 : 1 + i,
 		.cookie = i,
 		.peer = sides[LEFT].peer,
@@ -132,7 +140,7 @@ static void send_plain(void)
 static void post_receive(void)
 {
 	unsigned i = play.entries;
-	struct slmpm_iov piece = {play.buffers[i], LONG};
+	struct slmpm_iov piece = {play.buffers[i], LONGEST};
 	const struct slmpm_wr wr = {
 		.size = sizeof(wr),
 		.op = SLMPM_OP_RECV,
@@ -155,10 +163,13 @@ static void cancel_send(unsigned number)
 static void call_left(char letter)
 {
 	switch (letter) {
-	case 's': post_send(false, 1); break;
-	case 'w': post_send(true, 1); break;
-	case 'l': post_send(false, LONG); break;
-	case 'v': post_send(true, LONG); break;
+	case 's': post_send(false, 1, 0); break;
+	case 'w': post_send(true, 1, 0); break;
+	case 'l': post_send(false, LONG, 0); break;
+	case 'v': post_send(true, LONG, 0); break;
+	case 'h': post_send(false, LONGEST, 0); break;
+	case 'u': post_send(true, LONGEST, 0); break;
+	case 'm': post_send(false, 1, SLMPM_MORE); break;
 	case 'a': send_plain(); break;
 	case 'k':
 		if (play.of[play.plain_of].fate == POSTED && slmpm_cancel(play.plain) == 0)
@@ -333,7 +344,7 @@ static void judge_dead(void)
 {
 	const struct workqueue *wq = queue_of(play.receives);
 
-	if (sides[LEFT].dead && wq && wq->enabled && play.entries)
+	if (sides[LEFT].dead && !sides[RIGHT].dead && wq && wq->enabled && play.entries)
 		scene_require(play.ended == play.entries, "a receive from a dead peer waits");
 }
 
