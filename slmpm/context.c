@@ -35,6 +35,13 @@ void context_wake(struct context *ctx)
 		(void)!write(ctx->kick, &one, sizeof(one));
 }
 
+COLD void context_await_lock(struct context *ctx)
+{
+	atomic_fetch_add_explicit(&ctx->wanted, 1, memory_order_relaxed);
+	pthread_mutex_lock(&ctx->lock);
+	atomic_fetch_sub_explicit(&ctx->wanted, 1, memory_order_relaxed);
+}
+
 COLD void context_rouse(struct context *ctx)
 {
 	if (domain_has_roused(ctx))

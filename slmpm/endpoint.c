@@ -25,7 +25,7 @@ bool endpoint_lock_shared(struct endpoint *ep, slmpm_peer peer)
 {
 	struct context *ctx = ep->ctx;
 
-	pthread_mutex_lock(&ctx->lock);
+	context_lock_shared(ctx);
 	if (endpoint_of(peer) == ep && ep->ctx == ctx)
 		return true;
 	pthread_mutex_unlock(&ctx->lock);

@@ -92,7 +92,7 @@ int slmpm_progress(slmpm_ctx handle)
 	if (LIKELY(progress_shortly(ctx, &taken)))
 		return taken;
 	if (UNLIKELY(ctx->multiple)) {
-		pthread_mutex_lock(&ctx->lock);
+		context_lock_shared(ctx);
 		if (ctx->port)
 			engine_step_aside(ctx, false);
 	}

@@ -61,7 +61,9 @@ static int wait_busy(struct waiter *w)
 		return 0;
 	w->busy = 0;
 	w->ctx->laboured = false;
-	if (w->ctx->multiple) { /* nor keep others from the context */
+	/* Nor keep others from the context: but where there are none, and the processor is shared,
+	 * a turn would be given away for so few passes. */
+	if (w->ctx->multiple && atomic_load_explicit(&w->ctx->wanted, memory_order_relaxed)) {
 		context_unlock(w->ctx);
 		sched_yield();
 		context_lock(w->ctx);
