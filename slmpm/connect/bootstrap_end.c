@@ -166,7 +166,7 @@ void bootstrap_bye(struct endpoint *ep, const struct wire_bye *bye)
 }
 
 /* The process usually ends within a millisecond, and its status tells more: its descriptor, or a
- * deadline, comes back. */
+ * deadline, comes back. Not where this side has closed: it was to leave. */
 void bootstrap_hang_up(struct endpoint *ep)
 {
 	struct control *c = ep->rooms->control;
@@ -183,7 +183,7 @@ void bootstrap_hang_up(struct endpoint *ep)
 		list_remove(&c->node); /* not in order: the other links say whether it is gone */
 	else if (link_may_speak(ep))
 		drain_link_out(c);
-	else if (ep->link.ended || c->process.fd < 0)
+	else if (ep->link.ended || ep->life->sent_end || c->process.fd < 0)
 		conclude(ep, c->process.fd < 0 && ep->link.port->pid);
 	else
 		conclude_in(c, c->link_lost && process_has_ended(c) ? 0 : PIDFD_GRACE_MS);

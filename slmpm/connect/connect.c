@@ -12,8 +12,6 @@
 #include "slmpm/net/url.h"
 #include "slmpm/link/wait.h"
 
-#define OVERSUBSCRIBED_MS 5 /* between attempts at a listener that has its hands full */
-
 /* Of nobody, and of no process, where the kernel does not know. */
 static struct ucred peer_of(int fd)
 {
@@ -86,8 +84,7 @@ struct endpoint *connect_adopt(struct context *ctx, const struct connection *fro
 
 /* ---- connecting ----------------------------------------------------------------------------- */
 
-/* What the address says, or else SLMPM_SECRET. */
-static int connect_find_secret(const struct url *url, struct secret *secret)
+int connect_find_secret(const struct url *url, struct secret *secret)
 {
 	int rc = 0;
 
@@ -100,7 +97,7 @@ static int connect_find_secret(const struct url *url, struct secret *secret)
 	return rc;
 }
 
-static int open_connected(const struct url *url, uint64_t deadline)
+int connect_socket(const struct url *url, uint64_t deadline)
 {
 	int fd = url_connect(url, deadline);
 
@@ -108,6 +105,21 @@ static int open_connected(const struct url *url, uint64_t deadline)
 		return fd;
 	close(fd);
 	return error_set(SLMPM_EACCES, "%s: the listener runs as another user", url->text);
+}
+
+bool connect_is_stream(const struct endpoint *ep)
+{
+	return ep->rooms->control->stream;
+}
+
+int connect_verdict(struct endpoint *ep, const struct url *url, bool same_user)
+{
+	int rc = endpoint_error(ep);
+
+	if (rc == -SLMPM_ECLOSED && !same_user) /* no listener tells another user why */
+		rc = error_set(SLMPM_EACCES, "%s: the listener began as root, and refused user %u",
+			       url->text, geteuid());
+	return rc;
 }
 
 static struct endpoint *try_to_connect(struct context *ctx, struct connection *to,
@@ -119,7 +131,7 @@ static struct endpoint *try_to_connect(struct context *ctx, struct connection *t
 	to->is_near = false;
 	/* A name and a connection that nobody answers take their time: not at others' cost. */
 	context_unlock(ctx);
-	to->fd = open_connected(url, deadline);
+	to->fd = connect_socket(url, deadline);
 	context_lock(ctx);
 	if (to->fd < 0) {
 		*rc = to->fd;
@@ -134,13 +146,16 @@ static struct endpoint *try_to_connect(struct context *ctx, struct connection *t
 	else if (ep->life->was_up)
 		return ep;
 	else
-		*rc = endpoint_error(ep);
-	if (*rc == -SLMPM_ECLOSED && !same_user) /* no listener tells another user why */
-		*rc = error_set(SLMPM_EACCES, "%s: the listener began as root, and refused user %u",
-				url->text, geteuid());
-	to->is_near = to->stream && !ep->rooms->control->stream;
+		*rc = connect_verdict(ep, url, same_user);
+	to->is_near = to->stream && !connect_is_stream(ep);
 	endpoint_free(ep);
 	return NULL;
+}
+
+int connect_was_full(const struct url *url)
+{
+	return error_set(SLMPM_ELIMIT, "%s: too many connect to it, or wait to be accepted",
+			 url->text);
 }
 
 static bool never(void *arg)
@@ -177,13 +192,11 @@ static struct endpoint *connect_to_here(struct context *ctx, const char *text, u
 			ep = try_to_connect(ctx, &to, &url, deadline, rc);
 		}
 		if (!ep && full && *rc == -SLMPM_ETIMEOUT)
-			*rc = error_set(SLMPM_ELIMIT,
-					"%s: too many connect to it, or wait to be accepted",
-					url.text);
+			*rc = connect_was_full(&url);
 		if (ep || *rc != -SLMPM_ELIMIT || clock_now() >= until)
 			return ep;
 		full = true;
-		(void)wait_until(ctx, never, NULL, OVERSUBSCRIBED_MS);
+		(void)wait_until(ctx, never, NULL, CONNECT_AGAIN_MS);
 	}
 }
 

@@ -7,6 +7,7 @@
 #include "slmpm/base/log.h"
 #include "slmpm/base/wire.h"
 #include "slmpm/net/secret.h"
+#include "slmpm/net/url.h"
 #include "slmpm/watch.h"
 
 /*
@@ -81,6 +82,17 @@ bool connect_allowed(int fd);
 bool connect_is_user(int fd, uid_t user);
 /* Its process, 0: unknown. */
 int connect_pid(int fd);
+/* Of an address: what it says, or else SLMPM_SECRET. Negative with the detail set. */
+int connect_find_secret(const struct url *url, struct secret *secret);
+/* A socket to URL, whose listener is of this user; negative with the detail set. Takes its time. */
+int connect_socket(const struct url *url, uint64_t deadline);
+/* Is it still over a stream? Else it has been near. */
+bool connect_is_stream(const struct endpoint *ep);
+/* Why EP, begun here, has not come to be UP, and whether its listener is this user's. */
+int connect_verdict(struct endpoint *ep, const struct url *url, bool same_user);
+/* A listener that has its hands full is asked again in so long, and at last this is said. */
+#define CONNECT_AGAIN_MS 5
+int connect_was_full(const struct url *url);
 /* The fabric of such: over a STREAM, or of this machine. */
 const char *connect_fabric(bool stream);
 /* An endpoint over it, its handshake begun; of listener L, or NULL: this side connected. NULL with
