@@ -107,6 +107,7 @@ struct life {
 	bool mirrored;    /* the peer knows mirrors */
 	bool sent_end;    /* WIRE_CLOSE has been sent: who leaves now leaves in order */
 	bool was_up;      /* what it sent can be read, also when it has ended since */
+	uint32_t turn;    /* among those that its listener has yet to hand out */
 	int error;        /* of calls on it once it is not UP */
 	char reason[128]; /* of its end, for the detail */
 	char remote[56];  /* of a peer over TCP: "host:port"; its pid is 0 */

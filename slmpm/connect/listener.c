@@ -189,8 +189,12 @@ static void listener_free(struct listener *l)
 
 void listener_up(struct endpoint *ep)
 {
-	if (ep->rooms->listener)
-		ep->rooms->listener->waiting++;
+	struct listener *l = ep->rooms->listener;
+
+	if (!l)
+		return;
+	l->waiting++;
+	ep->life->turn = ++l->turns;
 }
 
 void listener_left(struct endpoint *ep)
@@ -226,17 +230,21 @@ int slmpm_unlisten(slmpm_listener handle)
 
 /* ---- the next connection -------------------------------------------------------------------- */
 
+/* Who came first, whether it stands or has ended since: it may be one program that comes again. */
 static struct endpoint *accepted(struct listener *l)
 {
+	struct endpoint *first = NULL;
+
 	if (!l->waiting)
 		return NULL;
 	for (uint32_t i = 0; i < l->ctx->count; i++) {
 		struct endpoint *ep = l->ctx->endpoints[i];
 
-		if (ep->rooms->listener == l && ep->life->was_up)
-			return ep;
+		if (ep->rooms->listener == l && ep->life->was_up &&
+		    (!first || (int32_t)(ep->life->turn - first->life->turn) < 0))
+			first = ep;
 	}
-	return NULL;
+	return first;
 }
 
 struct acceptance {

@@ -35,6 +35,7 @@ struct listener {
 	struct secret secret; /* that who connects over TCP must know */
 	struct log_limit refusals;
 	uint32_t waiting; /* peers that stand, or stood, and nobody has accepted */
+	uint32_t turns;   /* given to them, in the order of their coming */
 	char path[108];   /* of a path socket, to be removed; else empty */
 	char url[320];    /* without the secret; with the port that it really has */
 };
