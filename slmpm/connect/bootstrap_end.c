@@ -45,14 +45,16 @@ static void conclude_in(struct control *c, uint64_t ms)
 	context_changed(c->ep->ctx);
 }
 
-/* Others may hold the link, whose end does not come then. */
+/* Others may hold the link, whose end does not come then. Of a peer that has left because this side
+ * has closed it may be waited for less: nothing is lost that it was bound to say. */
 static void drain_link_out(struct control *c)
 {
+	bool soon = bootstrap_all_is_here(c) || c->ep->life->sent_end;
 	uint64_t dead_ms = (uint64_t)config_get()->dead_ms;
 	uint64_t grace = dead_ms < LINK_GRACE_MS ? dead_ms : LINK_GRACE_MS;
 
 	c->latest = clock_now() + grace * UINT64_C(1000000);
-	conclude_in(c, bootstrap_all_is_here(c) && PIDFD_GRACE_MS < grace ? PIDFD_GRACE_MS : grace);
+	conclude_in(c, soon && PIDFD_GRACE_MS < grace ? PIDFD_GRACE_MS : grace);
 }
 
 /* At the deadline of one that has ended: is more coming in? */
