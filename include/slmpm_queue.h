@@ -185,9 +185,10 @@ struct slmpm_wr {
 			     STRICT */
 	uint32_t channel; /* within which order holds: below options.channels */
 	uint64_t cookie;  /* in its completion */
-	slmpm_peer peer;  /* SEND, AM, PIPE; RECV: or slmpm_any; PUT, GET, ATOMIC: {0}, or as the
+	slmpm_peer
+		peer; /* SEND, AM, PIPE; RECV: or slmpm_any; or slmpm_peer_at; PUT, GET, ATOMIC: {0}, or as the
 			     region's peer is addressed */
-	uint32_t stream;  /* SEND, RECV, PIPE; AM: the handler's number */
+	uint32_t stream; /* SEND, RECV, PIPE; AM: the handler's number */
 	uint32_t imm;
 	const struct slmpm_iov *iov; /* pieces here, PIPE: buffers; the array is copied */
 	int32_t iov_count;
@@ -218,6 +219,33 @@ struct slmpm_wr {
 	 * ATOMIC, AM: of the same peer, one more when it is done there, which is then its end. */
 	slmpm_rmem rctr;
 };
+
+/*
+ * A handle of the peer that listens at URL, as of slmpm_connect, connected or not. Work requests
+ * name it: SEND, AM and RECV. When the turn of such a one comes and there is no connection, one is
+ * made in the background, while the entry waits; it fails as slmpm_connect does, within
+ * SLMPM_HANDSHAKE_MS. The completion names the connection's handle, or this one where there is none
+ * (slmpm_peer_at_query says why). SLMPM_CONNECTIONS of them stand at once, connecting and closing
+ * ones among them: beyond, those are closed first that were not used for longest, of those with
+ * which nothing is under way, posted, unread, held or open; if there is none, the entry waits. The
+ * handles of connections end with them by themselves. Other calls do not take it (SLMPM_EHANDLE)
+ * but slmpm_close: it closes the connection, and SLMPM_EBUSY: entries name it. SLMPM_EADDRESS.
+ * Does not block. Source: row X6; libfabric's address vectors, dynamically connected transports.
+ */
+SLMPM_API int slmpm_peer_at(slmpm_peer *peer, slmpm_ctx ctx, const char *url);
+
+struct slmpm_peer_at_info {
+	uint32_t size;
+	int32_t status;    /* why the last connection could not be made, or has ended; or 0 */
+	slmpm_peer peer;   /* its connection; {0}: none */
+	uint64_t connects; /* connections so far */
+	char url[320];     /* without the secret */
+	char reason[128];  /* of status */
+};
+
+/* What is known of a peer of slmpm_peer_at. Set info->size. SLMPM_EINVAL: of another peer. Does not
+ * block. */
+SLMPM_API int slmpm_peer_at_query(slmpm_peer peer, struct slmpm_peer_at_info *info);
 
 struct slmpm_wq_info {
 	uint32_t size;

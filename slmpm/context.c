@@ -187,6 +187,10 @@ static struct context *context_new(const struct config *config, const struct slm
 	list_init(&ctx->work_queues);
 	list_init(&ctx->ready);
 	list_init(&ctx->timed);
+	list_init(&ctx->named);
+	list_init(&ctx->to_dial);
+	list_init(&ctx->dials);
+	ctx->dial_max = (uint32_t)config->connections;
 	list_init(&ctx->secondary);
 	list_init(&ctx->spent);
 	init_locks(ctx);
@@ -245,7 +249,7 @@ static bool is_unused(struct context *ctx)
 
 	context_lock(ctx);
 	unused = !ctx->count && list_empty(&ctx->listeners) && list_empty(&ctx->posted) &&
-		 list_empty(&ctx->regions);
+		 list_empty(&ctx->regions) && list_empty(&ctx->named);
 	context_unlock(ctx);
 	return unused;
 }
@@ -343,7 +347,8 @@ int slmpm_shut(slmpm_ctx handle, int timeout_ms)
 	context_unlock(ctx);
 	parts.retreat(ctx);
 	context_lock(ctx);
-	parts.unlisten(ctx);
+	PART_EACH(part, parts.unlisten)
+		(*part)(ctx);
 	while ((ep = still_open(ctx))) {
 		int one = parts.close(ep, clock_ms(clock_now(), deadline, -1));
 

@@ -68,9 +68,15 @@ struct context {
 	uint64_t silence_deadline; /* when the next of them is inspected for silence */
 	struct list counters, queues, work_queues;
 	struct queue
-		*begins;   /* the own one of a work queue that begins an operation now; or NULL */
-	struct list ready; /* channels of work queues whose next entry may begin */
-	struct list timed; /* channels at a WAIT with a deadline */
+		*begins;     /* the own one of a work queue that begins an operation now; or NULL */
+	struct list ready;   /* channels of work queues whose next entry may begin */
+	struct list timed;   /* channels at a WAIT with a deadline */
+	struct list named;   /* struct named: peers by address, ... */
+	struct list to_dial; /* ... of them, those that are to be connected */
+	struct list dials;   /* struct dial: their connections, ... */
+	uint32_t dial_count; /* ... of them, those that are to be counted ... */
+	uint32_t dial_max;   /* ... and may be at most; 0: the context closes */
+	uint64_t lookups;    /* of named peers, by entries */
 	struct list secondary;    /* struct secondary: links of peers with several */
 	struct engine_port *port; /* where the engine brings back what it has moved; or NULL */
 	struct list spent;        /* requests that have been told to one of these: to be dropped */

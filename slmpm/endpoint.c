@@ -18,6 +18,9 @@ struct handle_table endpoint_table =
 
 int endpoint_bad_handle(slmpm_peer peer)
 {
+	if ((peer.id & (ENDPOINT_ANY | ENDPOINT_NAMED)) == ENDPOINT_NAMED)
+		return error_set(SLMPM_EHANDLE, "no such peer: work requests alone name one by "
+						"its address");
 	return handle_error(&endpoint_table, peer.id & ~ENDPOINT_LINK_BITS);
 }
 

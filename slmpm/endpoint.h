@@ -23,6 +23,7 @@ struct addressee;
 struct bindings;
 struct am;
 struct control;
+struct dial;
 struct figures;
 struct landing;
 struct listener;
@@ -173,6 +174,7 @@ struct rooms {
 	struct emulation *emulation;
 	struct share *share;
 	struct mirrors *mirrors;
+	struct dial *dial; /* of a named peer's connection */
 };
 
 struct endpoint {
@@ -257,6 +259,11 @@ static inline uint64_t endpoint_start_in(const struct endpoint *ep)
  * for, plus 1. endpoint_get does not know such a one, so that the fast paths ask nothing. */
 #define ENDPOINT_LINK_SHIFT 24
 #define ENDPOINT_LINK_BITS  (UINT64_C(7) << ENDPOINT_LINK_SHIFT)
+
+/* Of any peer of a context (slmpm_any), and of one named by its address (slmpm_peer_at): neither is
+ * an endpoint's. */
+#define ENDPOINT_ANY   (UINT64_C(1) << 31)
+#define ENDPOINT_NAMED (UINT64_C(1) << 30)
 
 /* The same, of such a handle, too. No peer has more links: with other bits it is none. */
 static inline struct endpoint *endpoint_of(slmpm_peer peer)

@@ -13,6 +13,7 @@
 #include "slmpm/connect/foreign.h"
 #include "slmpm/connect/control.h"
 #include "slmpm/connect/listener.h"
+#include "slmpm/dial/dial.h"
 #include "slmpm/engine/engine.h"
 #include "slmpm/fifo/fifo.h"
 #include "slmpm/launch/launch.h"
@@ -133,14 +134,14 @@ const struct parts parts = {
 	.attend = engine_attend,
 	PARTS(to_threads, remote_close_shortcuts, mirror_close_shortcuts),
 	PARTS(deadlines, bootstrap_deadlines, listener_deadlines, silence_deadlines, ask_deadlines,
-	      secondary_deadlines, process_deadlines, channel_deadlines),
+	      secondary_deadlines, process_deadlines, channel_deadlines, dial_deadlines),
 	.advance = workqueue_advance,
 	.pending = workqueue_pending,
 	.retreat = engine_stop_serving,
-	.unlisten = listener_free_all,
+	PARTS(unlisten, dial_stop, listener_free_all),
 	/* Mirrors before the regions that they lie in. */
-	PARTS(shut, mirror_shut, memory_shut, workqueue_shut, completion_end, engine_close,
-	      am_forget, monitor_shut),
+	PARTS(shut, mirror_shut, memory_shut, workqueue_shut, dial_shut, completion_end,
+	      engine_close, am_forget, monitor_shut),
 
 	.inspect = monitor_inspect,
 	.publish = workqueue_publish,
@@ -159,7 +160,7 @@ const struct parts parts = {
 #ifdef SLMPM_COMPARE
 	.compare = parts_compare,
 #endif
-	PARTS(up, memory_up, rma_up, listener_up, totals_begin, link_up, receive_up),
+	PARTS(up, memory_up, rma_up, listener_up, totals_begin, link_up, receive_up, dial_up),
 	.run_kept = am_run_kept,
 	PARTS(step, fetch_step, share_step, ask_step, engine_step, rma_post_step),
 	.push = {link_push_queue, rma_serve, emulate_push, mirror_push},
@@ -171,7 +172,8 @@ const struct parts parts = {
 	      rma_move_end, rma_post_end, ask_end, am_ack_end, fifo_end, rma_end,
 	      link_drop_deferred, grant_end_all, remote_end_all, mirror_end,
 	      /* what has begun to arrive has a receive, which match_end would find without it: */
-	      inbound_end, match_end, link_end, totals_end, monitor_ended, piping_peer_ended),
+	      inbound_end, match_end, link_end, totals_end, monitor_ended, piping_peer_ended,
+	      dial_ended),
 	.offer = bootstrap_offer,
 	.read_ahead = bootstrap_read_ahead,
 	.process_describe = process_describe,
@@ -180,9 +182,9 @@ const struct parts parts = {
 	      secondary_reclaim),
 	.close = close_peer,
 	/* The last figures are added first; what lies in the ring is given back to it. */
-	PARTS(leave, listener_left, totals_add, monitor_free, held_forget, am_forget_kept,
-	      inbound_forget, fifo_forget, bootstrap_free, area_free_all, fetch_free, share_free,
-	      memory_forget, secondary_free),
+	PARTS(leave, listener_left, dial_left, totals_add, monitor_free, held_forget,
+	      am_forget_kept, inbound_forget, fifo_forget, bootstrap_free, area_free_all,
+	      fetch_free, share_free, memory_forget, secondary_free),
 	PARTS(free, addressee_free, bundle_free, emulate_free, rma_free, process_free),
 
 	/* ---- requests */
@@ -213,7 +215,8 @@ const struct parts parts = {
 
 	/* ---- in a child of fork */
 	PARTS(fork_peer, bootstrap_forked, process_forked, secondary_free),
-	PARTS(fork_context, listener_forked_all, engine_forked, monitor_forked, mirror_forked),
+	PARTS(fork_context, listener_forked_all, engine_forked, monitor_forked, mirror_forked,
+	      dial_forked),
 	PARTS(fork, trace_fork, memory_forked, engine_fork, aggregate_forked, totals_forked,
 	      foreign_forked),
 };

@@ -113,6 +113,8 @@ static const struct setting settings[] = {
 	  "deadline of a connection's handshake" },
 	{ "BACKLOG", NUMBER, "256", &config.backlog, 1, 65536, NULL,
 	  "peers that have connected to a listener and wait to be accepted; more are refused" },
+	{ "CONNECTIONS", NUMBER, "64", &config.connections, 1, 65536, NULL,
+	  "connections to peers by address (slmpm_peer_at(3)) at once; beyond, idle ones close" },
 	{ "LINKS", ROUTES, "1", &config.routes, 0, 0, NULL,
 	  "links to a peer that wants them: up to 4, or fabrics with places: tcp@10.0.1.0/24" },
 	{ "LINK", CHOICE, "auto", &config.link, 0, 4, "auto 0 1 2 3",

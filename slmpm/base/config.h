@@ -36,7 +36,7 @@ struct config {
 	int64_t link; /* the number of the default link, from 1; 0: any */
 	struct routes routes;
 	const char *default_smt, *default_put, *default_rget; /* fabrics; "auto" */
-	int64_t backlog;
+	int64_t backlog, connections;
 	int64_t handshake_ms, dead_ms, start_ms;
 	int64_t insecure;
 	int64_t monitor_ms;

@@ -3,6 +3,7 @@
 #include "slmpm/calls/close.h"
 
 #include "slmpm/connect/bootstrap.h"
+#include "slmpm/dial/dial.h"
 #include "slmpm/share/share.h"
 #include "slmpm/message/fetch.h"
 #include "slmpm/base/error.h"
@@ -132,12 +133,55 @@ int close_peer(struct endpoint *ep, int timeout_ms)
 	return rc < 0 ? rc : memory_rc;
 }
 
+static int named_busy(void)
+{
+	return error_set(SLMPM_EBUSY, "slmpm_close: entries of work queues name the peer");
+}
+
+/* Its connection first. Another thread may post for it, or close it, meanwhile. */
+static int close_connection(slmpm_peer peer, struct named *n, int timeout_ms)
+{
+	struct endpoint *ep = dial_cancel(n);
+	uint64_t id = ep ? handle_id(ep) : 0;
+	int rc = ep ? close_peer(ep, timeout_ms) : 0;
+
+	if (ep && handle_id(ep) == id)
+		endpoint_free(ep);
+	if (named_of(peer) != n)
+		return rc;
+	if (named_has_entries(n))
+		return named_busy();
+	(void)dial_cancel(n);
+	dial_forget(n);
+	return rc;
+}
+
+static int close_named(slmpm_peer peer, int timeout_ms)
+{
+	int rc = 0;
+	struct named *n = context_lock_object(&named_table, peer.id & ~ENDPOINT_NAMED, &rc);
+	struct context *ctx;
+
+	if (!n)
+		return rc;
+	ctx = n->ctx;
+	rc = context_forbids(ctx, "slmpm_close");
+	if (rc == 0 && named_has_entries(n))
+		rc = named_busy();
+	else if (rc == 0)
+		rc = close_connection(peer, n, timeout_ms);
+	context_unlock(ctx);
+	return rc;
+}
+
 int slmpm_close(slmpm_peer peer, int timeout_ms)
 {
 	struct endpoint *ep = endpoint_of(peer);
 	struct context *ctx;
 	int rc;
 
+	if (!ep && named_is(peer))
+		return close_named(peer, timeout_ms);
 	if (!ep || !endpoint_lock(ep, peer))
 		return endpoint_bad_handle(peer);
 	ctx = ep->ctx;

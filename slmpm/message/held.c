@@ -66,6 +66,15 @@ bool held_in_ring(const struct endpoint *ep)
 	return false;
 }
 
+bool held_any(const struct endpoint *ep)
+{
+	for (const struct held_block *b = ep->messages->held; b; b = b->next)
+		for (int i = 0; i < HELD_BLOCK; i++)
+			if (b->held[i].data)
+				return true;
+	return false;
+}
+
 struct held *held_arrival(struct endpoint *ep, const struct fabric_arrival *a)
 {
 	struct held *held = NULL;

@@ -22,6 +22,8 @@ void held_release(struct endpoint *ep, struct held *h);
 void held_forget(struct endpoint *ep);
 /* Does the application hold a message where it came in? */
 bool held_in_ring(const struct endpoint *ep);
+/* Does it hold any message? */
+bool held_any(const struct endpoint *ep);
 /* Records the plain message A as held where it lies; NULL: too much of the ring is held already. */
 struct held *held_arrival(struct endpoint *ep, const struct fabric_arrival *a);
 /* Hands a whole message to R where it lies; false: too much of the ring is held already. */

@@ -201,7 +201,9 @@ static void entry_describe(struct work *w, int status, uint64_t len)
 					  .status = status,
 					  .op = w->wr.op,
 					  .stream = w->wr.stream,
-					  .peer = {ep ? handle_id(ep) : 0},
+					  .peer = {ep                   ? handle_id(ep) :
+						   named_is(w->wr.peer) ? w->wr.peer.id :
+									  0},
 					  .len = len,
 				  });
 }
@@ -254,10 +256,12 @@ static int flush(struct channel *ch)
 
 /* ---- beginning --------------------------------------------------------------------------- */
 
-/* Messages that are staged must leave before what is not one begins. */
-static bool is_staged(struct channel *ch, const struct work *w, struct endpoint *ep)
+/* Its peer is to be connected first; or messages that are staged leave before what is not one. */
+static bool peer_is_late(struct channel *ch, struct work *w, struct endpoint *ep)
 {
-	if (!ep || !ep->bundle.count || w->wr.op == SLMPM_OP_SEND || w->wr.op == SLMPM_OP_AM ||
+	if (!ep)
+		return named_is(w->wr.peer) && named_waits(ch, w);
+	if (!ep->bundle.count || w->wr.op == SLMPM_OP_SEND || w->wr.op == SLMPM_OP_AM ||
 	    w->wr.op == SLMPM_OP_RECV)
 		return false;
 	(void)link_push(ep);
@@ -281,7 +285,7 @@ bool channel_may_begin(struct channel *ch, struct work *w, struct endpoint *ep)
 		channel_ready(ch);
 		return false;
 	}
-	if (!is_enabled(ch->wq, w) || channel_amidst(ch) || is_staged(ch, w, ep) ||
+	if (!is_enabled(ch->wq, w) || channel_amidst(ch) || peer_is_late(ch, w, ep) ||
 	    (w->wr.timeout_ms && wait_entry(ch, w, ep)))
 		return false;
 	if (ch->status) /* one has failed just now, on its way out */

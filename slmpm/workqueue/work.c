@@ -42,7 +42,7 @@ static int check_pieces(const struct slmpm_wr *wr)
 
 bool work_is_any(slmpm_peer peer)
 {
-	return peer.id & UINT64_C(0x80000000);
+	return peer.id & ENDPOINT_ANY;
 }
 
 static int check_any(const struct workqueue *wq, slmpm_peer peer)
@@ -69,7 +69,7 @@ static int check_peer(const struct workqueue *wq, const struct slmpm_wr *wr)
 	}
 	ep = remote && !wr->peer.id ? remote->ep : endpoint_of(wr->peer);
 	if (!ep)
-		return endpoint_bad_handle(wr->peer);
+		return named_check(wq, wr);
 	if (ep->ctx != wq->ctx)
 		return error_set(SLMPM_EINVAL, "slmpm_post: the peer belongs to another context");
 	if (remote && remote->ep != ep)
@@ -84,6 +84,8 @@ static int check_pipe(const struct workqueue *wq, const struct slmpm_wr *wr)
 	if (wr->iov_count < 1 || !wr->value)
 		return error_set(SLMPM_EINVAL, "slmpm_post: a PIPE of %llu messages in %d buffers",
 				 (unsigned long long)wr->value, wr->iov_count);
+	if (named_is(wr->from))
+		return endpoint_bad_handle(wr->from);
 	return check_peer(wq, &source);
 }
 
@@ -173,6 +175,7 @@ int work_check(const struct workqueue *wq, const struct slmpm_wr *wr)
 struct endpoint *work_peer(const struct slmpm_wr *wr)
 {
 	const struct remote *remote;
+	struct endpoint *ep;
 
 	switch (wr->op) {
 	case SLMPM_OP_COUNT:
@@ -184,7 +187,9 @@ struct endpoint *work_peer(const struct slmpm_wr *wr)
 	case SLMPM_OP_SEND:
 	case SLMPM_OP_RECV:
 	case SLMPM_OP_AM:
-	case SLMPM_OP_PIPE: return work_is_any(wr->peer) ? NULL : endpoint_of(wr->peer);
+	case SLMPM_OP_PIPE:
+		ep = endpoint_of(wr->peer); /* NULL of any peer, too */
+		return LIKELY(ep != NULL) ? ep : named_endpoint(wr->peer);
 	default: return NULL;
 	}
 }
@@ -235,8 +240,9 @@ int work_begin(struct context *ctx, struct endpoint *ep, struct work *w, uint64_
 	};
 
 	if (UNLIKELY(!ep) && !work_is_any(wr->peer))
-		return wr->rmem.id ? handle_error(&remote_table, wr->rmem.id) :
-				     endpoint_bad_handle(wr->peer);
+		return wr->rmem.id        ? handle_error(&remote_table, wr->rmem.id) :
+		       named_is(wr->peer) ? named_bad_handle(wr->peer) :
+					    endpoint_bad_handle(wr->peer);
 	if (wr->op >= SLMPM_OP_PUT && wr->op <= SLMPM_OP_ATOMIC)
 		return begin_one_sided(wr, &how);
 	/* The queue has seen to the order. */

@@ -13,6 +13,7 @@
 #include "slmpm/calc/calc.h"
 #include "slmpm/completion/queue.h"
 #include "slmpm/endpoint.h"
+#include "slmpm/workqueue/named.h"
 
 /* Work of one kind, with one peer, may be under way together, for it keeps its order on the way;
  * what follows of another kind waits for its end. */

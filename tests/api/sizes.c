@@ -15,6 +15,7 @@
 
 static slmpm_ctx ctx;
 static slmpm_wq queue;
+static slmpm_peer named;
 static slmpm_peer near, far;
 static slmpm_listener listener;
 static slmpm_mem mem;
@@ -67,6 +68,7 @@ ASK(mirror_info, slmpm_mirror_query(mirror, near, s))
 ASK(ctr_info, slmpm_ctr_query(ctr, s))
 ASK(cq_info, slmpm_cq_query(cq, s))
 ASK(wq_info, slmpm_wq_query(queue, s))
+ASK(peer_at_info, slmpm_peer_at_query(named, s))
 ASK(mode, slmpm_peer_mode(near, s))
 ASK(setting, slmpm_setting_at(0, s))
 ASK(check, slmpm_check_at(0, s))
@@ -120,6 +122,7 @@ static const struct asked {
 	{"slmpm_ctr_info", sizeof(struct slmpm_ctr_info), ctr_info, false},
 	{"slmpm_cq_info", sizeof(struct slmpm_cq_info), cq_info, false},
 	{"slmpm_wq_info", sizeof(struct slmpm_wq_info), wq_info, false},
+	{"slmpm_peer_at_info", sizeof(struct slmpm_peer_at_info), peer_at_info, false},
 	{"slmpm_mode", sizeof(struct slmpm_mode), mode, false},
 	{"slmpm_mode", sizeof(struct slmpm_mode), req_mode, false},
 	{"slmpm_setting", sizeof(struct slmpm_setting), setting, false},
@@ -461,6 +464,7 @@ static void set_up(void)
 	wq_options.cq = cq;
 	wq_options.size = sizeof(wq_options);
 	OK(slmpm_wq_create(ctx, &wq_options, &queue));
+	OK(slmpm_peer_at(&named, ctx, "shm:nobody-is-here"));
 	wr.peer = far;
 	OK(slmpm_am_handler(ctx, 3, handler, NULL));
 	actor_nap(ctx);

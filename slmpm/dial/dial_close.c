@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Closing idle connections without waiting. The end of stream goes behind what was sent; what the
+ * peer sends until it has seen that is still received, and the connection counts until it has left.
+ */
+#include "slmpm/am/am.h"
+#include "slmpm/connect/bootstrap.h"
+#include "slmpm/dial/dial.h"
+#include "slmpm/link/link.h"
+#include "slmpm/loan/area.h"
+#include "slmpm/message/held.h"
+#include "slmpm/region/memory.h"
+
+#define LEAVES_MS UINT64_C(1000) /* so long a peer that does not leave may take */
+
+/* Bits of ep->blocked that tell of nothing under way. */
+#define HARMLESS ((uint32_t)(BLOCK_CHECK | BLOCK_LAGS | BLOCK_TURN | BLOCK_SAMPLE | BLOCK_BOUND))
+
+static bool reads_areas(const struct endpoint *ep)
+{
+	for (const struct area *a = ep->rooms->loans->peer_areas; a; a = a->next)
+		if (a->busy)
+			return true;
+	return false;
+}
+
+bool dial_is_read(const struct endpoint *ep)
+{
+	return !ep->before && !ep->unpack.left && list_empty(&ep->kept) && !held_any(ep) &&
+	       !reads_areas(ep) && list_empty(&ep->rooms->am->entries) && ep->lent == LENT_NONE;
+}
+
+static bool has_regions(const struct endpoint *ep)
+{
+	const struct regions *r = ep->rooms->regions;
+
+	return r->count || !list_empty(&r->offered) || !list_empty(&r->open) || ep->rooms->mirrors;
+}
+
+bool dial_is_idle(const struct endpoint *ep)
+{
+	return ep->state == SLMPM_PEER_UP && !ep->closing && !(ep->blocked & ~HARMLESS) &&
+	       !ep->bundle.count && list_empty(&ep->link.announced) &&
+	       ep->link.next == ep->link.end && list_empty(&ep->one_sided) &&
+	       list_empty(&ep->messages->assembling) && !ep->rooms->am->message &&
+	       list_empty(&ep->rooms->am->awaiting) && dial_is_read(ep) && !has_regions(ep);
+}
+
+void dial_close_begin(struct dial *d, uint64_t now)
+{
+	struct endpoint *ep = d->ep;
+
+	d->state = DIAL_CLOSING;
+	d->when = now + LEAVES_MS * 1000000;
+	d->named->ep = NULL;
+	ep->closing = true;
+	endpoint_block(ep, BLOCK_STATE, true);
+	link_control(ep, WIRE_CLOSE, ep->stats->received_messages, 0, NULL, 0);
+	ep->life->sent_end = true;
+	(void)link_flush(ep);
+}
+
+void dial_close_undo(struct dial *d)
+{
+	d->ep->closing = false;
+	endpoint_block(d->ep, BLOCK_STATE, d->ep->state != SLMPM_PEER_UP);
+}
+
+/* What it has not read lies in its ring, or at its machine. */
+void dial_close_step(struct dial *d, uint64_t now)
+{
+	struct endpoint *ep = d->ep;
+
+	if (!list_empty(&ep->link.deferred) || !link_flush(ep) || !link_has_arrived(ep)) {
+		d->when = now + LEAVES_MS * 1000000;
+		return;
+	}
+	endpoint_end(ep, SLMPM_PEER_CLOSED, SLMPM_ECLOSED, "it has been closed");
+	bootstrap_stop(ep, NULL);
+}
