@@ -185,10 +185,9 @@ struct slmpm_wr {
 			     STRICT */
 	uint32_t channel; /* within which order holds: below options.channels */
 	uint64_t cookie;  /* in its completion */
-	slmpm_peer
-		peer; /* SEND, AM, PIPE; RECV: or slmpm_any; or slmpm_peer_at; PUT, GET, ATOMIC: {0}, or as the
-			     region's peer is addressed */
-	uint32_t stream; /* SEND, RECV, PIPE; AM: the handler's number */
+	slmpm_peer peer;  /* SEND, AM, RECV: or slmpm_peer_at; PIPE; RECV: or slmpm_any; PUT, GET,
+			     ATOMIC: {0}, or as the region's peer is addressed */
+	uint32_t stream;  /* SEND, RECV, PIPE; AM: the handler's number */
 	uint32_t imm;
 	const struct slmpm_iov *iov; /* pieces here, PIPE: buffers; the array is copied */
 	int32_t iov_count;

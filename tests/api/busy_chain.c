@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The engine's thread runs a long program while no other thread wants the context: it does not give
- * its processor away, which on an oversubscribed machine costs it a turn for a few entries each time. A
- * thread that does want it gets it.
+ * its processor away, which on an oversubscribed machine costs it a turn for a few entries each
+ * time. A thread that does want it gets it.
  */
 #include <sched.h>
 #include <stdatomic.h>
