@@ -25,16 +25,18 @@ static bool may_choose(const struct slmpm_wr *wr)
 	return wr->op == SLMPM_OP_SEND || wr->op == SLMPM_OP_AM || wr->op == SLMPM_OP_PIPE;
 }
 
-/* Of those that are UP the one with the least under way; of such that which was given least. */
+/* Of those that are UP the one with the least under way; of such the next behind the present. */
 static uint32_t least_loaded(const struct workqueue *wq, uint32_t up)
 {
-	const uint64_t *load = wq->spread.load, *given = wq->spread.given;
-	uint32_t best = (uint32_t)__builtin_ctz(up);
+	const uint64_t *load = wq->spread.load;
+	uint32_t best = MODE_LINKS;
 
-	for (uint32_t i = best + 1; i < MODE_LINKS; i++)
-		if (up >> i & 1 &&
-		    (load[i] < load[best] || (load[i] == load[best] && given[i] < given[best])))
-			best = i;
+	for (uint32_t i = 1; i <= MODE_LINKS; i++) {
+		uint32_t link = (wq->spread.link + i) % MODE_LINKS;
+
+		if (up >> link & 1 && (best == MODE_LINKS || load[link] < load[best]))
+			best = link;
+	}
 	return best;
 }
 
@@ -59,7 +61,6 @@ void spread_begin(struct workqueue *wq, struct spread_part *part, const struct s
 	part->bytes = bytes;
 	wq->spread.run += bytes + PACKET;
 	wq->spread.load[link] += bytes + PACKET;
-	wq->spread.given[link] += bytes + PACKET;
 }
 
 void spread_end(struct workqueue *wq, struct spread_part *part, int status, uint32_t flags)

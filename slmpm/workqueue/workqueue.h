@@ -121,7 +121,6 @@ struct workqueue {
 	struct list subjects, idle, receives;
 	struct {                            /* over links, by number, if it is spread */
 		uint64_t load[MODE_LINKS];  /* of what is under way; packets count, too */
-		uint64_t given[MODE_LINKS]; /* the same of all so far */
 		uint64_t bytes[MODE_LINKS]; /* that have gone */
 		uint64_t run;               /* given since another was looked for */
 		uint32_t link;              /* the one that was taken last */

@@ -63,12 +63,11 @@ static void take_message(slmpm_peer host, unsigned char *room, uint32_t *rounds)
 static int role_reader(slmpm_peer host, char **argv)
 {
 	int turns = atoi(argv[0]);
-	unsigned char *room = malloc(LONGEST);
+	static unsigned char room[LONGEST];
 	struct slmpm_key key;
 	slmpm_mem mem;
 	void *base;
 
-	CHECK(room, "out of memory");
 	OK(slmpm_am_handler((slmpm_ctx){0}, SHORT, take_short, NULL));
 	OK(slmpm_mem_alloc((slmpm_ctx){0}, 4096, SLMPM_READ_WRITE, &mem, &base));
 	words = base;

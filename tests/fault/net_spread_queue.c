@@ -111,6 +111,42 @@ static void await_links(const struct net_pair *p, uint32_t losses)
 	actor_settle(p->end[0], p->end[1]);
 }
 
+/* What a PIPE passes on, back to whence it comes. */
+static void piped(const struct net_pair *p, slmpm_wq wq, slmpm_cq cq)
+{
+	static unsigned char rooms[4][LENGTH], back[LENGTH];
+	struct slmpm_wq_info before = {.size = sizeof(before)}, after = before;
+	struct slmpm_iov buffers[4];
+	struct slmpm_wr wr = {.size = sizeof(wr),
+			      .op = SLMPM_OP_PIPE,
+			      .peer = p->end[0],
+			      .stream = 21,
+			      .from = p->end[0],
+			      .from_stream = 20,
+			      .value = MESSAGES,
+			      .iov = buffers,
+			      .iov_count = 4};
+	struct slmpm_done done;
+
+	for (int i = 0; i < 4; i++)
+		buffers[i] = (struct slmpm_iov){rooms[i], LENGTH};
+	OK(slmpm_wq_query(wq, &before));
+	EXPECT(slmpm_post(wq, &wr, 1), 1);
+	for (uint32_t i = 0; i < MESSAGES; i++) {
+		actor_fill(bytes[0], i, LENGTH);
+		OK(slmpm_send(p->end[1], 20, bytes[0], LENGTH, PATIENCE));
+		EXPECT(slmpm_recv(p->end[1], 21, back, LENGTH, NULL, PATIENCE), LENGTH);
+		CHECK(actor_filled(back, i, LENGTH), "another message, or damaged");
+	}
+	EXPECT(slmpm_cq_wait(cq, &done, 1, PATIENCE), 1);
+	CHECK(done.status == 0 && done.len == MESSAGES, "%d", done.status);
+	OK(slmpm_wq_query(wq, &after));
+	for (int i = 0; i < 2; i++)
+		CHECK(after.by_link[i] - before.by_link[i] >= (uint64_t)MESSAGES * LENGTH / 4,
+		      "by link %d: %llu", i,
+		      (unsigned long long)(after.by_link[i] - before.by_link[i]));
+}
+
 int main(void)
 {
 	struct slmpm_wq_options o = {
@@ -133,6 +169,7 @@ int main(void)
 	(void)carried(p, 0);
 	run(p, wq, o.cq, 0);
 	EXPECT(carried(p, (uint64_t)MESSAGES * LENGTH / 4), 2);
+	piped(p, wq, o.cq);
 	net_check_others(&net);
 	OK(slmpm_wq_destroy(wq));
 	OK(slmpm_cq_destroy(o.cq));
