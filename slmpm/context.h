@@ -23,27 +23,28 @@ struct queue;
 
 struct context {
 	struct handle handle;
-	bool multiple;      /* several threads: lock taken around each call */
-	bool careful;       /* multiple, or has mirrors: what lands in memory is noted */
-	bool finished;      /* a request since this was last cleared: who waits may go on */
-	bool news;          /* something to look at since slmpm_arm was last asked */
-	bool rung;          /* bells wait in the sockets */
-	bool armed;         /* peers have been asked to ring */
-	bool polling;       /* multiple: one thread polls for all ... */
-	bool sleeping;      /* ... and sleeps, with the lock given back */
-	bool kills;         /* a process has SIGKILL coming */
-	bool passing;       /* in progress_context */
-	bool handling;      /* a handler of an active message runs: no call may block */
-	bool accepted;      /* there is a peer with am_is_due (am_run_due) */
-	bool paused;        /* a listener waits for descriptors */
-	bool enomem;        /* a peer's message for memory */
-	bool asking;        /* a peer has not taken yet what its engine is to do (ask.c) */
-	bool refused;       /* an unauthenticated connection has failed */
-	bool ended;         /* an ended peer may hold memory or descriptors that nobody needs */
-	bool laboured;      /* a piece of a calculation has been done: others may have the lock */
-	bool yields;        /* a poll that finds nothing gives the processor to others */
-	uint32_t waiting;   /* threads that wait for the polling one */
-	atomic_uint wanted; /* threads that wait for the lock */
+	bool multiple;    /* several threads: lock taken around each call */
+	bool careful;     /* multiple, or has mirrors: what lands in memory is noted */
+	bool finished;    /* a request since this was last cleared: who waits may go on */
+	bool news;        /* something to look at since slmpm_arm was last asked */
+	bool rung;        /* bells wait in the sockets */
+	bool armed;       /* peers have been asked to ring */
+	bool polling;     /* multiple: one thread polls for all ... */
+	bool sleeping;    /* ... and sleeps, with the lock given back */
+	bool kills;       /* a process has SIGKILL coming */
+	bool passing;     /* in progress_context */
+	bool handling;    /* a handler of an active message runs: no call may block */
+	bool accepted;    /* there is a peer with am_is_due (am_run_due) */
+	bool paused;      /* a listener waits for descriptors */
+	bool enomem;      /* a peer's message for memory */
+	bool asking;      /* a peer has not taken yet what its engine is to do (ask.c) */
+	bool refused;     /* an unauthenticated connection has failed */
+	bool ended;       /* an ended peer may hold memory or descriptors that nobody needs */
+	bool laboured;    /* a piece of a calculation has been done: others may have the lock */
+	bool yields;      /* a poll that finds nothing gives the processor to others */
+	uint32_t waiting; /* threads that wait for the polling one */
+	/* Threads that wait for the lock. */
+	atomic_uint wanted;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 
