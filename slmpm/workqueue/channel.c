@@ -339,7 +339,7 @@ static int begin_operation(struct workqueue *wq, struct work *w, struct endpoint
 	int rc;
 
 	if (UNLIKELY(wq->flags & SLMPM_WQ_SPREAD))
-		spread_begin(wq, &w->part, &w->wr, work_bytes_of(&w->wr));
+		spread_begin(wq, &w->part, &w->wr, ep, work_bytes_of(&w->wr));
 	/* It may end meanwhile, and its place be another's: its arrays are read till the call's end. */
 	if (!kept)
 		w->owned = NULL;

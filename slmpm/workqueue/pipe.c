@@ -171,7 +171,7 @@ static int begin(struct pipe *p, uint32_t i, enum place_state state)
 		how.imm = at->received.imm;
 		how.flags = wr->flags & MODE_LINK_MASK;
 		if (UNLIKELY(wq->flags & SLMPM_WQ_SPREAD))
-			spread_begin(wq, &at->part, wr, piece.len);
+			spread_begin(wq, &at->part, wr, endpoint_of(wr->peer), piece.len);
 		how.flags |= spread_hint(at->part);
 		rc = begin_send(p, &piece, &how);
 	}

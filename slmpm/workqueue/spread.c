@@ -41,13 +41,12 @@ static uint32_t least_loaded(const struct workqueue *wq, uint32_t up)
 }
 
 void spread_begin(struct workqueue *wq, struct spread_part *part, const struct slmpm_wr *wr,
-		  uint64_t bytes)
+		  const struct endpoint *ep, uint64_t bytes)
 {
-	const struct endpoint *ep = may_choose(wr) ? work_peer(wr) : NULL;
 	uint32_t up, link = wq->spread.link;
 
 	part->by = 0;
-	if (!ep || ep->state != SLMPM_PEER_UP || !bond_is(ep->link.port))
+	if (!ep || !may_choose(wr) || ep->state != SLMPM_PEER_UP || !bond_is(ep->link.port))
 		return;
 	up = bond_up(ep->link.port);
 	if (!up)

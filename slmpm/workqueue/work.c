@@ -7,7 +7,6 @@
 
 #include "slmpm/am/am.h"
 #include "slmpm/base/error.h"
-#include "slmpm/choice/pick.h"
 #include "slmpm/region/memory.h"
 #include "slmpm/sendrecv/sendrecv.h"
 #include "slmpm/mode/mode_hint.h"

@@ -236,10 +236,10 @@ void receive_known(struct endpoint *ep, uint64_t which);
 
 /* ---- spread.c: a queue's traffic over several links ---- */
 
-/* WR, an entry of WQ or a message of BYTES of one, begins: PART is what it counts for until it has
- * ended with STATUS and, of its completion, FLAGS; or has not begun after all. */
+/* WR, an entry of WQ or a message of BYTES of one, begins, for EP or no peer: PART is what it
+ * counts for until it has ended with STATUS and, of its completion, FLAGS; or has not begun. */
 void spread_begin(struct workqueue *wq, struct spread_part *part, const struct slmpm_wr *wr,
-		  uint64_t bytes);
+		  const struct endpoint *ep, uint64_t bytes);
 void spread_end(struct workqueue *wq, struct spread_part *part, int status, uint32_t flags);
 /* The link that it is to go by, as a flag of slmpm_how; or 0. */
 static inline uint32_t spread_hint(struct spread_part part)
@@ -322,11 +322,14 @@ struct endpoint *work_peer(const struct slmpm_wr *wr);
 /* Begins W's operation, its end told to CTX's `begins` with COOKIE, perhaps before this returns; or
  * 1: it is done, and nothing learns that but W->done. EP: as of work_peer. */
 int work_begin(struct context *ctx, struct endpoint *ep, struct work *w, uint64_t cookie);
+/* It waits: what the caller's array and head say is kept. False: no memory. */
+bool work_keep(struct work *w);
+
+/* ---- kind.c ---- */
+
 enum work_kind work_kind_of(const struct slmpm_wr *wr);
 uint64_t work_bytes_of(const struct slmpm_wr *wr);
 /* Does WR go as packets, in their order; or directly, at once or by the engine? */
 bool work_by_request(const struct slmpm_wr *wr, enum fabric_op op);
-/* It waits: what the caller's array and head say is kept. False: no memory. */
-bool work_keep(struct work *w);
 
 #endif
