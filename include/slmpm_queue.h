@@ -98,10 +98,10 @@ enum slmpm_type {
 #define SLMPM_OPERAND_BIG_ENDIAN    1u
 #define SLMPM_OPERAND_LITTLE_ENDIAN 2u
 
-/* An argument or a target of a calculation, in this process's memory, aligned or not. Arrays of
- * them keep their stride: what later releases add lies in `reserved`. */
+/* An argument or a target of a calculation, in this process's memory, aligned or not; or a target
+ * in a peer's. Arrays of them keep their stride: what later releases add lies in `reserved`. */
 struct slmpm_operand {
-	void *at; /* its first element; of an argument it is read only */
+	void *at; /* its first element; of an argument it is read only; at a peer: NULL */
 	/* Bytes from element to element in each dimension, also negative; of an argument also 0: the
 	 * same element again. All 0: without gaps, those of the last dimension side by side. */
 	int64_t stride[3];
@@ -112,6 +112,9 @@ struct slmpm_operand {
 	 * where the index of each winner goes, or NULL. Of equal elements the lowest index wins. */
 	uint64_t index;
 	uint64_t *indices;
+	/* A target in a peer's region, from byte `offset` on, without gaps and indices. */
+	slmpm_rmem rmem;
+	uint64_t offset;
 };
 
 /*

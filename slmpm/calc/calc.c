@@ -44,14 +44,6 @@ static bool all_packed(const struct slmpm_operand *list, int n)
 	return true;
 }
 
-static bool is_foreign(uint32_t flags)
-{
-	const uint32_t own = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? SLMPM_OPERAND_BIG_ENDIAN :
-								      SLMPM_OPERAND_LITTLE_ENDIAN;
-
-	return flags && flags != own;
-}
-
 /* Returns how many bytes of it belong to an element. */
 static uint64_t take(struct calc_job *j, struct calc_operand *o, const struct slmpm_operand *given,
 		     const struct calc_shape *shape)
@@ -63,7 +55,7 @@ static uint64_t take(struct calc_job *j, struct calc_operand *o, const struct sl
 		calc_strides(o->stride, given, shape);
 	o->index = given->index;
 	o->indices = given->indices;
-	o->foreign = is_foreign(given->flags);
+	o->foreign = calc_is_foreign(given->flags);
 	j->foreign |= o->foreign;
 	return j->width + (o->indices ? sizeof(*o->indices) : 0);
 }
@@ -301,6 +293,13 @@ void calc_again(struct calc_job *j)
 {
 	j->done = 0;
 	memset(j->at, 0, sizeof(j->at));
+}
+
+void calc_aim(struct calc_job *j, uint32_t k, void *at)
+{
+	uintptr_t first = (uintptr_t)at - j->done * j->width; /* where it would be */
+
+	j->operand[j->args + k].at = (unsigned char *)first;
 }
 
 bool calc_step(struct calc_job *j)

@@ -16,7 +16,8 @@
 
 /* ---- checking -------------------------------------------------------------------------------- */
 
-/* 0, or -SLMPM_EINVAL, -SLMPM_ELIMIT with the detail set: CALL, and which operand is wrong. */
+/* 0, or -SLMPM_EINVAL, -SLMPM_ELIMIT with the detail set: CALL, and which operand is wrong. Of a
+ * target in a peer's memory its words alone are checked. */
 int calc_check(const struct slmpm_calc *c, const char *call);
 
 /* C is right, and its operands, however many, are as those of struct calc_plain are. */
@@ -35,6 +36,17 @@ bool calc_shape_of(struct calc_shape *shape, const struct slmpm_calc *c);
 /* O's strides, also where it leaves them out; 0 in dimensions of one element. */
 void calc_strides(int64_t stride[CALC_DIMS], const struct slmpm_operand *o,
 		  const struct calc_shape *shape);
+
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#define CALC_FOREIGN_FLAG SLMPM_OPERAND_LITTLE_ENDIAN
+#else
+#define CALC_FOREIGN_FLAG SLMPM_OPERAND_BIG_ENDIAN
+#endif
+
+static inline bool calc_is_foreign(uint32_t flags)
+{
+	return flags == CALC_FOREIGN_FLAG;
+}
 
 static inline bool calc_is_packed(const struct slmpm_operand *o)
 {
@@ -121,6 +133,8 @@ size_t calc_job_size(const struct slmpm_calc *c);
 void calc_begin(struct calc_job *job, const struct slmpm_calc *c);
 /* Its first element is the next again. */
 void calc_again(struct calc_job *job);
+/* The elements of target K, which lie without gaps, are written at AT from the next one on. */
+void calc_aim(struct calc_job *job, uint32_t k, void *at);
 /* Does some more of it, CALC_STEP bytes of each target at most, fewer of many operands. False: it
  * is done. */
 bool calc_step(struct calc_job *job);

@@ -190,6 +190,8 @@ static int check_target(const struct slmpm_calc *c, const struct calc_shape *sha
 {
 	const struct operand_parts *t = &map->targets[k];
 
+	if (!t->n)
+		return 0;
 	if (!calc_is_packed(&c->targets[k]) && !is_nested(&t->part[0], shape))
 		return error_set(SLMPM_EINVAL, "%s: elements of target %d overlap", call, k);
 	if (t->n == 2 && collide(&t->part[0], &t->part[1], shape, false))
@@ -207,6 +209,33 @@ static int check_target(const struct slmpm_calc *c, const struct calc_shape *sha
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
+/* All of it but its region, which is not known here. */
+static int check_far_target(const struct slmpm_calc *c, const struct calc_shape *shape,
+			    const struct slmpm_operand *o, int k, const char *call)
+{
+	uint64_t bytes = shape->total * shape->width;
+
+	if (o->at)
+		return error_set(SLMPM_EINVAL, "%s: target %d is here and at a peer", call, k);
+	if (!calc_is_packed(o))
+		return error_set(SLMPM_EINVAL, "%s: target %d, at a peer, has strides", call, k);
+	if (o->index || o->indices)
+		return error_set(SLMPM_EINVAL, "%s: target %d, at a peer, has indices", call, k);
+	if (o->reserved[0] | o->reserved[1] | o->reserved[2] ||
+	    o->flags > SLMPM_OPERAND_LITTLE_ENDIAN)
+		return error_set(SLMPM_EINVAL, "%s: flags 0x%x or .reserved of target %d", call,
+				 o->flags, k);
+	for (int i = 0; i < k; i++) {
+		const struct slmpm_operand *t = &c->targets[i];
+
+		if (t->rmem.id == o->rmem.id &&
+		    (t->offset - o->offset < bytes || o->offset - t->offset < bytes))
+			return error_set(SLMPM_EINVAL, "%s: target %d overlaps target %d", call, k,
+					 i);
+	}
+	return 0;
+}
+
 static int check_operand(const struct slmpm_calc *c, const struct calc_shape *shape,
 			 struct map *map, bool target, int k, const char *call)
 {
@@ -215,6 +244,12 @@ static int check_operand(const struct slmpm_calc *c, const struct calc_shape *sh
 	const char *what = target ? "target" : "argument";
 	bool picks = c->op == SLMPM_CALC_MIN || c->op == SLMPM_CALC_MAX;
 
+	parts->n = 0;
+	if (target && o->rmem.id)
+		return check_far_target(c, shape, o, k, call);
+	if (o->rmem.id | o->offset)
+		return error_set(SLMPM_EINVAL, "%s: %s %d has a region or an offset", call, what,
+				 k);
 	if (!o->at)
 		return error_set(SLMPM_EINVAL, "%s: %s %d is NULL", call, what, k);
 	if (o->reserved[0] | o->reserved[1] | o->reserved[2])

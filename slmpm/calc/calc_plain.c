@@ -30,6 +30,7 @@ static inline bool is_bare(const struct slmpm_operand *o)
 	uint64_t words = two_words(&o->flags) | two_words(&o->reserved[1]);
 
 	words |= (uint64_t)(o->stride[0] | o->stride[1] | o->stride[2]);
+	words |= o->rmem.id | o->offset;
 	return o->at && !(words | o->index | (uintptr_t)o->indices);
 }
 

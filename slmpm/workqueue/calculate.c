@@ -6,13 +6,17 @@
 
 #include "slmpm/base/error.h"
 
-int calculation_take(struct work *w)
+int calculation_take(const struct workqueue *wq, struct work *w)
 {
+	int rc;
+
+	w->exchanges = false;
 	if (LIKELY(calc_plain_take(&w->plain, w->wr.calc)))
 		return 0;
 	if (!w->wr.calc)
 		return error_set(SLMPM_EINVAL, "slmpm_post: a CALC without .calc");
-	return calc_check(w->wr.calc, "slmpm_post");
+	rc = calc_check(w->wr.calc, "slmpm_post");
+	return rc < 0 ? rc : exchange_take(wq, w);
 }
 
 bool calculation_keep(struct work *w)
@@ -22,6 +26,8 @@ bool calculation_keep(struct work *w)
 	w->wr.calc = NULL; /* the caller's again */
 	if (w->plain.kernel)
 		return true;
+	if (w->exchanges)
+		return exchange_keep(w, calc);
 	w->owned = malloc(calc_job_size(calc));
 	if (w->owned)
 		calc_begin(w->owned, calc);
@@ -35,6 +41,10 @@ static bool step(struct work *w)
 
 void calculation_begin(struct channel *ch, struct work *w)
 {
+	if (w->exchanges) {
+		exchange_begin(ch, w);
+		return;
+	}
 	if (w->plain.kernel)
 		calc_plain_again(&w->plain);
 	else
@@ -46,6 +56,8 @@ int calculation_advance(struct channel *ch)
 {
 	struct work *w = LIST_ENTRY(ch->begun.next, struct work, node);
 
+	if (w->exchanges)
+		return exchange_advance(ch);
 	if (w->cancelled) {
 		channel_end(ch, w, -SLMPM_ECANCELED, 0);
 	} else if (step(w)) {

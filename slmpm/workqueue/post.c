@@ -114,7 +114,7 @@ int workqueue_fill(struct workqueue *wq, struct work *w, const struct slmpm_wr *
 	if (rc == 0)
 		rc = channel_error(&wq->channels[w->wr.channel], "slmpm_post");
 	if (rc == 0 && w->wr.op == SLMPM_OP_CALC)
-		rc = calculation_take(w);
+		rc = calculation_take(wq, w);
 	if (rc == 0)
 		rc = work_hold(wq, w);
 	if (rc == 0)

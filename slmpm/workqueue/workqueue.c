@@ -241,6 +241,8 @@ static bool cancel(const struct workqueue *wq, struct work *w)
 		return !wq->ctx->begins && request_cancel(w->request) == 0;
 	if (w->state == WORK_BEGUN && w->wr.op == SLMPM_OP_PIPE)
 		return piping_cancel(w);
+	if (w->state == WORK_BEGUN && w->wr.op == SLMPM_OP_CALC && w->exchanges)
+		return exchange_cancel(w);
 	if (w->state == WORK_ENDED ||
 	    (w->state == WORK_BEGUN && w->wr.op != SLMPM_OP_WAIT && w->wr.op != SLMPM_OP_CALC))
 		return w->state == WORK_ENDED;

@@ -54,9 +54,10 @@ struct work { /* an entry: a work request that was taken; what its turn reads li
 	struct request *request; /* of one that has begun and not ended; or NULL */
 	uint32_t *users;         /* of what WAIT, ENABLE or COUNT name; or NULL */
 	/* Its pieces and its head, where it had to wait; PIPE: struct pipe; CALC, if it is not a
-	 * plain one: its job. */
+	 * plain one: its job, or struct exchange. */
 	void *owned;
-	struct calc_plain plain; /* CALC */
+	struct calc_plain plain; /* CALC ... */
+	bool exchanges;          /* ... whose results go to peers: `owned` is a struct exchange */
 };
 
 struct channel {
@@ -270,7 +271,7 @@ static inline struct work *channel_amidst(const struct channel *ch)
 /* ---- calculate.c: CALC entries ---- */
 
 /* W's calculation can be done. Negative with the detail set: it cannot. */
-int calculation_take(struct work *w);
+int calculation_take(const struct workqueue *wq, struct work *w);
 /* Prepares it, however long it has to wait. False: no memory. */
 bool calculation_keep(struct work *w);
 /* It begins; and a piece more of it, or its end. */
@@ -295,6 +296,18 @@ void remote_count_ended(struct channel *ch, struct work *w, const struct slmpm_d
 int remote_count_advance(struct channel *ch);
 /* The counts of all that has begun are on their way, so that a message comes behind them. */
 bool remote_counts_are_out(const struct channel *ch);
+
+/* ---- exchange.c: CALC entries with targets at peers ---- */
+
+/* W's, whose calculation has been checked, can have them, if there are any: w->exchanges. Negative
+ * with the detail set: one cannot be. */
+int exchange_take(const struct workqueue *wq, struct work *w);
+/* As calculation_keep; C is W's calculation. */
+bool exchange_keep(struct work *w, const struct slmpm_calc *c);
+void exchange_begin(struct channel *ch, struct work *w);
+int exchange_advance(struct channel *ch);
+/* As piping_cancel. */
+bool exchange_cancel(struct work *w);
 
 /* ---- pipe.c: PIPE entries ---- */
 

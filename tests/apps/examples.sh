@@ -22,6 +22,9 @@ for fabric in shm tcp; do
 	[ "$(SLMPM_FABRIC=$fabric timeout 20 "$bin/work_count" 5)" = "5 accelerators have met 100 times" ] || fail "work_count by $fabric"
 done
 [ "$(SLMPM_CONNECTIONS=5 timeout 20 "$bin/work_address" 80)" = "80 addresses have had their word" ] || fail work_address
+for way in auto ring am; do
+	[ "$(SLMPM_RMA=$way timeout 20 "$bin/work_calc" 4)" = "the last of 10000 sums of 4 parts is 99990" ] || fail "work_calc by $way"
+done
 [ "$(timeout 20 "$bin/work_program" 5)" = "5 accelerators have met 100 times" ] || fail work_program
 graph=$("$bin/work_program" -g 2) && [[ $graph == digraph*'"counter arrived" -> "main 3"'*} ]] || fail "work_program -g: $graph"
 said=$("$bin/work_program" 2 <("$bin/work_program" -t 2; echo "wait jump=1") 2>&1) && fail "work_program of a wrong text"
