@@ -158,6 +158,11 @@ struct calc_plain {
 
 /* Whether C is a plain one, and right; else it is to be checked. */
 bool calc_plain_take(struct calc_plain *p, const struct slmpm_calc *c);
+/* Elements of a step, at most. */
+static inline uint64_t calc_plain_most(const struct calc_plain *p)
+{
+	return (uint64_t)CALC_STEP >> (p->shift + (p->args > 2));
+}
 /* As calc_again and calc_step. */
 static inline void calc_plain_again(struct calc_plain *p)
 {

@@ -130,8 +130,8 @@ static void combine_plainly(const struct calc_plain *p, struct calc_fold *f, uin
 
 bool calc_plain_step(struct calc_plain *p)
 {
-	uint64_t most = (uint64_t)CALC_STEP >> (p->shift + (p->args > 2));
-	uint64_t n = least_of(p->total - p->done, most), offset = p->done << p->shift;
+	uint64_t n = least_of(p->total - p->done, calc_plain_most(p));
+	uint64_t offset = p->done << p->shift;
 	int64_t width = (int64_t)1 << p->shift;
 	struct calc_fold f;
 

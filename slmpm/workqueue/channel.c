@@ -299,13 +299,24 @@ bool channel_may_begin(struct channel *ch, struct work *w, struct endpoint *ep)
 	       (kind != WORK_COUNTED || remote_counts_are_out(ch));
 }
 
-/* ENABLE and COUNT: what they name is there, for W holds it. */
-static void act(const struct work *w)
+/* ENABLE, COUNT of a counter here, or a CALC of one step? */
+static bool acts_at_once(const struct work *w)
+{
+	if (w->wr.rctr.id)
+		return false;
+	return work_names(w->wr.op) || (w->wr.op == SLMPM_OP_CALC && calculation_is_short(w));
+}
+
+/* Such a one; what it names is there, for W holds it. */
+static void act(struct work *w)
 {
 	bool more = w->wr.flags & SLMPM_RELATIVE;
 	uint64_t value = w->value;
 
-	if (w->wr.op == SLMPM_OP_COUNT) {
+	if (w->wr.op == SLMPM_OP_CALC) {
+		calc_plain_again(&w->plain);
+		(void)calc_plain_step(&w->plain);
+	} else if (w->wr.op == SLMPM_OP_COUNT) {
 		struct counter *c = LIST_ENTRY(w->awaits, struct counter, awaits);
 
 		counter_set(c, more ? total_plus(c->done, value) : value);
@@ -414,7 +425,7 @@ static bool channel_step(struct channel *ch)
 		rc = -SLMPM_ECANCELED;
 	else if (w->wr.op == SLMPM_OP_WAIT)
 		rc = w->state == WORK_BEGUN || is_enabled(ch->wq, w) ? wait_step(ch, w, &len) : 0;
-	else if (work_names(w->wr.op) && !w->wr.rctr.id)
+	else if (acts_at_once(w))
 		return act_step(ch, w);
 	else if (!channel_may_begin(ch, w, ep = work_peer(&w->wr)))
 		return false;

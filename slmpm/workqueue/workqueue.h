@@ -274,6 +274,11 @@ static inline struct work *channel_amidst(const struct channel *ch)
 int calculation_take(const struct workqueue *wq, struct work *w);
 /* Prepares it, however long it has to wait. False: no memory. */
 bool calculation_keep(struct work *w);
+/* It is done in one step. */
+static inline bool calculation_is_short(const struct work *w)
+{
+	return w->plain.kernel && w->plain.total <= calc_plain_most(&w->plain);
+}
 /* It begins; and a piece more of it, or its end. */
 void calculation_begin(struct channel *ch, struct work *w);
 int calculation_advance(struct channel *ch);
