@@ -163,6 +163,93 @@ static void winners(void)
 	end();
 }
 
+/* ---- a flood of messages for a disabled entry ---- */
+
+static uint64_t came[MANY]; /* where both messages go */
+
+static slmpm_wq receive_queue(slmpm_ctr done)
+{
+	struct slmpm_wq_options o = {.size = sizeof(o),
+				     .flags = SLMPM_WQ_RECEIVE | SLMPM_WQ_MANAGED,
+				     .cq = cq,
+				     .ctr = done,
+				     .peer = b,
+				     .stream = 1};
+	struct slmpm_iov room = {came, sizeof(came)};
+	struct slmpm_wr wr = {.size = sizeof(wr), .op = SLMPM_OP_RECV, .flags = SLMPM_SILENT};
+	slmpm_wq rq;
+
+	OK(slmpm_wq_create(ctx, &o, &rq));
+	wr.iov = &room;
+	wr.iov_count = 1;
+	for (int i = 0; i < 2; i++)
+		EXPECT(slmpm_post(rq, &wr, 1), 1);
+	OK(slmpm_wq_enable(rq, 1));
+	actor_settle(a, b);
+	return rq;
+}
+
+/* The first message's calculation; then the next one may come. */
+static void post_flooded(slmpm_wq rq, const struct slmpm_calc *c)
+{
+	struct slmpm_wr wr = {.size = sizeof(wr), .op = SLMPM_OP_WAIT, .flags = SLMPM_SILENT};
+
+	wr.wq = rq;
+	wr.index = SLMPM_WQ_DONE;
+	wr.value = 1;
+	post(wr);
+	post(calc(c, 1));
+	wr.op = SLMPM_OP_ENABLE;
+	wr.index = 0;
+	wr.value = 2;
+	post(wr);
+}
+
+/* Until it gets through, which is when the calculation has ended: how often it was refused. */
+static int flood(const uint64_t *words)
+{
+	int refused = 0, rc;
+
+	while ((rc = slmpm_send(a, 1, words, refused % 2 ? 8 : sizeof(came), PATIENCE)) < 0) {
+		EXPECT(rc, -SLMPM_EDISABLED);
+		refused++;
+		(void)slmpm_progress(ctx);
+	}
+	return refused;
+}
+
+/* The sender floods the stream all through a long calculation whose receive entry is disabled: its
+ * arguments never change. */
+static void flooded(bool by_thread)
+{
+	static uint64_t first[MANY], others[MANY], sum[MANY];
+	struct slmpm_operand args[3] = {{.at = came}, {.at = came}, {.at = first}};
+	struct slmpm_operand target = {.at = sum};
+	struct slmpm_calc c = sum_of(args, 3, &target, MANY);
+	slmpm_ctr done;
+	slmpm_wq rq;
+	int refused;
+
+	begin(0, 0);
+	OK(slmpm_ctr_create(ctx, &done));
+	rq = receive_queue(done);
+	for (uint64_t i = 0; i < MANY; i++) {
+		first[i] = i * 3 + 1;
+		others[i] = ~i;
+	}
+	memset(sum, 0, sizeof(sum));
+	post_flooded(rq, &c);
+	OK(slmpm_send(a, 1, first, sizeof(first), PATIENCE));
+	refused = flood(others);
+	CHECK(by_thread || refused > 20, "%d were refused", refused);
+	told(1, SLMPM_OP_CALC, 0);
+	for (uint64_t i = 0; i < MANY; i++)
+		CHECK(sum[i] == 3 * first[i], "element %llu", (unsigned long long)i);
+	OK(slmpm_ctr_wait(done, 2, PATIENCE));
+	CHECK(came[0] == others[0], "what got through is not there");
+	end();
+}
+
 static void refusals(void)
 {
 	uint64_t words[8];
@@ -189,6 +276,7 @@ static int everything(void *engine)
 	if (strcmp(engine, "thread") != 0)
 		long_one_in_pieces();
 	winners();
+	flooded(!strcmp(engine, "thread"));
 	refusals();
 	return 0;
 }
