@@ -99,14 +99,16 @@ enum slmpm_type {
 #define SLMPM_OPERAND_LITTLE_ENDIAN 2u
 
 /* An argument or a target of a calculation, in this process's memory, aligned or not; or a target
- * in a peer's. Arrays of them keep their stride: what later releases add lies in `reserved`. */
+ * in a peer's, or an argument that is a message. Arrays of them keep their stride: what later
+ * releases add lies in `reserved`. */
 struct slmpm_operand {
-	void *at; /* its first element; of an argument it is read only; at a peer: NULL */
+	void *at; /* its first element; of an argument it is read only; of those others: NULL */
 	/* Bytes from element to element in each dimension, also negative; of an argument also 0: the
 	 * same element again. All 0: without gaps, those of the last dimension side by side. */
 	int64_t stride[3];
 	uint32_t flags;       /* SLMPM_OPERAND_* */
-	uint32_t reserved[3]; /* zero, or SLMPM_EINVAL */
+	uint32_t stream;      /* of a message */
+	uint32_t reserved[2]; /* zero, or SLMPM_EINVAL */
 	/* MIN and MAX only. An argument has an index, or `indices`: one for each element, without gaps
 	 * in the order of the elements, as an earlier calculation wrote them. A target's `indices`:
 	 * where the index of each winner goes, or NULL. Of equal elements the lowest index wins. */
@@ -115,6 +117,10 @@ struct slmpm_operand {
 	/* A target in a peer's region, from byte `offset` on, without gaps and indices. */
 	slmpm_rmem rmem;
 	uint64_t offset;
+	/* An argument: the next message of `peer`, or any, on `stream`, or any; or of the receive queue
+	 * `wq`, which is not MANAGED. Its bytes are the elements, without gaps, read where they lie. */
+	slmpm_peer peer;
+	slmpm_wq wq;
 };
 
 /*

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A sum over all accelerators for all of them: each sends its part, and what all parts come to is
- * calculated at the host, by an entry of a work queue that puts it to every accelerator while it is
- * made. The host's program looks at no number. work_calc [ACCELERATORS]
+ * A sum over all accelerators for all of them: each sends its part, and one entry of a work queue
+ * at the host waits for these messages, adds them up where they lie, and puts the sums to every
+ * accelerator while they are made. The host has no memory for a part. work_calc [ACCELERATORS]
  */
 #include <slmpm.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 
 enum { KEY = 1, PART, READY }; /* the streams */
 
-static double parts[MOST][ELEMENTS], sums[ELEMENTS];
+static double sums[ELEMENTS];
 
 /* Where the sums are to be is the host's to write. */
 static int offer(slmpm_peer host, double **place)
@@ -34,14 +34,15 @@ static int offer(slmpm_peer host, double **place)
 /* Of the first, the second, ... of N. Its part is multiples of its number. */
 static int accelerator(int number, int n)
 {
+	static double part[ELEMENTS];
 	double *place, all = n * (n + 1) / 2;
 	slmpm_peer host;
 
 	if (slmpm_parent(&host) < 0 || offer(host, &place) < 0)
 		return slmpm_perror("a region");
 	for (int i = 0; i < ELEMENTS; i++)
-		parts[0][i] = (double)i * number;
-	if (slmpm_send(host, PART, parts[0], sizeof(parts[0]), -1) < 0 ||
+		part[i] = (double)i * number;
+	if (slmpm_send(host, PART, part, sizeof(part), -1) < 0 ||
 	    slmpm_recv(host, READY, NULL, 0, NULL, -1) < 0)
 		return slmpm_perror("the sums");
 	for (int i = 0; i < ELEMENTS; i++)
@@ -63,34 +64,18 @@ static int open_targets(struct slmpm_operand *targets, const slmpm_peer *accels,
 	return 0;
 }
 
-/* In the order of the channel: all parts have come; their sums; a word to each that has them. */
-static int post_sums(slmpm_wq wq, slmpm_ctr came, const slmpm_peer *accels, int n,
-		     const struct slmpm_calc *calc)
+/* In the order of the channel: the sums; a word to each that has them. */
+static int post_sums(slmpm_wq wq, const slmpm_peer *accels, int n, const struct slmpm_calc *calc)
 {
-	struct slmpm_wr receive = {.size = sizeof(receive), .op = SLMPM_OP_RECV, .channel = 1};
-	struct slmpm_wr wait = {.size = sizeof(wait), .op = SLMPM_OP_WAIT};
 	struct slmpm_wr sum = {.size = sizeof(sum), .op = SLMPM_OP_CALC, .calc = calc};
 	struct slmpm_wr word = {.size = sizeof(word), .op = SLMPM_OP_SEND, .stream = READY};
-	struct slmpm_iov room;
-	int posted = 0;
+	int posted = slmpm_post(wq, &sum, 1) == 1;
 
-	receive.ctr = wait.ctr = came;
-	receive.stream = PART;
-	receive.iov = &room;
-	receive.iov_count = 1;
-	wait.value = (uint64_t)n;
-	for (int i = 0; i < n; i++) {
-		room = (struct slmpm_iov){parts[i], sizeof(parts[i])};
-		receive.peer = accels[i];
-		posted += slmpm_post(wq, &receive, 1) == 1;
-	}
-	posted += slmpm_post(wq, &wait, 1) == 1;
-	posted += slmpm_post(wq, &sum, 1) == 1;
 	for (int i = 0; i < n; i++) {
 		word.peer = accels[i];
 		posted += slmpm_post(wq, &word, 1) == 1;
 	}
-	return posted == 2 * n + 2 ? 0 : -1;
+	return posted == n + 1 ? 0 : -1;
 }
 
 static int host(const slmpm_peer *accels, int n)
@@ -98,13 +83,14 @@ static int host(const slmpm_peer *accels, int n)
 	struct slmpm_wq_options options = {.size = sizeof(options)};
 	struct slmpm_operand args[MOST], targets[1 + MOST];
 	struct slmpm_calc calc = {.size = sizeof(calc), .op = SLMPM_CALC_SUM};
-	slmpm_ctr came;
 	slmpm_wq wq;
 
 	memset(args, 0, sizeof(args));
 	memset(targets, 0, sizeof(targets));
-	for (int i = 0; i < n; i++)
-		args[i].at = parts[i];
+	for (int i = 0; i < n; i++) {
+		args[i].peer = accels[i];
+		args[i].stream = PART;
+	}
 	calc.type = SLMPM_DOUBLE;
 	calc.count[0] = ELEMENTS;
 	calc.args = args;
@@ -113,11 +99,10 @@ static int host(const slmpm_peer *accels, int n)
 	calc.target_count = 1 + n;
 	if (open_targets(targets, accels, n) < 0)
 		return slmpm_perror("slmpm_mem_open");
-	if (slmpm_ctr_create((slmpm_ctx){0}, &came) < 0 ||
-	    slmpm_cq_create((slmpm_ctx){0}, &options.cq) < 0 ||
+	if (slmpm_cq_create((slmpm_ctx){0}, &options.cq) < 0 ||
 	    slmpm_wq_create((slmpm_ctx){0}, &options, &wq) < 0)
 		return slmpm_perror("slmpm_wq_create");
-	if (post_sums(wq, came, accels, n, &calc) < 0)
+	if (post_sums(wq, accels, n, &calc) < 0)
 		return slmpm_perror("slmpm_post");
 	if (slmpm_wq_drain(wq, -1) < 0)
 		return slmpm_perror("slmpm_wq_drain");

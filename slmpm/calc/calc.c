@@ -295,6 +295,11 @@ void calc_again(struct calc_job *j)
 	memset(j->at, 0, sizeof(j->at));
 }
 
+void calc_read(struct calc_job *j, uint32_t k, const void *at)
+{
+	j->operand[k].at = (unsigned char *)(uintptr_t)at; /* it is not written */
+}
+
 void calc_aim(struct calc_job *j, uint32_t k, void *at)
 {
 	uintptr_t first = (uintptr_t)at - j->done * j->width; /* where it would be */

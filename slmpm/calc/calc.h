@@ -48,6 +48,12 @@ static inline bool calc_is_foreign(uint32_t flags)
 	return flags == CALC_FOREIGN_FLAG;
 }
 
+/* An argument that is a message. */
+static inline bool calc_arrives(const struct slmpm_operand *o)
+{
+	return o->peer.id | o->wq.id;
+}
+
 static inline bool calc_is_packed(const struct slmpm_operand *o)
 {
 	return !(o->stride[0] | o->stride[1] | o->stride[2]);
@@ -133,6 +139,8 @@ size_t calc_job_size(const struct slmpm_calc *c);
 void calc_begin(struct calc_job *job, const struct slmpm_calc *c);
 /* Its first element is the next again. */
 void calc_again(struct calc_job *job);
+/* Argument K, which lies without gaps, is at AT; of a single argument each number is that. */
+void calc_read(struct calc_job *job, uint32_t k, const void *at);
 /* The elements of target K, which lie without gaps, are written at AT from the next one on. */
 void calc_aim(struct calc_job *job, uint32_t k, void *at);
 /* Does some more of it, CALC_STEP bytes of each target at most, fewer of many operands. False: it

@@ -221,8 +221,9 @@ static int check_far_target(const struct slmpm_calc *c, const struct calc_shape 
 		return error_set(SLMPM_EINVAL, "%s: target %d, at a peer, has strides", call, k);
 	if (o->index || o->indices)
 		return error_set(SLMPM_EINVAL, "%s: target %d, at a peer, has indices", call, k);
-	if (o->reserved[0] | o->reserved[1] | o->reserved[2] ||
-	    o->flags > SLMPM_OPERAND_LITTLE_ENDIAN)
+	if (o->peer.id | o->wq.id | o->stream)
+		return error_set(SLMPM_EINVAL, "%s: target %d is a message", call, k);
+	if (o->reserved[0] | o->reserved[1] || o->flags > SLMPM_OPERAND_LITTLE_ENDIAN)
 		return error_set(SLMPM_EINVAL, "%s: flags 0x%x or .reserved of target %d", call,
 				 o->flags, k);
 	for (int i = 0; i < k; i++) {
@@ -233,6 +234,35 @@ static int check_far_target(const struct slmpm_calc *c, const struct calc_shape 
 			return error_set(SLMPM_EINVAL, "%s: target %d overlaps target %d", call, k,
 					 i);
 	}
+	return 0;
+}
+
+/* An argument that is a message; its source is not known here. */
+static int check_arriving(const struct slmpm_calc *c, const struct calc_shape *shape,
+			  struct operand_parts *parts, const struct slmpm_operand *o, int k,
+			  const char *call)
+{
+	bool picks = c->op == SLMPM_CALC_MIN || c->op == SLMPM_CALC_MAX;
+
+	if (o->at)
+		return error_set(SLMPM_EINVAL, "%s: argument %d is here and a message", call, k);
+	if (o->rmem.id | o->offset || (o->wq.id && (o->peer.id || o->stream)))
+		return error_set(SLMPM_EINVAL,
+				 "%s: argument %d is of a peer's stream or of a receive queue, and "
+				 "of no region",
+				 call, k);
+	if (!calc_is_packed(o))
+		return error_set(SLMPM_EINVAL, "%s: argument %d, a message, has strides", call, k);
+	if (o->reserved[0] | o->reserved[1] || o->flags > SLMPM_OPERAND_LITTLE_ENDIAN)
+		return error_set(SLMPM_EINVAL, "%s: flags 0x%x or .reserved of argument %d", call,
+				 o->flags, k);
+	if (!picks && (o->index || o->indices))
+		return error_set(SLMPM_EINVAL, "%s: an index of argument %d, operation %u", call, k,
+				 c->op);
+	parts->n = o->indices ? 1 : 0;
+	if (o->indices && !take_indices(&parts->part[0], o, shape))
+		return error_set(SLMPM_EINVAL, "%s: argument %d reaches beyond all addresses", call,
+				 k);
 	return 0;
 }
 
@@ -247,12 +277,17 @@ static int check_operand(const struct slmpm_calc *c, const struct calc_shape *sh
 	parts->n = 0;
 	if (target && o->rmem.id)
 		return check_far_target(c, shape, o, k, call);
+	if (!target && calc_arrives(o))
+		return check_arriving(c, shape, parts, o, k, call);
+	if (o->peer.id | o->wq.id | o->stream)
+		return error_set(SLMPM_EINVAL, "%s: %s %d is no message, but of a stream", call,
+				 what, k);
 	if (o->rmem.id | o->offset)
 		return error_set(SLMPM_EINVAL, "%s: %s %d has a region or an offset", call, what,
 				 k);
 	if (!o->at)
 		return error_set(SLMPM_EINVAL, "%s: %s %d is NULL", call, what, k);
-	if (o->reserved[0] | o->reserved[1] | o->reserved[2])
+	if (o->reserved[0] | o->reserved[1])
 		return error_set(SLMPM_EINVAL,
 				 "%s: .reserved of %s %d is set, which this library does not know",
 				 call, what, k);

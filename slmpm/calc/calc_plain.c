@@ -27,10 +27,10 @@ static inline uint64_t two_words(const uint32_t *at)
 /* Nothing is said of O but where it is. */
 static inline bool is_bare(const struct slmpm_operand *o)
 {
-	uint64_t words = two_words(&o->flags) | two_words(&o->reserved[1]);
+	uint64_t words = two_words(&o->flags) | two_words(o->reserved);
 
 	words |= (uint64_t)(o->stride[0] | o->stride[1] | o->stride[2]);
-	words |= o->rmem.id | o->offset;
+	words |= o->rmem.id | o->offset | o->peer.id | o->wq.id;
 	return o->at && !(words | o->index | (uintptr_t)o->indices);
 }
 

@@ -66,11 +66,35 @@ int slmpm_probe(slmpm_peer peer, uint32_t stream, struct slmpm_done *done, int t
 
 /* ---- holds ---------------------------------------------------------------------------------- */
 
+int message_hold(struct context *ctx, struct endpoint *ep, uint32_t stream,
+		 const struct slmpm_how *how)
+{
+	struct request *r = request_new();
+
+	if (!r)
+		return -SLMPM_ENOMEM;
+	return message_begin(r, request_init(r, REQUEST_HOLD, ctx, ep, stream, NULL, 0), how, NULL);
+}
+
+struct held *message_held(struct endpoint *ep, const struct request *r)
+{
+	struct held *held = r->held;
+
+	if (held || !r->message)
+		return held;
+	held = held_new(ep);
+	if (!held)
+		return NULL;
+	held->message = r->message;
+	held->data = r->message->area ? r->message->area->map.base : r->message->data;
+	return held;
+}
+
 /* The finished request's message, recorded for its release. */
 static int64_t take_held(struct request *r, const void **buf)
 {
 	struct endpoint *ep = handle_get(&endpoint_table, r->result.peer.id);
-	struct held *held = r->held;
+	struct held *held;
 
 	if (!ep) { /* another thread has closed it before this one came to */
 		if (r->message) {
@@ -79,14 +103,10 @@ static int64_t take_held(struct request *r, const void **buf)
 		}
 		return error_set(SLMPM_ECLOSED, "the peer of a message to be held was closed");
 	}
+	held = message_held(ep, r);
 	if (!held) {
-		held = held_new(ep);
-		if (!held) {
-			inbound_free(r->message);
-			return error_set(SLMPM_ENOMEM, "for a held message");
-		}
-		held->message = r->message;
-		held->data = r->message->area ? r->message->area->map.base : r->message->data;
+		inbound_free(r->message);
+		return error_set(SLMPM_ENOMEM, "for a held message");
 	}
 	*buf = held->data;
 	return (int64_t)r->result.len;

@@ -21,6 +21,11 @@ enum sent message_send_at_once(struct endpoint *ep, uint32_t stream, const struc
 			       int n, const struct slmpm_how *how, struct slmpm_done *done);
 int message_recvv(struct context *ctx, struct endpoint *ep, uint32_t stream,
 		  const struct slmpm_iov *iov, int n, const struct slmpm_how *how, slmpm_req *req);
+/* A message to be held where it comes in. */
+int message_hold(struct context *ctx, struct endpoint *ep, uint32_t stream,
+		 const struct slmpm_how *how);
+/* That of the finished request R of EP's, recorded for its release; NULL: no memory. */
+struct held *message_held(struct endpoint *ep, const struct request *r);
 /* A receive, or a hold (request_ops): to the messages that came, or those to come. */
 int message_post(struct request *r);
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * CALC entries whose results go to peers. A piece of the result is put to all of them as soon as it
- * is there: from a target in this process, if one has the same bytes, else from one of a few places
- * that are used in turn. A piece is calculated only when the puts of its place have ended, so a
- * slow peer holds up the calculation. As in pipe.c the ends of puts are only noted; what follows is
- * begun by the channel's next turn.
+ * CALC entries whose operands are not all here: they wait for arguments that are messages
+ * (arrival.c), and their results go to peers. A piece of the result is put to all of them as soon
+ * as it is there: from a target in this process, if one has the same bytes, else from one of a few
+ * places that are used in turn. A piece is calculated only when the puts of its place have ended,
+ * so a slow peer holds up the calculation. As in pipe.c the ends of puts are only noted; what
+ * follows is begun by the channel's next turn.
  */
-#include "slmpm/workqueue/workqueue.h"
+#include "slmpm/workqueue/arrival.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -40,17 +41,22 @@ struct exchange {
 	struct channel *ch;
 	struct work *work;
 	struct calc_job *job;
+	struct arrivals *arrivals; /* or NULL */
 	struct source sources[ORDERS];
 	uint64_t width, piece_bytes;
 	uint32_t pieces, piece; /* places; that of the next piece */
 	uint32_t under_way[PIECES];
+	uint64_t bytes;     /* of an operand */
+	bool alone;         /* there is but one argument */
+	bool gathered;      /* the arguments are there */
 	bool more;          /* than has been calculated */
 	bool busy;          /* handlers may run that would make it go on */
 	int32_t status;     /* it fails: why, ... */
 	slmpm_peer culprit; /* ... by whom, ... */
-	uint32_t number;    /* ... and at which target */
+	uint64_t len;       /* ... and what its completion says besides */
+	uint32_t stream;
 	uint32_t count;
-	struct far_target far[]; /* `count` of them; behind them the job, and the places */
+	struct far_target far[]; /* `count`; behind them the arrivals, the job, the places */
 };
 
 /* ---- taking ---------------------------------------------------------------------------------- */
@@ -82,6 +88,12 @@ int exchange_take(const struct workqueue *wq, struct work *w)
 
 	w->exchanges = false;
 	(void)calc_shape_of(&shape, c);
+	for (int k = 0; k < c->arg_count && rc == 0; k++) {
+		if (!calc_arrives(&c->args[k]))
+			continue;
+		w->exchanges = true;
+		rc = arrival_check(wq, &c->args[k], k);
+	}
 	for (int k = 0; k < c->target_count && rc == 0; k++) {
 		if (!c->targets[k].rmem.id)
 			continue;
@@ -96,12 +108,12 @@ static enum order order_of(const struct slmpm_operand *o)
 	return calc_is_foreign(o->flags) ? FOREIGN : OWN;
 }
 
-/* Those of C in this process, and a place for pieces in each order of bytes in which none of them
- * is: how many. */
-static int choose_sources(struct exchange *s, const struct slmpm_calc *c,
-			  struct slmpm_operand *targets, unsigned char *places)
+/* Those of C in this process, and one for pieces in each order of bytes in which none of them is,
+ * in PLACES; how many, and *STAGED of these. */
+static int choose_sources(struct source *sources, const struct slmpm_calc *c,
+			  struct slmpm_operand *targets, unsigned char *places, uint64_t room,
+			  uint64_t *staged)
 {
-	uint64_t room = s->pieces * s->piece_bytes;
 	bool wanted[ORDERS] = {false}, found[ORDERS] = {false};
 	int n = 0;
 
@@ -114,19 +126,23 @@ static int choose_sources(struct exchange *s, const struct slmpm_calc *c,
 			continue;
 		}
 		if (calc_is_packed(o) && !found[order]) {
-			s->sources[order] = (struct source){(uint32_t)n, false, o->at};
+			sources[order] = (struct source){(uint32_t)n, false, o->at};
 			found[order] = true;
 		}
 		targets[n++] = *o;
 	}
+	*staged = 0;
 	for (uint32_t order = OWN; order < ORDERS; order++) {
+		unsigned char *place = places + *staged * room;
+
 		if (!wanted[order] || found[order])
 			continue;
-		s->sources[order] = (struct source){(uint32_t)n, true, places + order * room};
+		sources[order] = (struct source){(uint32_t)n, true, place};
 		targets[n++] = (struct slmpm_operand){
-			.at = places + order * room,
+			.at = place,
 			.flags = order == FOREIGN ? CALC_FOREIGN_FLAG : 0,
 		};
+		++*staged;
 	}
 	return n;
 }
@@ -148,51 +164,131 @@ static void take_far_targets(struct exchange *s, const struct slmpm_calc *c)
 	}
 }
 
+static void take_arrivals(struct arrivals *all, const struct slmpm_calc *c)
+{
+	all->count = 0;
+	for (int k = 0; k < c->arg_count; k++)
+		if (calc_arrives(&c->args[k]))
+			arrival_init(&all->each[all->count++], &c->args[k], (uint32_t)k);
+}
+
 static size_t line_up(size_t bytes)
 {
 	return (bytes + LINE - 1) / LINE * LINE;
 }
 
+/* What lies behind one another in its memory. */
+struct layout {
+	size_t head, arrivals, job, places;
+};
+
+static struct layout layout_of(const struct slmpm_calc *c, bool arrive, size_t places)
+{
+	size_t args = (size_t)c->arg_count, targets = (size_t)c->target_count;
+	size_t arrivals = sizeof(struct arrivals) + args * sizeof(struct arrival);
+
+	return (struct layout){
+		.head = line_up(sizeof(struct exchange) + targets * sizeof(struct far_target)),
+		.arrivals = arrive ? line_up(arrivals) : 0,
+		.job = line_up(calc_job_size(c) + ORDERS * sizeof(struct calc_operand)),
+		.places = places,
+	};
+}
+
+static bool has_arriving(const struct slmpm_calc *c)
+{
+	for (int k = 0; k < c->arg_count; k++)
+		if (calc_arrives(&c->args[k]))
+			return true;
+	return false;
+}
+
 bool exchange_keep(struct work *w, const struct slmpm_calc *c)
 {
 	struct slmpm_operand targets[SLMPM_CALC_TARGETS_MAX];
+	struct source sources[ORDERS];
 	struct slmpm_calc here = *c;
 	struct calc_shape shape;
-	uint64_t bytes, piece, pieces;
-	size_t head = line_up(sizeof(struct exchange) +
-			      (size_t)c->target_count * sizeof(struct far_target));
-	size_t job = line_up(calc_job_size(c) + ORDERS * sizeof(struct calc_operand));
+	uint64_t bytes, piece, pieces, staged;
+	bool arrive = has_arriving(c);
+	struct layout l;
 	struct exchange *s;
 
 	(void)calc_shape_of(&shape, c);
 	bytes = shape.total * shape.width;
 	piece = least_of(bytes, CALC_STEP);
 	pieces = least_of((bytes + piece - 1) / piece, PIECES);
-	s = malloc(head + job + ORDERS * pieces * piece + LINE);
+	(void)choose_sources(sources, c, targets, NULL, 0, &staged);
+	l = layout_of(c, arrive, staged * pieces * piece);
+	s = malloc(l.head + l.arrivals + l.job + l.places);
 	if (!s)
 		return false;
-	memset(s, 0, head);
-	s->job = (void *)((unsigned char *)s + head);
+	memset(s, 0, l.head);
+	s->job = (void *)((unsigned char *)s + l.head + l.arrivals);
 	s->width = shape.width;
+	s->bytes = bytes;
 	s->piece_bytes = piece;
 	s->pieces = (uint32_t)pieces;
+	s->alone = c->arg_count == 1;
 	take_far_targets(s, c);
+	if (arrive) {
+		s->arrivals = (void *)((unsigned char *)s + l.head);
+		take_arrivals(s->arrivals, c);
+	}
 	here.targets = targets;
-	here.target_count = choose_sources(s, c, targets, (unsigned char *)s + head + job);
+	here.target_count = choose_sources(s->sources, c, targets, (unsigned char *)s->job + l.job,
+					   pieces * piece, &staged);
 	calc_begin(s->job, &here);
 	w->owned = s;
 	return true;
 }
 
-/* ---- puts ------------------------------------------------------------------------------------ */
+/* ---- arguments that come ------------------------------------------------------------------- */
 
-static void exchange_fail(struct exchange *s, int status, const struct far_target *at)
+static void fail_at_argument(struct exchange *s, int status, const struct arrival *a)
 {
 	if (s->status)
 		return;
 	s->status = status;
-	s->culprit = at ? at->peer : (slmpm_peer){0};
-	s->number = at ? at->number : 0;
+	s->culprit = a->peer;
+	s->stream = a->stream;
+	s->len = a->len;
+}
+
+static void read_arrivals(struct exchange *s)
+{
+	for (uint32_t i = 0; i < s->arrivals->count; i++) {
+		const struct arrival *a = &s->arrivals->each[i];
+
+		calc_read(s->job, a->number, arrival_data(a));
+		if (s->alone) /* it is combined with itself */
+			calc_read(s->job, 1, arrival_data(a));
+	}
+	s->gathered = true;
+}
+
+/* All arguments are there, still: who sent one may have been closed. */
+static bool gather(struct exchange *s)
+{
+	const struct arrival *which = NULL;
+	int rc = s->arrivals ? arrivals_inspect(s->arrivals, s->bytes, &which) : 1;
+
+	if (rc < 0)
+		fail_at_argument(s, rc, which);
+	else if (rc && s->arrivals && !s->gathered)
+		read_arrivals(s);
+	return rc > 0;
+}
+
+/* ---- puts ------------------------------------------------------------------------------------ */
+
+static void fail_at_target(struct exchange *s, int status, const struct far_target *at)
+{
+	if (s->status)
+		return;
+	s->status = status;
+	s->culprit = at->peer;
+	s->len = at->number;
 }
 
 static void put_ended(struct queue *inner, uint64_t cookie, const struct slmpm_done *done)
@@ -204,7 +300,7 @@ static void put_ended(struct queue *inner, uint64_t cookie, const struct slmpm_d
 	at->requests[piece] = NULL;
 	s->under_way[piece]--;
 	if (done->status < 0)
-		exchange_fail(s, done->status, at);
+		fail_at_target(s, done->status, at);
 	if (!s->busy)
 		channel_ready(s->ch);
 }
@@ -238,7 +334,7 @@ static void put_piece(struct exchange *s, uint32_t i, uint64_t first, uint64_t n
 		return;
 	at->requests[s->piece] = NULL;
 	s->under_way[s->piece]--;
-	exchange_fail(s, rc, at);
+	fail_at_target(s, rc, at);
 }
 
 /* The next piece, to where nothing is read any more. */
@@ -270,26 +366,39 @@ static void exchange_take_back(struct exchange *s)
 		for (uint32_t k = 0; k < s->pieces; k++)
 			if (s->far[i].requests[k])
 				(void)request_cancel(s->far[i].requests[k]);
+	if (s->arrivals)
+		arrivals_take_back(s->arrivals);
 	s->busy = busy;
 }
 
 /* ---- the entry ------------------------------------------------------------------------------- */
 
+static bool exchange_is_quiet(const struct exchange *s)
+{
+	return !s->inner.in_flight && (!s->arrivals || !s->arrivals->inner.in_flight);
+}
+
 void exchange_begin(struct channel *ch, struct work *w)
 {
 	struct exchange *s = w->owned;
 
-	memset(&s->inner, 0, sizeof(s->inner));
-	s->inner.ctx = ch->wq->ctx;
-	s->inner.pass_on = put_ended;
-	s->inner.bound = put_bound;
+	s->inner = (struct queue){
+		.ctx = ch->wq->ctx,
+		.pass_on = put_ended,
+		.bound = put_bound,
+	};
 	s->ch = ch;
 	s->work = w;
 	s->more = true;
+	s->gathered = false;
 	s->piece = 0;
 	s->status = 0;
-	s->number = 0;
+	s->culprit = (slmpm_peer){0};
+	s->len = 0;
+	s->stream = 0;
 	calc_again(s->job);
+	if (s->arrivals)
+		arrivals_begin(s->arrivals, ch);
 	(void)exchange_advance(ch);
 }
 
@@ -300,11 +409,20 @@ static void exchange_end(struct exchange *s)
 	const struct slmpm_done done = {
 		.status = s->status,
 		.op = SLMPM_OP_CALC,
+		.stream = s->stream,
 		.peer = s->culprit,
-		.len = s->number,
+		.len = s->len,
 	};
 
+	if (s->arrivals)
+		arrivals_give_back(s->arrivals);
 	entry_ended(&wq->inner, (uint64_t)(s->work - wq->work), &done);
+}
+
+/* May the next piece be calculated? */
+static bool may_step(const struct exchange *s)
+{
+	return !s->status && s->more && !s->under_way[s->piece];
 }
 
 int exchange_advance(struct channel *ch)
@@ -317,18 +435,18 @@ int exchange_advance(struct channel *ch)
 		return 0;
 	}
 	s->busy = true;
-	if (!s->status && s->more && !s->under_way[s->piece]) {
+	if (may_step(s) && gather(s)) {
 		exchange_step(s);
 		n = 1;
 	}
 	if (s->status)
 		exchange_take_back(s);
 	s->busy = false;
-	if (!s->inner.in_flight && (s->status || !s->more)) {
+	if (exchange_is_quiet(s) && (s->status || !s->more)) {
 		exchange_end(s);
 		return n + 1;
 	}
-	if (!s->status && s->more && !s->under_way[s->piece]) {
+	if (n && may_step(s)) {
 		ch->wq->ctx->laboured = true;
 		channel_ready(ch);
 	}
@@ -339,9 +457,10 @@ bool exchange_cancel(struct work *w)
 {
 	struct exchange *s = w->owned;
 
-	exchange_fail(s, -SLMPM_ECANCELED, NULL);
+	if (!s->status)
+		s->status = -SLMPM_ECANCELED;
 	if (!s->busy)
 		exchange_take_back(s);
 	channel_ready(s->ch);
-	return !s->inner.in_flight;
+	return exchange_is_quiet(s);
 }

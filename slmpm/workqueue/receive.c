@@ -40,6 +40,13 @@ static struct workqueue *find_queue(const struct endpoint *ep, uint32_t stream)
 	return NULL;
 }
 
+bool receive_is_managed(slmpm_peer peer, uint32_t stream)
+{
+	const struct endpoint *ep = work_is_any(peer) ? NULL : endpoint_of(peer);
+
+	return ep && find_queue(ep, stream);
+}
+
 /* What is told is compared with a sign: no peer sends as many as that. */
 static uint64_t enabled_for(const struct workqueue *wq)
 {

@@ -76,16 +76,19 @@ static int check_peer(const struct workqueue *wq, const struct slmpm_wr *wr)
 	return endpoint_has_ended(ep) ? endpoint_error(ep) : 0;
 }
 
+int work_check_source(const struct workqueue *wq, slmpm_peer from)
+{
+	const struct slmpm_wr source = {.op = SLMPM_OP_RECV, .peer = from};
+
+	return named_is(from) ? endpoint_bad_handle(from) : check_peer(wq, &source);
+}
+
 static int check_pipe(const struct workqueue *wq, const struct slmpm_wr *wr)
 {
-	const struct slmpm_wr source = {.op = SLMPM_OP_RECV, .peer = wr->from};
-
 	if (wr->iov_count < 1 || !wr->value)
 		return error_set(SLMPM_EINVAL, "slmpm_post: a PIPE of %llu messages in %d buffers",
 				 (unsigned long long)wr->value, wr->iov_count);
-	if (named_is(wr->from))
-		return endpoint_bad_handle(wr->from);
-	return check_peer(wq, &source);
+	return work_check_source(wq, wr->from);
 }
 
 static int check_named(const struct workqueue *wq, const struct slmpm_wr *wr)

@@ -57,7 +57,7 @@ struct work { /* an entry: a work request that was taken; what its turn reads li
 	 * plain one: its job, or struct exchange. */
 	void *owned;
 	struct calc_plain plain; /* CALC ... */
-	bool exchanges;          /* ... whose results go to peers: `owned` is a struct exchange */
+	bool exchanges; /* ... of operands that are not all here: `owned` is a struct exchange */
 };
 
 struct channel {
@@ -227,6 +227,8 @@ static inline uint64_t wait_target(const struct work *w)
 /* WQ is one, as O says. Negative with the detail set: it cannot be. */
 int receive_bind(struct workqueue *wq, const struct slmpm_wq_options *o);
 void receive_release(struct workqueue *wq);
+/* STREAM of PEER ends in a managed one. */
+bool receive_is_managed(slmpm_peer peer, uint32_t stream);
 /* Which of its entries are enabled, or have ended without message, has changed. */
 void receive_tell(struct workqueue *wq);
 /* W, an entry, has ended. */
@@ -302,7 +304,7 @@ int remote_count_advance(struct channel *ch);
 /* The counts of all that has begun are on their way, so that a message comes behind them. */
 bool remote_counts_are_out(const struct channel *ch);
 
-/* ---- exchange.c: CALC entries with targets at peers ---- */
+/* ---- exchange.c: CALC entries with targets at peers, or arguments that are messages ---- */
 
 /* W's, whose calculation has been checked, can have them, if there are any: w->exchanges. Negative
  * with the detail set: one cannot be. */
@@ -333,6 +335,8 @@ void piping_peer_ended(struct endpoint *ep);
 
 /* -SLMPM_E*, the detail set, when it cannot be posted to WQ. */
 int work_check(const struct workqueue *wq, const struct slmpm_wr *wr);
+/* FROM is a peer, or any, of WQ's context. Negative with the detail set: it is not. */
+int work_check_source(const struct workqueue *wq, slmpm_peer from);
 /* A receive's: any of a context. */
 bool work_is_any(slmpm_peer peer);
 /* The peer that it is for; or NULL. */

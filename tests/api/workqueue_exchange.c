@@ -322,7 +322,7 @@ static void refusals(void)
 	calc.op = SLMPM_CALC_MAX;
 	targets[0].indices = z;
 	refused("target 0, at a peer, has indices");
-	targets[0].reserved[2] = 1;
+	targets[0].reserved[1] = 1;
 	refused("of target 0");
 	targets[0].flags = 3;
 	refused("flags 0x3");

@@ -117,7 +117,7 @@ static void operands(void **state)
 	REFUSED_WITH(args[1].at = NULL, SLMPM_EINVAL, "argument 1 is NULL");
 	REFUSED_WITH(targets[0].at = NULL, SLMPM_EINVAL, "target 0 is NULL");
 	REFUSED_WITH(args[0].reserved[0] = 1, SLMPM_EINVAL, ".reserved of argument 0");
-	REFUSED_WITH(targets[1].reserved[2] = 1, SLMPM_EINVAL, ".reserved of target 1");
+	REFUSED_WITH(targets[1].reserved[1] = 1, SLMPM_EINVAL, ".reserved of target 1");
 	REFUSED_WITH(args[0].flags = 3, SLMPM_EINVAL, "flags 0x3 of argument 0");
 	REFUSED_WITH(targets[1].flags = 4, SLMPM_EINVAL, "flags 0x4 of target 1");
 	REFUSED_WITH(c.op = SLMPM_CALC_SUM, SLMPM_EINVAL, "an index of argument 0");
