@@ -34,19 +34,6 @@ void channels_ready(struct workqueue *wq)
 			channel_ready(&wq->channels[i]);
 }
 
-const struct channel *channel_first_stopped(const struct workqueue *wq)
-{
-	const struct channel *first = NULL;
-
-	for (uint32_t i = 0; wq->stopped && i < wq->channels_used; i++) {
-		const struct channel *ch = &wq->channels[i];
-
-		if (ch->status && (!first || ch->failed < first->failed))
-			first = ch;
-	}
-	return first;
-}
-
 int channel_error(const struct channel *ch, const char *call)
 {
 	if (!ch->status)

@@ -39,11 +39,6 @@ static int check_pieces(const struct slmpm_wr *wr)
 	return 0;
 }
 
-bool work_is_any(slmpm_peer peer)
-{
-	return peer.id & ENDPOINT_ANY;
-}
-
 static int check_any(const struct workqueue *wq, slmpm_peer peer)
 {
 	int rc = 0;

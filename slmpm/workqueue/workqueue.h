@@ -170,7 +170,18 @@ void channel_ready(struct channel *ch);
 /* All that have one. */
 void channels_ready(struct workqueue *wq);
 /* Of those that have stopped, that whose failed entry is the first; or NULL. */
-const struct channel *channel_first_stopped(const struct workqueue *wq);
+static inline const struct channel *channel_first_stopped(const struct workqueue *wq)
+{
+	const struct channel *first = NULL;
+
+	for (uint32_t i = 0; wq->stopped && i < wq->channels_used; i++) {
+		const struct channel *ch = &wq->channels[i];
+
+		if (ch->status && (!first || ch->failed < first->failed))
+			first = ch;
+	}
+	return first;
+}
 /* 0, or why nothing can be posted to it, with the detail set for CALL. */
 int channel_error(const struct channel *ch, const char *call);
 /* A new entry, numbered, behind the others: the channel is ready if its turn is now. */
@@ -338,7 +349,10 @@ int work_check(const struct workqueue *wq, const struct slmpm_wr *wr);
 /* FROM is a peer, or any, of WQ's context. Negative with the detail set: it is not. */
 int work_check_source(const struct workqueue *wq, slmpm_peer from);
 /* A receive's: any of a context. */
-bool work_is_any(slmpm_peer peer);
+static inline bool work_is_any(slmpm_peer peer)
+{
+	return peer.id & ENDPOINT_ANY;
+}
 /* The peer that it is for; or NULL. */
 struct endpoint *work_peer(const struct slmpm_wr *wr);
 /* Begins W's operation, its end told to CTX's `begins` with COOKIE, perhaps before this returns; or
