@@ -49,6 +49,7 @@ static uint64_t take(struct calc_job *j, struct calc_operand *o, const struct sl
 		     const struct calc_shape *shape)
 {
 	o->at = given->at;
+	o->flags = (uint8_t)given->flags;
 	if (j->gapless)
 		o->stride[ROW] = j->width;
 	else
@@ -133,6 +134,9 @@ void calc_begin(struct calc_job *j, const struct slmpm_calc *c)
 		.targets = (uint32_t)c->target_count,
 		.vectors = calc_has_vectors(),
 		.gapless = row,
+		.alone = c->arg_count == 1,
+		.op = (uint8_t)c->op,
+		.type = (uint8_t)c->type,
 		.count = {1, 1, shape.total},
 		.total = shape.total,
 	};

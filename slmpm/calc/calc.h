@@ -33,6 +33,9 @@ struct calc_shape {
 
 /* C's type is one. False: there are too many elements. */
 bool calc_shape_of(struct calc_shape *shape, const struct slmpm_calc *c);
+/* O's elements lie from *LO to below *HI. False: beyond all addresses. */
+bool calc_reach(const struct slmpm_operand *o, const struct calc_shape *shape, uint64_t *lo,
+		uint64_t *hi);
 /* O's strides, also where it leaves them out; 0 in dimensions of one element. */
 void calc_strides(int64_t stride[CALC_DIMS], const struct slmpm_operand *o,
 		  const struct calc_shape *shape);
@@ -115,7 +118,8 @@ struct calc_operand {
 	unsigned char *at;
 	int64_t stride[CALC_DIMS];
 	uint64_t index, *indices;
-	bool foreign; /* in the other byte order */
+	bool foreign;  /* in the other byte order */
+	uint8_t flags; /* as given */
 };
 
 /* A calculation under way. Its dimensions are as few as its operands allow, the last ones. */
@@ -127,11 +131,18 @@ struct calc_job {
 	bool direct;  /* the first target may be written before all arguments have been read */
 	bool gapless; /* all operands, along the last dimension */
 	bool foreign; /* an operand is */
+	bool alone;   /* the first argument is the second, too */
+	uint8_t op, type;
 	uint64_t step, block; /* elements: of a step; of all operands at a time */
 	uint64_t count[CALC_DIMS], at[CALC_DIMS];
 	uint64_t done, total;
 	struct calc_operand operand[]; /* arguments, then targets */
 };
+
+/* C, its lists in OPERANDS, does the same as JOB: in as few dimensions as that has, with strides
+ * where there are gaps. */
+void calc_given(const struct calc_job *job, struct slmpm_calc *c,
+		struct slmpm_operand operands[SLMPM_CALC_ARGS_MAX + SLMPM_CALC_TARGETS_MAX]);
 
 /* Bytes of the job of C, which has been checked. */
 size_t calc_job_size(const struct slmpm_calc *c);
@@ -177,5 +188,8 @@ static inline void calc_plain_again(struct calc_plain *p)
 	p->done = 0;
 }
 bool calc_plain_step(struct calc_plain *p);
+/* As calc_given. */
+void calc_plain_given(const struct calc_plain *p, struct slmpm_calc *c,
+		      struct slmpm_operand operands[SLMPM_CALC_ARGS_MAX + SLMPM_CALC_TARGETS_MAX]);
 
 #endif

@@ -81,6 +81,17 @@ static bool take_elements(struct part *p, const struct slmpm_operand *o,
 	return p->hi - p->lo <= REACH_MAX;
 }
 
+bool calc_reach(const struct slmpm_operand *o, const struct calc_shape *shape, uint64_t *lo,
+		uint64_t *hi)
+{
+	struct part p;
+	bool within = take_elements(&p, o, shape);
+
+	*lo = p.lo;
+	*hi = p.hi;
+	return within;
+}
+
 static bool take_indices(struct part *p, const struct slmpm_operand *o,
 			 const struct calc_shape *shape)
 {

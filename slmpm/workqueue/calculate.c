@@ -68,3 +68,14 @@ int calculation_advance(struct channel *ch)
 	}
 	return 1;
 }
+
+void calculation_given(const struct work *w, struct slmpm_calc *c,
+		       struct slmpm_operand operands[SLMPM_CALC_ARGS_MAX + SLMPM_CALC_TARGETS_MAX])
+{
+	if (w->plain.kernel)
+		calc_plain_given(&w->plain, c, operands);
+	else if (w->exchanges)
+		exchange_given(w, c, operands);
+	else
+		calc_given(w->owned, c, operands);
+}

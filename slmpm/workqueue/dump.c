@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Programs written as text, and as graphs. */
-#include "slmpm/workqueue/text.h"
-#include "slmpm/workqueue/workqueue.h"
+/* Programs written as text. */
+#include "slmpm/workqueue/dump.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,18 +8,9 @@
 #include <string.h>
 
 #include "slmpm/base/error.h"
+#include "slmpm/calc/calc.h"
 
-struct dump {
-	struct text_names names;
-	char *buf;
-	size_t size, len; /* how long all of it is so far */
-	bool graph;
-	const struct workqueue *wq;
-	struct work **entries; /* of that queue, by number */
-	uint32_t count;
-};
-
-__attribute__((format(printf, 2, 3))) static void dump_add(struct dump *d, const char *format, ...)
+void dump_add(struct dump *d, const char *format, ...)
 {
 	size_t room = d->len < d->size ? d->size - d->len : 0;
 	va_list args;
@@ -34,8 +24,7 @@ __attribute__((format(printf, 2, 3))) static void dump_add(struct dump *d, const
 
 /* ---- a request's words ---------------------------------------------------------------------- */
 
-/* "?" and the number, which no text may have, where it has no name. */
-static void dump_handle(struct dump *d, uint32_t kind, uint64_t id)
+void dump_handle(struct dump *d, uint32_t kind, uint64_t id)
 {
 	const struct slmpm_name *n = text_find_handle(&d->names, kind, id);
 
@@ -85,6 +74,90 @@ static void dump_choice(struct dump *d, enum text_kind kind, uint64_t number)
 		dump_add(d, "%llu", (unsigned long long)number);
 }
 
+/* ---- a calculation's words ------------------------------------------------------------------- */
+
+static void dump_count(struct dump *d, const struct slmpm_calc *c)
+{
+	for (int i = 0; i < 3 && c->count[i]; i++)
+		dump_add(d, "%s%llu", i ? "*" : "", (unsigned long long)c->count[i]);
+}
+
+static void dump_strides(struct dump *d, const struct slmpm_operand *o)
+{
+	int n = 3;
+
+	while (n && !o->stride[n - 1])
+		n--;
+	for (int i = 0; i < n; i++)
+		dump_add(d, "/%lld", (long long)o->stride[i]);
+}
+
+/* Its memory is that in which all of it lies. */
+static void dump_near(struct dump *d, const struct slmpm_operand *o, const struct calc_shape *shape)
+{
+	uint64_t at = (uintptr_t)o->at, lo, hi;
+	const struct slmpm_name *n;
+
+	(void)calc_reach(o, shape, &lo, &hi);
+	n = text_find_memory(&d->names, (char *)o->at - (at - lo), hi - lo);
+	if (n)
+		dump_add(d, "%s+%zu", n->name, (size_t)(at - (uintptr_t)n->base));
+	else
+		dump_add(d, "?%llx+0", (unsigned long long)at);
+}
+
+static void dump_far(struct dump *d, const struct slmpm_operand *o)
+{
+	dump_add(d, ">");
+	dump_handle(d, SLMPM_NAME_RMEM, o->rmem.id);
+	dump_add(d, "+%llu", (unsigned long long)o->offset);
+}
+
+static void dump_arrival(struct dump *d, const struct slmpm_operand *o)
+{
+	dump_add(d, "<");
+	if (work_is_any(o->peer))
+		dump_add(d, "any");
+	else
+		dump_handle(d, SLMPM_NAME_PEER, o->peer.id);
+	dump_add(d, "+%u", o->stream);
+}
+
+static void dump_operand(struct dump *d, const struct slmpm_operand *o,
+			 const struct calc_shape *shape)
+{
+	if (o->rmem.id)
+		dump_far(d, o);
+	else if (calc_arrives(o))
+		dump_arrival(d, o);
+	else
+		dump_near(d, o, shape);
+	if (o->flags)
+		dump_add(d, o->flags == SLMPM_OPERAND_BIG_ENDIAN ? ":big" : ":little");
+	dump_strides(d, o);
+	if (o->indices) {
+		dump_add(d, "[");
+		dump_memory(d, o->indices, shape->total * sizeof(*o->indices), false);
+		dump_add(d, "]");
+	} else if (o->index) {
+		dump_add(d, "@%llu", (unsigned long long)o->index);
+	}
+}
+
+static void dump_operands(struct dump *d, const struct slmpm_calc *c,
+			  const struct slmpm_operand *list, int n)
+{
+	struct calc_shape shape;
+
+	(void)calc_shape_of(&shape, c);
+	for (int i = 0; i < n; i++) {
+		dump_add(d, i ? "," : "");
+		dump_operand(d, &list[i], &shape);
+	}
+}
+
+/* ---- requests -------------------------------------------------------------------------------- */
+
 /* What is a number; 0: it is not written. */
 static uint64_t dump_number(const struct text_word *word, const struct slmpm_wr *wr)
 {
@@ -100,6 +173,11 @@ static uint64_t dump_number(const struct text_word *word, const struct slmpm_wr 
 	case TEXT_PIECES: return (uint64_t)wr->iov_count;
 	case TEXT_HEAD: return wr->head_len;
 	case TEXT_OLD: return wr->old != NULL;
+	case TEXT_CALC: return wr->calc->op;
+	case TEXT_TYPE: return wr->calc->type;
+	case TEXT_COUNT: return wr->calc->count[0];
+	case TEXT_ARGS: return (uint64_t)wr->calc->arg_count;
+	case TEXT_TARGETS: return (uint64_t)wr->calc->target_count;
 	case TEXT_U64:
 	case TEXT_HANDLE: memcpy(&word64, at, sizeof(word64)); return word64;
 	default: return word32;
@@ -115,7 +193,12 @@ static void dump_value(struct dump *d, const struct text_word *word, const struc
 	case TEXT_FLAG: break;
 	case TEXT_VIA:
 	case TEXT_INDEX:
-	case TEXT_ATOMIC: dump_choice(d, word->kind, number); break;
+	case TEXT_ATOMIC:
+	case TEXT_CALC:
+	case TEXT_TYPE: dump_choice(d, word->kind, number); break;
+	case TEXT_COUNT: dump_count(d, wr->calc); break;
+	case TEXT_ARGS: dump_operands(d, wr->calc, wr->calc->args, (int)number); break;
+	case TEXT_TARGETS: dump_operands(d, wr->calc, wr->calc->targets, (int)number); break;
 	case TEXT_LINK: dump_add(d, "%u", (uint32_t)number - 1); break;
 	case TEXT_I32: dump_add(d, "%d", (int32_t)(uint32_t)number); break;
 	case TEXT_PIECES: dump_pieces(d, wr); break;
@@ -141,7 +224,7 @@ static bool dump_has(const struct dump *d, const struct text_word *word, const s
 					      word->member == offsetof(struct slmpm_wr, stream)));
 }
 
-static void dump_request(struct dump *d, const struct slmpm_wr *wr, const char *between)
+static void dump_wr(struct dump *d, const struct slmpm_wr *wr, const char *between)
 {
 	const char *op = text_op_name(wr->op);
 
@@ -158,6 +241,19 @@ static void dump_request(struct dump *d, const struct slmpm_wr *wr, const char *
 		dump_add(d, "%s%s%s", between, word->name, word->kind == TEXT_FLAG ? "" : "=");
 		dump_value(d, word, wr, number);
 	}
+}
+
+void dump_request(struct dump *d, const struct work *w, const char *between)
+{
+	struct slmpm_operand operands[SLMPM_CALC_ARGS_MAX + SLMPM_CALC_TARGETS_MAX];
+	struct slmpm_calc calc;
+	struct slmpm_wr wr = w->wr;
+
+	if (wr.op == SLMPM_OP_CALC) {
+		calculation_given(w, &calc, operands);
+		wr.calc = &calc;
+	}
+	dump_wr(d, &wr, between);
 }
 
 /* ---- a queue -------------------------------------------------------------------------------- */
@@ -194,104 +290,8 @@ static bool dump_collect(struct dump *d, const struct workqueue *wq)
 static void dump_lines(struct dump *d)
 {
 	for (uint32_t i = 0; i < d->count; i++) {
-		dump_request(d, &d->entries[i]->wr, " ");
+		dump_request(d, d->entries[i], " ");
 		dump_add(d, "\n");
-	}
-}
-
-/* ---- graphs --------------------------------------------------------------------------------- */
-
-static void graph_entry(struct dump *d, const struct work *w)
-{
-	dump_add(d, "\"");
-	dump_handle(d, SLMPM_NAME_WQ, handle_id(d->wq));
-	dump_add(d, " %llu\"", (unsigned long long)work_number(d->wq, w));
-}
-
-/* A total that entries wait for and move. */
-static void graph_total(struct dump *d, const char *kind, uint32_t of, uint64_t id)
-{
-	dump_add(d, "\"%s ", kind);
-	dump_handle(d, of, id);
-	dump_add(d, "\"");
-}
-
-static void graph_named(struct dump *d, const struct slmpm_wr *wr)
-{
-	if (wr->ctr.id)
-		graph_total(d, "counter", SLMPM_NAME_CTR, wr->ctr.id);
-	else if (wr->cq.id)
-		graph_total(d, "completions", SLMPM_NAME_CQ, wr->cq.id);
-	else
-		graph_total(d, "queue", SLMPM_NAME_WQ, wr->wq.id);
-}
-
-static void graph_edge(struct dump *d, const struct work *w)
-{
-	const struct slmpm_wr *wr = &w->wr;
-	bool waits = wr->op == SLMPM_OP_WAIT, relative = wr->flags & SLMPM_RELATIVE;
-	bool ends = !waits && wr->op != SLMPM_OP_ENABLE && wr->op != SLMPM_OP_COUNT;
-	const char *index = waits && wr->wq.id ? text_choice(TEXT_INDEX, wr->index) : "";
-
-	if (!(wr->ctr.id | wr->cq.id | wr->wq.id))
-		return;
-	dump_add(d, "\t");
-	if (waits)
-		graph_named(d, wr);
-	else
-		graph_entry(d, w);
-	dump_add(d, " -> ");
-	if (waits)
-		graph_entry(d, w);
-	else
-		graph_named(d, wr);
-	dump_add(d, " [style=dashed, label=\"%s%s%s%llu\"];\n", index, *index ? " " : "",
-		 ends || relative ? "+" : "", ends ? 1 : (unsigned long long)wr->value);
-}
-
-/* To the next of its channel. */
-static void graph_next(struct dump *d, const struct work *w)
-{
-	if (!w->next)
-		return;
-	dump_add(d, "\t");
-	graph_entry(d, w);
-	dump_add(d, " -> ");
-	graph_entry(d, w->next);
-	dump_add(d, ";\n");
-}
-
-/* A managed queue's first from its total. */
-static void graph_enabled(struct dump *d)
-{
-	if (!(d->wq->flags & SLMPM_WQ_MANAGED) || !d->count)
-		return;
-	dump_add(d, "\t");
-	graph_total(d, "queue", SLMPM_NAME_WQ, handle_id(d->wq));
-	dump_add(d, " -> ");
-	graph_entry(d, d->entries[0]);
-	dump_add(d, " [style=dotted];\n");
-}
-
-static void dump_graph(struct dump *d)
-{
-	dump_add(d, "\tsubgraph \"cluster ");
-	dump_handle(d, SLMPM_NAME_WQ, handle_id(d->wq));
-	dump_add(d, "\" {\n\t\tlabel=\"");
-	dump_handle(d, SLMPM_NAME_WQ, handle_id(d->wq));
-	dump_add(d, "\";\n");
-	for (uint32_t i = 0; i < d->count; i++) {
-		dump_add(d, "\t\t");
-		graph_entry(d, d->entries[i]);
-		dump_add(d, " [shape=box, label=\"");
-		dump_request(d, &d->entries[i]->wr, "\\n");
-		dump_add(d, "\"];\n");
-	}
-	dump_add(d, "\t}\n");
-	graph_enabled(d);
-	for (uint32_t i = 0; i < d->count; i++) {
-		graph_next(d, d->entries[i]);
-		graph_edge(d, d->entries[i]);
 	}
 }
 

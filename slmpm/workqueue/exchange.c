@@ -32,6 +32,7 @@ struct far_target {
 	slmpm_peer peer;
 	uint64_t offset;
 	uint32_t number; /* among all targets */
+	uint32_t flags;  /* as given */
 	enum order order;
 	struct request *requests[PIECES]; /* under way, or NULL */
 };
@@ -159,6 +160,7 @@ static void take_far_targets(struct exchange *s, const struct slmpm_calc *c)
 				.peer = {remote ? handle_id(remote->ep) : 0},
 				.offset = o->offset,
 				.number = (uint32_t)k,
+				.flags = o->flags,
 				.order = order_of(o),
 			};
 	}
@@ -463,4 +465,49 @@ bool exchange_cancel(struct work *w)
 		exchange_take_back(s);
 	channel_ready(s->ch);
 	return exchange_is_quiet(s);
+}
+
+/* ---- what was given -------------------------------------------------------------------------- */
+
+/* Whether target K of the job is a place for pieces, and none of the caller's. */
+static bool is_staging(const struct exchange *s, uint32_t k)
+{
+	for (uint32_t order = OWN; order < ORDERS; order++)
+		if (s->sources[order].staged && s->sources[order].target == k)
+			return true;
+	return false;
+}
+
+void exchange_given(const struct work *w, struct slmpm_calc *c,
+		    struct slmpm_operand operands[SLMPM_CALC_ARGS_MAX + SLMPM_CALC_TARGETS_MAX])
+{
+	struct slmpm_operand *targets = &operands[SLMPM_CALC_ARGS_MAX], own[SLMPM_CALC_TARGETS_MAX];
+	const struct exchange *s = w->owned;
+	uint32_t n = 0, far = 0;
+
+	calc_given(s->job, c, operands);
+	for (uint32_t i = 0; s->arrivals && i < s->arrivals->count; i++) {
+		const struct arrival *a = &s->arrivals->each[i];
+
+		operands[a->number].at = NULL;
+		operands[a->number].peer = a->from;
+		operands[a->number].stream = a->stream;
+	}
+	for (int k = 0; k < c->target_count; k++)
+		if (!is_staging(s, (uint32_t)k))
+			own[n++] = targets[k];
+	c->target_count = (int32_t)(n + s->count);
+	n = 0;
+	for (uint32_t k = 0; k < (uint32_t)c->target_count; k++) {
+		if (far == s->count || s->far[far].number != k) {
+			targets[k] = own[n++];
+			continue;
+		}
+		targets[k] = (struct slmpm_operand){
+			.flags = s->far[far].flags,
+			.rmem = s->far[far].rmem,
+			.offset = s->far[far].offset,
+		};
+		far++;
+	}
 }

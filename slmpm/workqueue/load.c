@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Programs read from text. */
+#include "slmpm/workqueue/load.h"
 #include "slmpm/workqueue/program.h"
-#include "slmpm/workqueue/text.h"
 
 #include <ctype.h>
 #include <limits.h>
@@ -13,29 +13,20 @@
 
 #define BLANKS " \t\r"
 
-struct load {
-	struct text_names names;
-	slmpm_ctx ctx;
-	slmpm_wq wq; /* for which the next are */
-	slmpm_wq *queues;
-	struct slmpm_wr *wr;
-	int *lines;
-	int n, room, line;
-	const char *word; /* as it stands there: its value is taken apart */
-	char copy[64];
-	uint64_t given; /* bits: words of text_words that this line has */
-	size_t old;     /* bytes from `old` to the end of its memory */
-};
-
-static int load_refuse(const struct load *l, const char *why)
+int load_refuse(const struct load *l, const char *why)
 {
 	return error_set(SLMPM_EINVAL, "slmpm_wq_load: line %d, \"%.60s\": %s", l->line, l->word,
 			 why);
 }
 
+int load_beyond(const struct load *l)
+{
+	return load_refuse(l, "beyond the end of that memory");
+}
+
 /* ---- values --------------------------------------------------------------------------------- */
 
-static int load_number(const struct load *l, const char *text, uint64_t most, uint64_t *number)
+int load_number(const struct load *l, const char *text, uint64_t most, uint64_t *number)
 {
 	bool hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
 	const char *digits = hex ? text + 2 : text;
@@ -57,24 +48,23 @@ static int load_number(const struct load *l, const char *text, uint64_t most, ui
 	return 0;
 }
 
-static int load_signed(const struct load *l, const char *text, int32_t *number)
+int load_signed(const struct load *l, const char *text, int64_t most, int64_t *number)
 {
 	bool minus = *text == '-';
 	uint64_t size;
-	int rc = load_number(l, text + minus, INT32_MAX, &size);
+	int rc = load_number(l, text + minus, (uint64_t)most, &size);
 
-	*number = minus ? -(int32_t)size : (int32_t)size;
+	*number = minus ? -(int64_t)size : (int64_t)size;
 	return rc;
 }
 
-static int load_choice(const struct load *l, enum text_kind kind, const char *text,
-		       uint64_t *number)
+int load_choice(const struct load *l, enum text_kind kind, const char *text, uint64_t *number)
 {
 	*number = text_value(kind, text);
 	return *number ? 0 : load_number(l, text, UINT32_MAX, number);
 }
 
-static int load_handle(const struct load *l, uint32_t kind, const char *text, uint64_t *id)
+int load_handle(const struct load *l, uint32_t kind, const char *text, uint64_t *id)
 {
 	const struct slmpm_name *n = text_find(&l->names, kind, text);
 
@@ -87,36 +77,45 @@ static int load_handle(const struct load *l, uint32_t kind, const char *text, ui
 	return 0;
 }
 
+int load_place(const struct load *l, char *text, const struct slmpm_name **n, uint64_t *at)
+{
+	char *offset = strchr(text, '+');
+	int rc = 0;
+
+	*at = 0;
+	if (offset)
+		*offset++ = '\0';
+	*n = text_find(&l->names, SLMPM_NAME_MEMORY, text);
+	if (!*n)
+		return load_refuse(l, "no memory of that name");
+	if (offset)
+		rc = load_number(l, offset, UINT64_MAX, at);
+	return rc == 0 && *at > (*n)->len ? load_beyond(l) : rc;
+}
+
 /* NAME, NAME+OFFSET, NAME:LENGTH, NAME+OFFSET:LENGTH: all that follows where there is none. */
 static int load_memory(const struct load *l, char *text, struct slmpm_iov *piece)
 {
-	char *len = strchr(text, ':'), *offset;
+	char *len = strchr(text, ':');
 	const struct slmpm_name *n;
-	uint64_t at = 0, size = 0;
-	int rc = 0;
+	uint64_t at, size;
+	int rc;
 
 	*piece = (struct slmpm_iov){NULL, 0};
 	if (!strcmp(text, "none"))
 		return 0;
 	if (len)
 		*len++ = '\0';
-	offset = strchr(text, '+');
-	if (offset)
-		*offset++ = '\0';
-	n = text_find(&l->names, SLMPM_NAME_MEMORY, text);
-	if (!n)
-		return load_refuse(l, "no memory of that name");
-	if (offset)
-		rc = load_number(l, offset, UINT64_MAX, &at);
-	if (rc == 0 && at > n->len)
-		return load_refuse(l, "beyond the end of that memory");
+	rc = load_place(l, text, &n, &at);
+	if (rc < 0)
+		return rc;
 	size = n->len - at;
-	if (rc == 0 && len)
+	if (len)
 		rc = load_number(l, len, UINT64_MAX, &size);
 	if (rc < 0)
 		return rc;
 	if (size > n->len - at)
-		return load_refuse(l, "beyond the end of that memory");
+		return load_beyond(l);
 	*piece = (struct slmpm_iov){(char *)n->base + at, size};
 	return 0;
 }
@@ -195,6 +194,7 @@ static int load_value(struct load *l, const struct text_word *word, char *text, 
 {
 	struct slmpm_iov piece;
 	uint64_t number = 0;
+	int64_t number32 = 0;
 	int rc = 0;
 
 	switch (word->kind) {
@@ -207,7 +207,10 @@ static int load_value(struct load *l, const struct text_word *word, char *text, 
 		rc = load_number(l, text, SLMPM_ON_LINK_MASK / SLMPM_ON_LINK(0) - 1, &number);
 		wr->flags |= SLMPM_ON_LINK(number);
 		break;
-	case TEXT_I32: rc = load_signed(l, text, &wr->timeout_ms); break;
+	case TEXT_I32:
+		rc = load_signed(l, text, INT32_MAX, &number32);
+		wr->timeout_ms = (int32_t)number32;
+		break;
 	case TEXT_PIECES: rc = load_pieces(l, text, wr); break;
 	case TEXT_HEAD: rc = load_head(l, text, wr); break;
 	case TEXT_OLD:
@@ -215,6 +218,11 @@ static int load_value(struct load *l, const struct text_word *word, char *text, 
 		wr->old = piece.base;
 		l->old = piece.len;
 		break;
+	case TEXT_CALC:
+	case TEXT_TYPE:
+	case TEXT_COUNT:
+	case TEXT_ARGS:
+	case TEXT_TARGETS: rc = load_calculation(l, word->kind, text); break;
 	default: rc = load_plain(l, word, text, wr); break;
 	}
 	return rc;
@@ -225,21 +233,20 @@ static int load_value(struct load *l, const struct text_word *word, char *text, 
 static int load_word(struct load *l, char *text, struct slmpm_wr *wr)
 {
 	char *value = strchr(text, '=');
-	size_t i = 0, n = value ? (size_t)(value - text) : strlen(text);
-	const struct text_word *word = NULL;
+	size_t n = value ? (size_t)(value - text) : strlen(text);
+	const struct text_word *word = text_word_of(wr->op, text, n);
+	uint64_t bit;
 
-	for (; i < text_word_count && !word; i++)
-		if (!strncmp(text_words[i].name, text, n) && !text_words[i].name[n])
-			word = &text_words[i];
 	if (!word)
 		return load_refuse(l, "no such word");
 	if (!(word->ops & 1u << wr->op))
 		return load_refuse(l, "it has none such");
 	if ((word->kind == TEXT_FLAG) != !value)
 		return load_refuse(l, value ? "it has no value" : "a value is missing");
-	if (l->given & UINT64_C(1) << i)
+	bit = UINT64_C(1) << (word - text_words);
+	if (l->given & bit)
 		return load_refuse(l, "it is there twice");
-	l->given |= UINT64_C(1) << i;
+	l->given |= bit;
 	return load_value(l, word, value ? value + 1 : NULL, wr);
 }
 
@@ -276,6 +283,8 @@ static int load_words(struct load *l, char *rest, struct slmpm_wr *wr)
 		l->word = "old";
 		rc = load_refuse(l, "what was there before has no room in that memory");
 	}
+	if (rc == 0 && wr->op == SLMPM_OP_CALC)
+		rc = load_calculation_end(l);
 	return rc;
 }
 
@@ -315,6 +324,8 @@ static int load_line(struct load *l, char *line)
 	l->wr[l->n] = (struct slmpm_wr){.size = sizeof(struct slmpm_wr), .op = op};
 	l->queues[l->n] = l->wq;
 	l->lines[l->n] = l->line;
+	if (op == SLMPM_OP_CALC && !load_calculation_begin(l, &l->wr[l->n]))
+		return error_set(SLMPM_ENOMEM, "for a calculation");
 	return load_words(l, rest, &l->wr[l->n++]);
 }
 
@@ -358,6 +369,7 @@ static void load_free(struct load *l)
 		free((void *)(uintptr_t)l->wr[i].iov);
 		free((void *)(uintptr_t)l->wr[i].head);
 	}
+	load_calculations_free(l);
 	free(l->wr);
 	free(l->queues);
 	free(l->lines);

@@ -14,7 +14,7 @@
 #define MESSAGES (BIT(SEND) | BIT(RECV) | BIT(AM))
 #define REMOTES  (BIT(PUT) | BIT(GET) | BIT(ATOMIC))
 #define CONTROLS (BIT(WAIT) | BIT(ENABLE) | BIT(COUNT))
-#define ALL      (MESSAGES | REMOTES | CONTROLS | BIT(PIPE))
+#define ALL      (MESSAGES | REMOTES | CONTROLS | BIT(CALC) | BIT(PIPE))
 
 #define IN(member) offsetof(struct slmpm_wr, member)
 
@@ -25,11 +25,16 @@ const struct text_word text_words[] = {
 	{"source", BIT(PIPE), TEXT_HANDLE, SLMPM_NAME_PEER, IN(from), false},
 	{"source_stream", BIT(PIPE), TEXT_U32, 0, IN(from_stream), false},
 	{"handler", BIT(AM), TEXT_U32, 0, IN(stream), true},
+	{"does", BIT(CALC), TEXT_CALC, 0, IN(calc), false},
+	{"type", BIT(CALC), TEXT_TYPE, 0, IN(calc), false},
+	{"count", BIT(CALC), TEXT_COUNT, 0, IN(calc), false},
 	{"region", REMOTES, TEXT_HANDLE, SLMPM_NAME_RMEM, IN(rmem), false},
 	{"offset", REMOTES, TEXT_U64, 0, IN(offset), false},
 	{"from", BIT(SEND) | BIT(PUT) | BIT(AM), TEXT_PIECES, 0, IN(iov), false},
 	{"to", BIT(RECV) | BIT(GET), TEXT_PIECES, 0, IN(iov), false},
 	{"through", BIT(PIPE), TEXT_PIECES, 0, IN(iov), false},
+	{"from", BIT(CALC), TEXT_ARGS, 0, IN(calc), false},
+	{"to", BIT(CALC), TEXT_TARGETS, 0, IN(calc), false},
 	{"head", BIT(AM), TEXT_HEAD, 0, IN(head), false},
 	{"imm", MESSAGES | REMOTES, TEXT_U32, 0, IN(imm), false},
 	{"does", BIT(ATOMIC), TEXT_ATOMIC, 0, IN(atomic), false},
@@ -64,7 +69,7 @@ static const char *const ops[] = {
 	[SLMPM_OP_SEND] = "send",     [SLMPM_OP_RECV] = "recv",   [SLMPM_OP_PUT] = "put",
 	[SLMPM_OP_GET] = "get",       [SLMPM_OP_AM] = "am",       [SLMPM_OP_WAIT] = "wait",
 	[SLMPM_OP_ATOMIC] = "atomic", [SLMPM_OP_COUNT] = "count", [SLMPM_OP_ENABLE] = "enable",
-	[SLMPM_OP_PIPE] = "pipe",
+	[SLMPM_OP_PIPE] = "pipe",     [SLMPM_OP_CALC] = "calc",
 };
 
 #define OPS (sizeof(ops) / sizeof(ops[0]))
@@ -82,18 +87,47 @@ uint32_t text_op(const char *name)
 	return 0;
 }
 
+const struct text_word *text_word_of(uint32_t op, const char *name, size_t n)
+{
+	const struct text_word *found = NULL;
+
+	for (size_t i = 0; i < text_word_count; i++) {
+		const struct text_word *word = &text_words[i];
+
+		if (strncmp(word->name, name, n) || word->name[n])
+			continue;
+		found = word;
+		if (word->ops & 1u << op)
+			break;
+	}
+	return found;
+}
+
 static const char *const via[] = {"", "smt", "rget", "put", "get", "request"};
 static const char *const indices[] = {"", "posted", "enabled", "begun", "done"};
 static const char *const atomics[] = {"", "add", "compare_swap", "swap"};
+static const char *const calcs[] = {"",   "sum", "product", "min", "max", "and",
+				    "or", "xor", "land",    "lor", "lxor"};
+static const char *const types[] = {"",       "int8",   "int16",  "int32", "int64", "uint8",
+				    "uint16", "uint32", "uint64", "float", "double"};
+
+#define CHOICES(of)                                                                                \
+	{                                                                                          \
+		of, sizeof(of) / sizeof((of)[0])                                                   \
+	}
+
+static const struct {
+	const char *const *word;
+	size_t n;
+} choices[] = {
+	[TEXT_VIA] = CHOICES(via),        [TEXT_INDEX] = CHOICES(indices),
+	[TEXT_ATOMIC] = CHOICES(atomics), [TEXT_CALC] = CHOICES(calcs),
+	[TEXT_TYPE] = CHOICES(types),
+};
 
 const char *text_choice(enum text_kind kind, uint64_t value)
 {
-	const char *const *all = kind == TEXT_VIA ? via : kind == TEXT_INDEX ? indices : atomics;
-	size_t n = kind == TEXT_VIA   ? sizeof(via) / sizeof(via[0]) :
-		   kind == TEXT_INDEX ? sizeof(indices) / sizeof(indices[0]) :
-					sizeof(atomics) / sizeof(atomics[0]);
-
-	return value && value < n ? all[value] : NULL;
+	return value && value < choices[kind].n ? choices[kind].word[value] : NULL;
 }
 
 uint64_t text_value(enum text_kind kind, const char *choice)

@@ -21,7 +21,13 @@ enum text_kind { /* of a word's value */
 		 TEXT_HANDLE,
 		 TEXT_PIECES,
 		 TEXT_HEAD, /* its bytes, in hexadecimal digits */
-		 TEXT_OLD   /* where to: memory */
+		 TEXT_OLD,  /* where to: memory */
+		 /* Of .calc: */
+		 TEXT_CALC,
+		 TEXT_TYPE,
+		 TEXT_COUNT,
+		 TEXT_ARGS,
+		 TEXT_TARGETS
 };
 
 struct text_word {
@@ -46,7 +52,9 @@ extern const size_t text_word_count;
 const char *text_op_name(uint32_t op);
 /* 0: there is none. */
 uint32_t text_op(const char *name);
-/* The words for VIA, INDEX and ATOMIC: NULL, and 0: there is none. */
+/* That request's word of that name, which has N letters; or of another request's; or NULL. */
+const struct text_word *text_word_of(uint32_t op, const char *name, size_t n);
+/* The words for VIA, INDEX, ATOMIC, CALC and TYPE: NULL, and 0: there is none. */
 const char *text_choice(enum text_kind kind, uint64_t value);
 uint64_t text_value(enum text_kind kind, const char *choice);
 

@@ -295,6 +295,9 @@ static inline bool calculation_is_short(const struct work *w)
 /* It begins; and a piece more of it, or its end. */
 void calculation_begin(struct channel *ch, struct work *w);
 int calculation_advance(struct channel *ch);
+/* What W, a CALC, does: C, its lists in OPERANDS. */
+void calculation_given(const struct work *w, struct slmpm_calc *c,
+		       struct slmpm_operand operands[SLMPM_CALC_ARGS_MAX + SLMPM_CALC_TARGETS_MAX]);
 
 /* ---- remote_count.c: counters of peers ---- */
 
@@ -326,6 +329,9 @@ void exchange_begin(struct channel *ch, struct work *w);
 int exchange_advance(struct channel *ch);
 /* As piping_cancel. */
 bool exchange_cancel(struct work *w);
+/* As calculation_given. */
+void exchange_given(const struct work *w, struct slmpm_calc *c,
+		    struct slmpm_operand operands[SLMPM_CALC_ARGS_MAX + SLMPM_CALC_TARGETS_MAX]);
 
 /* ---- pipe.c: PIPE entries ---- */
 

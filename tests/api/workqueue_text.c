@@ -4,68 +4,7 @@
  * Programs as text: what is written can be read, and says the same again; each mistake is named by
  * its line and its word; nothing that is read does harm.
  */
-#include "tests/api/workqueue.h"
-#include "tests/lib/random.h"
-
-#define LONG 65536
-
-static slmpm_wq held, other; /* managed, so that nothing begins */
-static slmpm_ctr answers;
-static struct slmpm_name names[12];
-static int named;
-static char text[LONG], again[LONG];
-
-static void name(const char *is, uint32_t kind, uint64_t id)
-{
-	names[named++] = (struct slmpm_name){.name = is, .kind = kind, .id = id};
-}
-
-static void name_memory(const char *is, void *base, size_t len)
-{
-	name(is, SLMPM_NAME_MEMORY, 0);
-	names[named - 1].base = base;
-	names[named - 1].len = len;
-}
-
-static slmpm_wq managed(uint32_t flags)
-{
-	struct slmpm_wq_options o = {
-		.size = sizeof(o), .flags = flags | SLMPM_WQ_MANAGED, .channels = 8, .cq = cq};
-	slmpm_wq made;
-
-	OK(slmpm_wq_create(ctx, &o, &made));
-	return made;
-}
-
-static void begin_text(void)
-{
-	begin(0, 0);
-	OK(slmpm_ctr_create(ctx, &answers));
-	held = managed(0);
-	other = managed(0);
-	named = 0;
-	name("next", SLMPM_NAME_PEER, a.id);
-	name("far", SLMPM_NAME_RMEM, far.id);
-	name("answers", SLMPM_NAME_CTR, answers.id);
-	name("ends", SLMPM_NAME_CQ, cq.id);
-	name("held", SLMPM_NAME_WQ, held.id);
-	name("other", SLMPM_NAME_WQ, other.id);
-	name_memory("buf", here, 4096);
-	name_memory("rest", here + 512, 4096);
-}
-
-static int load(slmpm_wq to, const char *of)
-{
-	return slmpm_wq_load(to, of, names, named, 0);
-}
-
-static int64_t dump(slmpm_wq of, char *into)
-{
-	int64_t n = slmpm_wq_dump(&of, 1, names, named, 0, into, LONG);
-
-	CHECK(n >= 0 && (size_t)n == strlen(into), "%lld: %s", (long long)n, slmpm_error_detail());
-	return n;
-}
+#include "tests/api/workqueue_text.h"
 
 /* ---- words ---------------------------------------------------------------------------------- */
 
