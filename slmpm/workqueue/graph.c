@@ -50,6 +50,20 @@ static void graph_edge(struct dump *d, const struct work *w)
 		 ends || relative ? "+" : "", ends ? 1 : (unsigned long long)wr->value);
 }
 
+/* Its completion moves a total, too: where that has a name. */
+static void graph_completion(struct dump *d, const struct work *w)
+{
+	uint64_t id = handle_id(d->wq->queue);
+
+	if (w->wr.flags & SLMPM_SILENT || !text_find_handle(&d->names, SLMPM_NAME_CQ, id))
+		return;
+	dump_add(d, "\t");
+	graph_entry(d, w);
+	dump_add(d, " -> ");
+	graph_total(d, "completions", SLMPM_NAME_CQ, id);
+	dump_add(d, " [style=dashed, label=\"+1\"];\n");
+}
+
 /* To the next of its channel. */
 static void graph_next(struct dump *d, const struct work *w)
 {
@@ -93,5 +107,6 @@ void dump_graph(struct dump *d)
 	for (uint32_t i = 0; i < d->count; i++) {
 		graph_next(d, d->entries[i]);
 		graph_edge(d, d->entries[i]);
+		graph_completion(d, d->entries[i]);
 	}
 }

@@ -281,7 +281,10 @@ static void graph(void)
 		      strstr(text,
 			     "\"held 1\" -> \"counter answers\" [style=dashed, label=\"+1\"]") &&
 		      strstr(text,
-			     "\"completions ends\" -> \"held 8\" [style=dashed, label=\"0\"]"),
+			     "\"completions ends\" -> \"held 8\" [style=dashed, label=\"0\"]") &&
+		      strstr(text,
+			     "\"held 3\" -> \"completions ends\" [style=dashed, label=\"+1\"]") &&
+		      !strstr(text, "\"held 2\" -> \"completions"),
 	      "%s", text);
 	end();
 }
