@@ -378,7 +378,7 @@ pc = 'prefix=$(PREFIX)' 'libdir=$(LIBDIR:$(PREFIX)/%=$${prefix}/%)' 'includedir=
 # What DaCS programs' makefiles link with is the same library.
 DACS_NAMES := dacs dacs_hybrid
 TO_INSTALL := $(patsubst $(OUT)/bin/%,$(OBJ)/install/%,$(filter $(OUT)/bin/slmpm_% $(OUT)/bin/disk_% $(OUT)/bin/mirror_%,$(PROGRAMS)))
-EXAMPLES   := apps/examples/Makefile $(wildcard apps/examples/*.c apps/hello/*.c)
+EXAMPLES   := apps/examples/Makefile $(wildcard apps/examples/*.c apps/examples/*.program apps/hello/*.c)
 EXAMPLEDIR := $(PREFIX)/share/doc/slmpm/examples
 MANDIR     := $(PREFIX)/share/man
 

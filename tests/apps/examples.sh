@@ -25,10 +25,6 @@ done
 for way in auto ring am; do
 	[ "$(SLMPM_RMA=$way timeout 20 "$bin/work_calc" 4)" = "the last of 10000 sums of 4 parts is 99990" ] || fail "work_calc by $way"
 done
-[ "$(timeout 20 "$bin/work_program" 5)" = "5 accelerators have met 100 times" ] || fail work_program
-graph=$("$bin/work_program" -g 2) && [[ $graph == digraph*'"counter arrived" -> "main 3"'*} ]] || fail "work_program -g: $graph"
-said=$("$bin/work_program" 2 <("$bin/work_program" -t 2; echo "wait jump=1") 2>&1) && fail "work_program of a wrong text"
-[[ $said == *'line 8, "jump=1": no such word' ]] || fail "work_program of a wrong text: $said"
 for source in apps/examples/*.c; do
 	program=$(basename "$source" .c)
 	case $program in *_accel) continue ;; esac
