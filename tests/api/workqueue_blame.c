@@ -3,64 +3,13 @@
  * Work queues: who waits for entries that cannot come learns of it, whichever way they ended;
  * totals that are never reached; what stands behind a barrier, or beside an entry that has failed.
  */
-#include "tests/api/workqueue.h"
-
-static struct slmpm_wr entry(uint32_t op, uint32_t channel, uint64_t value, uint64_t cookie)
-{
-	return (struct slmpm_wr){.size = sizeof(struct slmpm_wr),
-				 .op = op,
-				 .channel = channel,
-				 .value = value,
-				 .cookie = cookie};
-}
-
-static struct slmpm_wr with(struct slmpm_wr wr, slmpm_ctr ctr)
-{
-	wr.ctr = ctr;
-	return wr;
-}
-
-static slmpm_ctr counter(void)
-{
-	slmpm_ctr ctr;
-
-	OK(slmpm_ctr_create(ctx, &ctr));
-	return ctr;
-}
-
-static slmpm_wq another(void)
-{
-	struct slmpm_wq_options o = {.size = sizeof(o), .cq = cq};
-	slmpm_wq made;
-
-	OK(slmpm_wq_create(ctx, &o, &made));
-	return made;
-}
-
-static struct slmpm_wq_info look(void)
-{
-	struct slmpm_wq_info info = {.size = sizeof(info)};
-
-	OK(slmpm_wq_query(wq, &info));
-	return info;
-}
-
-static void expect(uint64_t cookie, int status, uint64_t len)
-{
-	struct slmpm_done done;
-
-	EXPECT(slmpm_cq_wait(cq, &done, 1, 2000), 1);
-	CHECK(done.cookie == cookie && done.status == status && (!status || done.len == len),
-	      "cookie %llu, status %d, %llu instead of %llu, %d, %llu",
-	      (unsigned long long)done.cookie, done.status, (unsigned long long)done.len,
-	      (unsigned long long)cookie, status, (unsigned long long)len);
-}
+#include "tests/api/workqueue_entry.h"
 
 /* In a second queue, for a total of the first. */
 static slmpm_wq watch(uint32_t index, uint64_t value, uint64_t cookie)
 {
-	struct slmpm_wr wr = entry(SLMPM_OP_WAIT, 0, value, cookie);
-	slmpm_wq second = another();
+	struct slmpm_wr wr = known(entry(SLMPM_OP_WAIT, 0, value, 0), cookie);
+	slmpm_wq second = another(0);
 
 	wr.wq = wq;
 	wr.index = index;
@@ -96,16 +45,16 @@ static void turn_to_blame(void)
 
 	begin(0, 0);
 	go = counter();
-	post(with(entry(SLMPM_OP_WAIT, 0, 1, 1), go));
-	post(with(entry(SLMPM_OP_COUNT, 0, 7, 2), go));
+	post(known(wait_for(go, 0, 1, 0), 1));
+	post(known(count(go, 0, 7, 0), 2));
 	(void)watch(SLMPM_WQ_BEGUN, 3, 5);
 	OK(slmpm_wq_cancel(wq, 2));
-	post(with(entry(SLMPM_OP_COUNT, 1, 1, 3), go));
+	post(known(count(go, 1, 1, 0), 3));
 	expect(3, 0, 0);
 	expect(1, 0, 0);
 	expect(2, -SLMPM_ECANCELED, 0);
 	expect(5, -SLMPM_ECANCELED, 2);
-	CHECK(look().begun == 2, "%llu have begun", (unsigned long long)look().begun);
+	CHECK(look(wq).begun == 2, "%llu have begun", (unsigned long long)look(wq).begun);
 	end();
 }
 
@@ -118,24 +67,24 @@ static void never(void)
 
 	begin(0, 0);
 	ctr = counter();
-	post(with(entry(SLMPM_OP_WAIT, 0, UINT64_MAX, 1), ctr));
-	wr = with(entry(SLMPM_OP_WAIT, 1, UINT64_MAX, 2), ctr);
+	post(known(wait_for(ctr, 0, UINT64_MAX, 0), 1));
+	wr = known(wait_for(ctr, 1, UINT64_MAX, 0), 2);
 	wr.flags = SLMPM_RELATIVE;
 	post(wr);
 	wr.channel = 2; /* as much again */
 	post(wr);
-	wr = entry(SLMPM_OP_WAIT, 3, UINT64_MAX, 3);
+	wr = known(entry(SLMPM_OP_WAIT, 3, UINT64_MAX, 0), 3);
 	wr.cq = cq;
 	post(wr);
-	wr = entry(SLMPM_OP_WAIT, 4, UINT64_MAX, 4);
+	wr = known(entry(SLMPM_OP_WAIT, 4, UINT64_MAX, 0), 4);
 	wr.wq = wq;
 	wr.index = SLMPM_WQ_DONE;
 	post(wr);
 	empty();
-	CHECK(look().waiting == 5, "%u wait", look().waiting);
-	post(with(entry(SLMPM_OP_COUNT, 5, UINT64_C(1) << 63, 5), ctr));
+	CHECK(look(wq).waiting == 5, "%u wait", look(wq).waiting);
+	post(known(count(ctr, 5, UINT64_C(1) << 63, 0), 5));
 	expect(5, 0, 0);
-	post(with(entry(SLMPM_OP_WAIT, 5, 3, 6), ctr)); /* it is far beyond */
+	post(known(wait_for(ctr, 5, 3, 0), 6)); /* it is far beyond */
 	expect(6, 0, 0);
 	empty();
 	end();
@@ -155,10 +104,10 @@ static void barrier(void)
 	post(wr);
 	post(receive(2, &place, 2));
 	settle();
-	CHECK(look().begun == 1, "a receive has passed a barrier");
+	CHECK(look(wq).begun == 1, "a receive has passed a barrier");
 	EXPECT(slmpm_recv(b, 1, whole.base, whole.len, NULL, PATIENCE), whole.len);
 	expect(1, 0, 0);
-	CHECK(look().begun == 2, "%llu have begun", (unsigned long long)look().begun);
+	CHECK(look(wq).begun == 2, "%llu have begun", (unsigned long long)look(wq).begun);
 	free(whole.base);
 	end();
 }
@@ -174,7 +123,7 @@ static void late(void)
 	whole = long_one();
 	post(receive(2, &place, 1));
 	post(message(1, &whole, 2));
-	wr = with(entry(SLMPM_OP_WAIT, 0, 1, 3), counter());
+	wr = known(wait_for(counter(), 0, 1, 0), 3);
 	wr.timeout_ms = 10;
 	post(wr);
 	OK(slmpm_wq_cancel(wq, 1));
@@ -200,7 +149,7 @@ static void unused(void)
 	struct slmpm_wr wr;
 
 	begin(0, 0);
-	wr = with(entry(SLMPM_OP_WAIT, 0, 1, 1), counter());
+	wr = known(wait_for(counter(), 0, 1, 0), 1);
 	wr.iov_count = 1;
 	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EINVAL, "pieces");
 	wr.iov_count = 0;

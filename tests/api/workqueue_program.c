@@ -5,50 +5,8 @@
  * entry that can never run. Random ones against an interpreter that takes one step after another;
  * those that are taken end as it does.
  */
-#include "tests/api/workqueue.h"
+#include "tests/api/workqueue_entry.h"
 #include "tests/lib/random.h"
-
-static struct slmpm_wr entry(uint32_t op, uint32_t channel, uint64_t value, uint32_t flags)
-{
-	return (struct slmpm_wr){.size = sizeof(struct slmpm_wr),
-				 .op = op,
-				 .flags = flags,
-				 .channel = channel,
-				 .value = value};
-}
-
-static struct slmpm_wr on_counter(uint32_t op, slmpm_ctr ctr, uint32_t channel, uint64_t value,
-				  uint32_t flags)
-{
-	struct slmpm_wr wr = entry(op, channel, value, flags);
-
-	wr.ctr = ctr;
-	return wr;
-}
-
-static slmpm_ctr counter(void)
-{
-	slmpm_ctr ctr;
-
-	OK(slmpm_ctr_create(ctx, &ctr));
-	return ctr;
-}
-
-static uint64_t counted(slmpm_ctr ctr)
-{
-	struct slmpm_ctr_info info = {.size = sizeof(info)};
-
-	OK(slmpm_ctr_query(ctr, &info));
-	return info.done;
-}
-
-static struct slmpm_wq_info look(slmpm_wq which)
-{
-	struct slmpm_wq_info info = {.size = sizeof(info)};
-
-	OK(slmpm_wq_query(which, &info));
-	return info;
-}
 
 static slmpm_wq queue_for(slmpm_cq to, uint32_t flags, uint32_t depth)
 {

@@ -4,74 +4,10 @@
  * Entries of work queues that wait for totals, enable one another and count: what came before a
  * WAIT is reached is neither lost nor waited for twice, and each holds back its own channel alone.
  */
-
-#include "tests/api/workqueue.h"
+#include "tests/api/workqueue_entry.h"
 #include "tests/lib/settings.h"
 
 #define CHAINS 64
-
-static struct slmpm_wr entry(uint32_t op, uint32_t channel, uint64_t value, uint32_t flags)
-{
-	return (struct slmpm_wr){.size = sizeof(struct slmpm_wr),
-				 .op = op,
-				 .flags = flags,
-				 .channel = channel,
-				 .value = value};
-}
-
-static struct slmpm_wr wait_for(slmpm_ctr ctr, uint32_t channel, uint64_t value, uint32_t flags)
-{
-	struct slmpm_wr wr = entry(SLMPM_OP_WAIT, channel, value, flags);
-
-	wr.ctr = ctr;
-	return wr;
-}
-
-static struct slmpm_wr count(slmpm_ctr ctr, uint32_t channel, uint64_t value, uint32_t flags)
-{
-	struct slmpm_wr wr = entry(SLMPM_OP_COUNT, channel, value, flags);
-
-	wr.ctr = ctr;
-	return wr;
-}
-
-static slmpm_ctr counter(void)
-{
-	slmpm_ctr ctr;
-
-	OK(slmpm_ctr_create(ctx, &ctr));
-	return ctr;
-}
-
-static uint64_t counted(slmpm_ctr ctr)
-{
-	struct slmpm_ctr_info info = {.size = sizeof(info)};
-
-	OK(slmpm_ctr_query(ctr, &info));
-	return info.done;
-}
-
-static struct slmpm_wq_info look(slmpm_wq which)
-{
-	struct slmpm_wq_info info = {.size = sizeof(info)};
-
-	OK(slmpm_wq_query(which, &info));
-	return info;
-}
-
-static slmpm_wq another(uint32_t flags)
-{
-	struct slmpm_wq_options o = {.size = sizeof(o), .flags = flags, .cq = cq};
-	slmpm_wq made;
-
-	OK(slmpm_wq_create(ctx, &o, &made));
-	return made;
-}
-
-static void post_to(slmpm_wq which, struct slmpm_wr wr)
-{
-	EXPECT(slmpm_post(which, &wr, 1), 1);
-}
 
 /* ---- counters ------------------------------------------------------------------------------ */
 
@@ -320,16 +256,6 @@ static void enabling(void)
 }
 
 /* ---- ends ---------------------------------------------------------------------------------- */
-
-static void expect(uint64_t cookie, int status, uint64_t len)
-{
-	struct slmpm_done done;
-
-	EXPECT(slmpm_cq_wait(cq, &done, 1, PATIENCE), 1);
-	CHECK(done.cookie == cookie && done.status == status && (!status || done.len == len),
-	      "cookie %llu, status %d, %llu instead of %llu, %d", (unsigned long long)done.cookie,
-	      done.status, (unsigned long long)done.len, (unsigned long long)cookie, status);
-}
 
 /* It sleeps until then; what is behind it is told, and who waits for that in another queue. */
 static void deadline(void)
