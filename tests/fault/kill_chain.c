@@ -5,20 +5,14 @@
  * taken is told exactly once and in order; chains that name the dead peer end at that entry, who
  * waits for them fails with the entry to blame, and the others go on to their end.
  */
-#include <signal.h>
-#include <string.h>
-
-#include "tests/lib/actor.h"
-#include "tests/lib/child.h"
+#define PEERS 3
+#include "tests/fault/chain.h"
 #include "tests/lib/random.h"
-#include "tests/lib/settings.h"
 
-#define PEERS  3
 #define CHAINS (2 * PEERS) /* chain I is for peer I % PEERS, and waits for the other such */
 #define STEPS  12
 #define LENGTH (2 * STEPS) /* entries of a chain: an operation, a wait */
 #define KILLS  24
-#define SIZE   4096
 #define LONG   (256 << 10)
 #define RECV   UINT64_C(1000) /* cookies: of receives, of who watches */
 #define WATCH  UINT64_C(2000)
@@ -31,46 +25,11 @@ struct chain {
 };
 
 static slmpm_ctx ctx;
-static slmpm_peer peers[PEERS];
-static slmpm_rmem far[PEERS];
-static int pids[PEERS];
 static struct chain chains[CHAINS];
 static uint64_t watched, blamed[CHAINS];
 static slmpm_wq watcher;
 static slmpm_cq cq;
 static unsigned char bytes[LONG], fetched[CHAINS][SIZE];
-
-/* Has a region, and takes what comes, until the host closes. */
-static int role_target(slmpm_peer host, char **words)
-{
-	static unsigned char data[LONG];
-	struct slmpm_key key;
-	slmpm_mem mem;
-	void *base;
-	int64_t n;
-
-	(void)words;
-	OK(slmpm_mem_alloc((slmpm_ctx){0}, SIZE, SLMPM_READ_WRITE, &mem, &base));
-	OK(slmpm_mem_key(mem, host, SLMPM_READ_WRITE, &key));
-	OK(slmpm_send(host, 0, &key, sizeof(key), PATIENCE));
-	do
-		n = slmpm_recv(host, 1, data, sizeof(data), NULL, PATIENCE);
-	while (n >= 0);
-	EXPECT(n, -SLMPM_ECLOSED);
-	return 0;
-}
-
-static void start(uint32_t p)
-{
-	struct slmpm_peer_info info = {.size = sizeof(info)};
-	struct slmpm_key key;
-
-	peers[p] = actor_spawn("target", NULL, NULL);
-	EXPECT(slmpm_recv(peers[p], 0, &key, sizeof(key), NULL, PATIENCE), sizeof(key));
-	OK(slmpm_mem_open(peers[p], &key, &far[p]));
-	OK(slmpm_peer_query(peers[p], &info));
-	pids[p] = info.pid;
-}
 
 /* ---- the programs -------------------------------------------------------------------------- */
 
@@ -279,8 +238,7 @@ static void round_of(uint32_t victim, uint64_t at, struct rng *g)
 	while (slmpm_cq_poll(cq, &extra, 1) == 1)
 		CHECK((extra.cookie & 0xffffffff) == RECV && extra.status == -SLMPM_ECANCELED,
 		      "%llx is told behind the end", (unsigned long long)extra.cookie);
-	EXPECT(slmpm_join(peers[victim], NULL, PATIENCE), 128 + SIGKILL);
-	pids[victim] = 0;
+	join(victim, 128 + SIGKILL);
 }
 
 static int kills(void *fabric)
@@ -295,17 +253,11 @@ static int kills(void *fabric)
 		round_of((uint32_t)i % PEERS, (uint64_t)i % (LENGTH + 1), &rng);
 	for (uint32_t p = 0; p < PEERS; p++)
 		if (pids[p])
-			EXPECT(slmpm_join(peers[p], NULL, PATIENCE), 0);
+			join(p, 0);
 	return 0;
 }
 
 int main(int argc, char **argv)
 {
-	static const struct actor roles[] = {{"target", role_target}, {NULL, NULL}};
-	static char *const fabrics[] = {"shm", "tcp"};
-
-	actor_begin(argc, argv, roles);
-	for (int i = 0; i < 2; i++)
-		settings_run(fabrics[i], kills, fabrics[i]);
-	return 0;
+	return over_both(argc, argv, kills);
 }

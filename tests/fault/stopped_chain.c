@@ -6,42 +6,18 @@
  * chains of the others all end, and the process sleeps meanwhile; once the stopped one goes on, its
  * chains end, too.
  */
-#include <signal.h>
-#include <string.h>
+#define PEERS 4
+#include "tests/fault/chain.h"
 
-#include "tests/lib/actor.h"
-#include "tests/lib/child.h"
-#include "tests/lib/settings.h"
-
-#define PEERS  4
 #define CHAINS 64
 #define ROUNDS 4
 #define SMALL  64
-#define LONG   (1 << 20)
 
-static slmpm_peer peers[PEERS];
-static slmpm_rmem far[PEERS];
 static slmpm_ctr all, stopped; /* ends of chains; of the stopped peer's */
 static slmpm_cq cq;
 static slmpm_wq wq;
-static unsigned char bytes[LONG];
+static unsigned char bytes[LONGEST];
 static uint64_t words[CHAINS];
-
-static int role_target(slmpm_peer host, char **arguments)
-{
-	static unsigned char data[LONG];
-	struct slmpm_key key;
-	slmpm_mem mem;
-	void *base;
-
-	(void)arguments;
-	OK(slmpm_mem_alloc((slmpm_ctx){0}, CHAINS * 8, SLMPM_READ_WRITE, &mem, &base));
-	OK(slmpm_mem_key(mem, host, SLMPM_READ_WRITE, &key));
-	OK(slmpm_send(host, 0, &key, sizeof(key), PATIENCE));
-	while (slmpm_recv(host, 1, data, sizeof(data), NULL, -1) >= 0)
-		;
-	return 0;
-}
 
 static void post(uint32_t chain, struct slmpm_wr wr)
 {
@@ -54,7 +30,7 @@ static void post(uint32_t chain, struct slmpm_wr wr)
 /* Staged messages, a long one, what waits for both, and the next round. */
 static void post_chain(uint32_t c)
 {
-	struct slmpm_iov small = {bytes, SMALL}, whole = {bytes, LONG}, word = {&words[c], 8};
+	struct slmpm_iov small = {bytes, SMALL}, whole = {bytes, LONGEST}, word = {&words[c], 8};
 	slmpm_peer peer = peers[c % PEERS];
 	struct slmpm_wr send = {.op = SLMPM_OP_SEND,
 				.flags = SLMPM_SILENT,
@@ -103,18 +79,6 @@ static void create(void)
 	OK(slmpm_wq_create((slmpm_ctx){0}, &o, &wq));
 }
 
-static int start(uint32_t p)
-{
-	struct slmpm_peer_info info = {.size = sizeof(info)};
-	struct slmpm_key key;
-
-	peers[p] = actor_spawn("target", NULL, NULL);
-	EXPECT(slmpm_recv(peers[p], 0, &key, sizeof(key), NULL, PATIENCE), sizeof(key));
-	OK(slmpm_mem_open(peers[p], &key, &far[p]));
-	OK(slmpm_peer_query(peers[p], &info));
-	return info.pid;
-}
-
 /* With what stands there is nothing to do. */
 static void sleeps(void)
 {
@@ -129,14 +93,12 @@ static void sleeps(void)
 
 static int chains(void *fabric)
 {
-	int pid = 0;
-
 	settings_set("SLMPM_FABRIC", fabric);
-	for (uint32_t p = PEERS; p-- > 0;)
-		pid = start(p);
+	for (uint32_t p = 0; p < PEERS; p++)
+		start(p);
 	create();
-	OK(kill(pid, SIGSTOP));
-	actor_await_state(pid, "T");
+	OK(kill(pids[0], SIGSTOP));
+	actor_await_state(pids[0], "T");
 	for (uint32_t c = 0; c < CHAINS; c++)
 		post_chain(c);
 	OK(slmpm_ctr_wait(all, CHAINS / PEERS * (PEERS - 1), PATIENCE));
@@ -144,22 +106,16 @@ static int chains(void *fabric)
 	      (unsigned long long)counted(stopped));
 	sleeps();
 	REFUSED(slmpm_wq_drain(wq, 50), SLMPM_ETIMEOUT, "entries");
-	OK(kill(pid, SIGCONT));
+	OK(kill(pids[0], SIGCONT));
 	OK(slmpm_ctr_wait(stopped, CHAINS / PEERS, PATIENCE));
 	OK(slmpm_wq_drain(wq, PATIENCE));
 	OK(slmpm_wq_destroy(wq));
 	for (uint32_t p = 0; p < PEERS; p++)
-		EXPECT(slmpm_join(peers[p], NULL, PATIENCE), 0);
+		join(p, 0);
 	return 0;
 }
 
 int main(int argc, char **argv)
 {
-	static const struct actor roles[] = {{"target", role_target}, {NULL, NULL}};
-	static char *const fabrics[] = {"shm", "tcp"};
-
-	actor_begin(argc, argv, roles);
-	for (int i = 0; i < 2; i++)
-		settings_run(fabrics[i], chains, fabrics[i]);
-	return 0;
+	return over_both(argc, argv, chains);
 }
