@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A socket to an address, by a thread that ends with it: names and connections that nobody answers
+ * A socket to an address, by a thread that ends with it: a name and a machine that does not answer
  * take their time. It touches no context; of it and who began it the last to leave cleans up.
  */
 #include "slmpm/dial/dial.h"

@@ -12,7 +12,7 @@
 #include "slmpm/connect/listener.h"
 
 #define MS     UINT64_C(1000000)
-#define TRY_MS 20 /* between looks for an idle connection: what is read, or let go, wakes nobody */
+#define TRY_MS 20 /* between looks for an idle connection: what is read, or let go, wakes none */
 
 /* ---- ends ---------------------------------------------------------------------------------- */
 
@@ -83,8 +83,8 @@ static int dial_attempt(struct dial *d)
 	d->state = DIAL_SOCKET;
 	d->attempt = attempt_begin(d->named->url, d->until, &fd);
 	if (!d->attempt)
-		return error_set(SLMPM_ESYSTEM, "%.64s: no thread, memory or descriptor to connect",
-				 d->named->url);
+		return error_set(SLMPM_ESYSTEM, "%.*s: no thread, memory or descriptor to connect",
+				 (int)d->named->shown, d->named->url);
 	d->answered = (struct watch){.ready = has_answered, .fd = fd, .owner = d};
 	if (watch_add(d->ctx, &d->answered) == 0)
 		return 0;

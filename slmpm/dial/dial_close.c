@@ -13,7 +13,7 @@
 
 #define LEAVES_MS UINT64_C(1000) /* so long a peer that does not leave may take */
 
-/* Bits of ep->blocked that tell of nothing under way. */
+/* Bits of ep->blocked without anything under way. */
 #define HARMLESS ((uint32_t)(BLOCK_CHECK | BLOCK_LAGS | BLOCK_TURN | BLOCK_SAMPLE | BLOCK_BOUND))
 
 static bool reads_areas(const struct endpoint *ep)

@@ -134,6 +134,20 @@ static void refuse_others(slmpm_peer at)
 	       -SLMPM_EHANDLE);
 }
 
+/* In a child of fork, while one is connected and another connects. */
+static int forked(void *arg)
+{
+	struct slmpm_peer_at_info info = {.size = sizeof(info)};
+
+	(void)arg;
+	for (int i = 0; i < 2; i++) {
+		EXPECT(slmpm_peer_at_query(peers[i], &info), -SLMPM_EFORKED);
+		EXPECT(slmpm_close(peers[i], 0), -SLMPM_EFORKED);
+	}
+	OK(slmpm_peer_at(&peers[0], (slmpm_ctx){0}, NOWHERE)); /* a context of its own */
+	return 0;
+}
+
 /* A dead letter does not keep others back, and stops its own channel alone. */
 static int fails(void *arg)
 {
@@ -172,6 +186,8 @@ static int fails(void *arg)
 	      (unsigned long long)done.peer.id);
 	OK(slmpm_wq_reset(wq));
 	post(word_to(at, 5, &pieces[0]));
+	(void)slmpm_progress(ctx);
+	EXPECT(child_run(forked, NULL, 10), 0);
 	next(5, -SLMPM_ENOENT);
 	OK(slmpm_close(at, PATIENCE));
 	EXPECT(slmpm_close(at, PATIENCE), -SLMPM_EHANDLE);
@@ -460,7 +476,7 @@ static int threads(void *arg)
 	return 0;
 }
 
-/* ---- nobody in a call ------------------------------------------------------------------------ */
+/* ---- no thread in a call -------------------------------------------------------------------- */
 
 static int asleep(void *arg)
 {
