@@ -223,7 +223,12 @@ int wait_inspect(struct context *ctx)
 
 uint64_t clock_now(void)
 {
-	return 1;
+	return 1 + cables.now;
+}
+
+uint64_t clock_deadline(int timeout_ms)
+{
+	return timeout_ms < 0 ? UINT64_MAX : clock_now() + (uint64_t)timeout_ms * 1000000;
 }
 
 /* Its process is gone, and all that it sent has been read. */

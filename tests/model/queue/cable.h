@@ -35,6 +35,7 @@ struct cable { /* what one side sends */
 
 struct cables {
 	struct cable of[SIDES];
+	uint64_t now;      /* ns */
 	const char *fault; /* the code under test has said that a peer broke a rule */
 };
 

@@ -6,6 +6,7 @@
  *
  *	w x  WAIT for one more entry of the other queue that is done
  *	b    WAIT for one more entry of the other queue that has begun
+ *	i    as w, for a second at most
  *	m    WAIT for one more entry of B that is enabled
  *	k    WAIT for one more of the counter
  *	n    COUNT: one more
@@ -17,7 +18,7 @@
  *	c    CALC in two pieces
  *
  * `.` is no call; `+` enables one more of B; `1` to `4` cancel an entry of A, `5` to `8` one of B;
- * `y` and `z` reset A and B, `!` and `?` destroy them.
+ * `y` and `z` reset A and B, `!` and `?` destroy them. Where A is kept, `^` runs it once more.
  *
  * What must hold: each entry ends once, those of a channel in their order; a WAIT that succeeds has
  * what it waits for; one that fails was cancelled, or stands behind an entry that failed, or waits
@@ -25,6 +26,7 @@
  */
 #include <string.h>
 
+#include "slmpm/base/clock.h"
 #include "slmpm/base/error.h"
 #include "slmpm/workqueue/workqueue.h"
 #include "tests/model/queue/heap.h"
@@ -42,6 +44,7 @@ struct entry {
 	uint8_t op, channel;
 	uint8_t subject, target; /* of a WAIT: enum awaited, and where that is to be */
 	bool waits;              /* a SEND: for its entry */
+	bool timed;
 	bool over, cancelled;
 };
 
@@ -49,7 +52,9 @@ static struct local {
 	slmpm_wq wq[QUEUES], sink; /* the peer's, of which no entry is enabled */
 	slmpm_ctr ctr;
 	bool gone[QUEUES];
-	uint8_t posted[QUEUES], done[QUEUES], failed[QUEUES];
+	bool dropped; /* by this step: what A kept */
+	/* Totals; entries that there are, and the number before the first one's. */
+	uint8_t posted[QUEUES], done[QUEUES], failed[QUEUES], count[QUEUES], base[QUEUES];
 	uint8_t enabled, counted;
 	uint8_t last[QUEUES][CHANNELS]; /* that has ended, receives aside */
 	struct {
@@ -99,8 +104,10 @@ static void set_up(void)
 		.peer = sides[RIGHT].peer,
 		.stream = STREAM,
 	};
-	bool right = slmpm_wq_create(sides[LEFT].handle, &o, &play.wq[A]) == 0;
+	bool right;
 
+	o.flags = scene->kept ? SLMPM_WQ_KEPT : 0;
+	right = slmpm_wq_create(sides[LEFT].handle, &o, &play.wq[A]) == 0;
 	o.flags = SLMPM_WQ_MANAGED;
 	right &= slmpm_wq_create(sides[LEFT].handle, &o, &play.wq[B]) == 0;
 	right &= slmpm_wq_create(sides[RIGHT].handle, &sink, &play.sink) == 0;
@@ -127,6 +134,7 @@ static unsigned subject_of(char small)
 {
 	switch (small) {
 	case 'w':
+	case 'i':
 	case 'x': return DONE;
 	case 'b': return BEGUN;
 	case 'm': return ENABLED;
@@ -204,23 +212,27 @@ static void note_wait(int q, struct entry *e, uint64_t total)
 
 static void post(int q, char small)
 {
-	struct entry *e = &play.entries[q][play.posted[q]];
+	struct entry *e = &play.entries[q][play.count[q]];
 	struct slmpm_wr wr = request_of(q, small);
 	uint64_t total;
 
 	wr.size = sizeof(wr);
 	wr.channel = strchr("xftq", small) != NULL;
-	wr.cookie = (unsigned)q * ENTRIES + play.posted[q];
+	wr.cookie = (unsigned)q * ENTRIES + play.count[q];
 	e->op = (uint8_t)wr.op;
 	e->channel = (uint8_t)wr.channel;
 	e->subject = (uint8_t)subject_of(small);
 	e->waits = small == 'g';
+	e->timed = small == 'i';
+	if (e->timed)
+		wr.timeout_ms = 1000;
 	total = total_of(q, e->subject);
 	if (slmpm_post(play.wq[q], &wr, 1) != 1) {
 		memset(e, 0, sizeof(*e));
 		return;
 	}
 	play.posted[q]++;
+	play.count[q]++;
 	if (e->subject)
 		note_wait(q, e, total);
 }
@@ -228,8 +240,8 @@ static void post(int q, char small)
 /* NUMBER, or with 0 all: whether those that failed have been taken back is what the code says. */
 static void note_cancelled(int q, unsigned number)
 {
-	for (unsigned i = 0; i < play.posted[q]; i++)
-		if (!number || i + 1 == number)
+	for (unsigned i = 0; i < play.count[q]; i++)
+		if (!number || play.base[q] + i + 1 == number)
 			play.entries[q][i].cancelled = true;
 }
 
@@ -247,6 +259,29 @@ static void reset(int q, bool destroy)
 		return;
 	note_cancelled(q, 0);
 	play.gone[q] |= rc == 0 && destroy;
+	play.dropped |= rc == 0 && q == A && scene->kept;
+}
+
+/* Each waits for as much more as all on its subject have taken in a run. */
+static void run_again(void)
+{
+	uint8_t taken[COUNTER + 1] = {0};
+
+	if (slmpm_wq_arm(play.wq[A]) != 0)
+		return;
+	for (unsigned i = 0; i < play.count[A]; i++)
+		taken[play.entries[A][i].subject]++;
+	for (unsigned i = 0; i < play.count[A]; i++) {
+		struct entry *e = &play.entries[A][i];
+
+		e->target += taken[e->subject];
+		e->cancelled = e->over = false;
+	}
+	for (int s = DONE; s <= COUNTER; s++)
+		play.waits[A][s].next += taken[s];
+	play.base[A] += play.count[A];
+	play.posted[A] += play.count[A];
+	memset(play.last[A], 0, sizeof(play.last[A]));
 }
 
 /* A reset that has succeeded lets channels go on: no entry is to blame any more. */
@@ -276,6 +311,8 @@ static void act(int side, char letter)
 	heap_enter();
 	if (letter == '+')
 		enable_one();
+	else if (letter == '^')
+		run_again();
 	else if (letter >= '1' && letter <= '8')
 		cancel(letter > '4', (unsigned)(letter - '1') % 4 + 1);
 	else if (letter == 'y' || letter == 'z')
@@ -322,14 +359,15 @@ static void judge_failure(int q, const struct entry *e, const struct slmpm_done 
 	stranded = stranded && (is_blamed(play.stop[!q], done) || is_blamed(play.before[!q], done));
 	if (stranded && e->subject == DONE)
 		stranded = e->target > play.posted[!q] - play.failed[!q];
-	scene_require(behind || stranded || (e->cancelled && done->status == -SLMPM_ECANCELED) ||
-			      !e->subject,
+	scene_require(behind || stranded ||
+			      (e->timed && cables.now && done->status == -SLMPM_ETIMEOUT) ||
+			      (e->cancelled && done->status == -SLMPM_ECANCELED) || !e->subject,
 		      "a WAIT has failed for no reason");
 }
 
 static void note_stop(int q, unsigned number, const struct slmpm_done *done)
 {
-	const struct entry *e = &play.entries[q][number - 1];
+	const struct entry *e = &play.entries[q][number - play.base[q] - 1];
 
 	if (play.stop[q][e->channel].number &&
 	    (e->op == SLMPM_OP_RECV || play.stop[q][e->channel].number < number))
@@ -354,7 +392,7 @@ static void ended(int side, const struct slmpm_done *done)
 	}
 	if (done->status < 0) {
 		judge_failure(q, e, done);
-		note_stop(q, i + 1, done);
+		note_stop(q, play.base[q] + i + 1, done);
 		play.failed[q]++;
 		return;
 	}
@@ -370,8 +408,22 @@ static void ended(int side, const struct slmpm_done *done)
 		      "a WAIT has ended before its total was there");
 }
 
+/* A queue that keeps its entries drops them when it is reset. */
+static void forget_kept(void)
+{
+	for (unsigned i = 0; i < play.count[A]; i++)
+		scene_require(play.entries[A][i].over,
+			      "a queue is reset, and an entry has not ended");
+	play.dropped = false;
+	memset(play.entries[A], 0, sizeof(play.entries[A]));
+	play.base[A] = play.posted[A];
+	play.count[A] = 0;
+}
+
 static void step_over(void)
 {
+	if (play.dropped)
+		forget_kept();
 	scene_require(!queue_of(B) || queue_of(B)->enabled == play.enabled,
 		      "not as many are enabled as were to be");
 	scene_require(total_of(A, COUNTER) == play.counted, "the counter is not what was counted");
@@ -408,6 +460,8 @@ static void judge_head(int q, unsigned i)
 
 	if (q == B && i >= wq->enabled)
 		return;
+	scene_require(!e->timed || wq->channels[e->channel].deadline > clock_now(),
+		      "a WAIT stands too long");
 	scene_require(!e->cancelled || e->op == SLMPM_OP_RECV || e->op == SLMPM_OP_SEND,
 		      "an entry was cancelled and has not ended");
 	scene_require(!play.stop[q][e->channel].number || e->op == SLMPM_OP_RECV,
@@ -429,7 +483,7 @@ static void judge_head(int q, unsigned i)
 static void settled(void)
 {
 	for (int q = 0; q < QUEUES; q++)
-		for (unsigned i = 0; queue_of(q) && i < play.posted[q]; i++)
+		for (unsigned i = 0; queue_of(q) && i < play.count[q]; i++)
 			if (!play.entries[q][i].over && is_head(q, i))
 				judge_head(q, i);
 }

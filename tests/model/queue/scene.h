@@ -18,11 +18,13 @@
 
 struct scene {
 	const char *name;
-	/* Of each side: at each step one of these letters, all tried. NULL: the end. */
+	/* Of each side: at each step one of these letters, all tried; `~`: a second goes by. NULL: the
+	 * end. */
 	const char *scripts[SIDES][SCRIPT_MAX];
 	bool dies[SIDES]; /* at any moment */
 	unsigned room;    /* packets under way each way */
 	bool bound;       /* the receive queue is there and known before */
+	bool kept;        /* the first queue keeps its entries */
 	const struct play *play;
 };
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "slmpm/base/clock.h"
 #include "slmpm/link/link.h"
 #include "slmpm/link/progress.h"
 #include "slmpm/stats.h"
@@ -160,7 +161,9 @@ static void make_progress(int side, unsigned packets)
 	cable_hush(side);
 	ctx->sleeping = false;
 	heap_enter();
-	ctx->sleeping = !progress_context(ctx) && !cable_waits(side);
+	/* In this order; what it finds to be due is done by the next pass. */
+	ctx->sleeping =
+		!progress_context(ctx) && channel_deadlines(ctx, clock_now()) && !cable_waits(side);
 	heap_leave();
 }
 
@@ -251,12 +254,24 @@ static void die(int side)
 		printf("    %-6s is killed\n", names[side]);
 }
 
+/* Who has slept until a deadline wakes. */
+static void let_time_pass(void)
+{
+	cables.now += 1000000000;
+	for (int i = 0; i < SIDES; i++)
+		if (!list_empty(&sides[i].ctx->timed))
+			sides[i].ctx->sleeping = false;
+}
+
 static void call(int side, char letter)
 {
 	if (tracing)
 		printf("    %-6s calls %c\n", names[side], letter);
 	sides[side].step++;
-	scene->play->act(side, letter);
+	if (letter == '~')
+		let_time_pass();
+	else
+		scene->play->act(side, letter);
 }
 
 static void pass(int side, unsigned way)

@@ -6,17 +6,20 @@
  *	s w  short, now or refused; and once it may
  *	l v  the same in two packets
  *	h u  the same in three, of which only the first comes unasked
+ *	i    short, once it may, or refused when a second has gone by
  *	m    short and now, one of a burst
  *	a    by slmpm_sendv, without a queue; `k` takes that back
  *
- * and `1`.. cancels the first.. entry. The right one owns the queue: `c` creates it, `p` posts an
- * entry, `e` enables one more, `1`.. cancels the first.. entry, `d` destroys the queue.
+ * and `1`.. cancels the first.. entry, `r` resets the queue. The right one owns the receive queue:
+ * `c` creates it, `p` posts an entry, `q` one that is too short for what is not, `e` enables one
+ * more, `1`.. cancels the first.. entry, `r` resets the queue, `d` destroys it.
  *
  * What must hold: no message for an entry that is disabled; none out of order, lost, or twice; each
  * send is taken or refused, by both sides' accounts; who waits goes when it may.
  */
 #include <string.h>
 
+#include "slmpm/base/clock.h"
 #include "slmpm/base/error.h"
 #include "slmpm/link/binding.h"
 #include "slmpm/message/inbound.h"
@@ -96,7 +99,7 @@ static void set_up(void)
 		create_receives();
 }
 
-static void post_send(bool waits, size_t length, uint32_t flags)
+static void post_send(int timeout_ms, size_t length, uint32_t flags)
 {
 	unsigned i = play.messages;
 	struct slmpm_iov piece = {bytes[i], length};
@@ -104,14 +107,14 @@ static void post_send(bool waits, size_t length, uint32_t flags)
 		.size = sizeof(wr),
 		.op = SLMPM_OP_SEND,
 		.flags = flags,
-		.channel = waits ? 0 : 1 + i,
+		.channel = timeout_ms ? 0 : 1 + i,
 		.cookie = i,
 		.peer = sides[LEFT].peer,
 		.stream = STREAM,
 		.imm = i + 1,
 		.iov = &piece,
 		.iov_count = 1,
-		.timeout_ms = waits ? -1 : 0,
+		.timeout_ms = timeout_ms,
 	};
 	int rc;
 
@@ -137,10 +140,10 @@ static void send_plain(void)
 	play.plain_of = (uint8_t)i;
 }
 
-static void post_receive(void)
+static void post_receive(size_t length)
 {
 	unsigned i = play.entries;
-	struct slmpm_iov piece = {play.buffers[i], LONGEST};
+	struct slmpm_iov piece = {play.buffers[i], length};
 	const struct slmpm_wr wr = {
 		.size = sizeof(wr),
 		.op = SLMPM_OP_RECV,
@@ -163,13 +166,15 @@ static void cancel_send(unsigned number)
 static void call_left(char letter)
 {
 	switch (letter) {
-	case 's': post_send(false, 1, 0); break;
-	case 'w': post_send(true, 1, 0); break;
-	case 'l': post_send(false, LONG, 0); break;
-	case 'v': post_send(true, LONG, 0); break;
-	case 'h': post_send(false, LONGEST, 0); break;
-	case 'u': post_send(true, LONGEST, 0); break;
-	case 'm': post_send(false, 1, SLMPM_MORE); break;
+	case 's': post_send(0, 1, 0); break;
+	case 'w': post_send(-1, 1, 0); break;
+	case 'l': post_send(0, LONG, 0); break;
+	case 'v': post_send(-1, LONG, 0); break;
+	case 'h': post_send(0, LONGEST, 0); break;
+	case 'u': post_send(-1, LONGEST, 0); break;
+	case 'i': post_send(1000, 1, 0); break;
+	case 'r': (void)slmpm_wq_reset(play.sends); break;
+	case 'm': post_send(0, 1, SLMPM_MORE); break;
 	case 'a': send_plain(); break;
 	case 'k':
 		if (play.of[play.plain_of].fate == POSTED && slmpm_cancel(play.plain) == 0)
@@ -185,7 +190,9 @@ static void call_right(char letter)
 
 	switch (letter) {
 	case 'c': create_receives(); break;
-	case 'p': post_receive(); break;
+	case 'p': post_receive(LONGEST); break;
+	case 'q': post_receive(1); break;
+	case 'r': (void)slmpm_wq_reset(play.receives); break;
 	case 'e': (void)(wq && slmpm_wq_enable(play.receives, wq->enabled + 1)); break;
 	case 'd': (void)slmpm_wq_destroy(play.receives); break;
 	default: (void)slmpm_wq_cancel(play.receives, (uint64_t)(letter - '0'));
@@ -230,13 +237,14 @@ static void receive_ended_with(const struct slmpm_done *done)
 	scene_require(i < play.entries && !play.entry[i].over, "a receive has ended twice");
 	play.entry[i].over = 1;
 	play.ended++;
-	if (done->status < 0)
+	if (done->status < 0 && done->status != -SLMPM_ETRUNC)
 		return;
 	scene_require(m && m <= play.messages, "a message that was never sent");
 	scene_require(!play.of[m - 1].got++, "a message came twice");
 	scene_require(!wq || i < play.first || i - play.first < wq->enabled,
 		      "a message for a disabled entry");
-	scene_require(play.buffers[i][0] == m && play.buffers[i][done->len - 1] == m,
+	scene_require(play.buffers[i][0] == m &&
+			      (done->status < 0 || play.buffers[i][done->len - 1] == m),
 		      "the bytes of another message");
 	play.entry[i].message = (uint8_t)m;
 	for (unsigned j = 0; j < ENTRIES; j++) {
@@ -304,12 +312,22 @@ static void judge_blame(void)
 	unsigned first = 0;
 
 	for (unsigned i = play.messages; i-- > 0;)
-		if (!play.of[i].channel && play.of[i].number && play.of[i].fate == FAILED &&
+		if (!play.of[i].channel && play.of[i].number && play.of[i].fate >= REFUSED &&
 		    !play.of[i].blames)
 			first = play.of[i].number;
 	for (unsigned i = 0; i < play.messages; i++)
 		scene_require(!play.of[i].blames || play.of[i].blames == first,
 			      "another entry is blamed");
+}
+
+/* The one that stands, if it is to wait no longer than a time. */
+static void judge_deadline(void)
+{
+	const struct workqueue *wq = queue_of(play.sends);
+	const struct work *w = wq->channels[0].at;
+
+	if (w && w->waited && w->wr.timeout_ms > 0)
+		scene_require(wq->channels[0].deadline > clock_now(), "a send waits too long");
 }
 
 /* Those that wait wait for what is not there. */
@@ -319,6 +337,7 @@ static void judge_waiting(const struct binding *b)
 
 	for (unsigned i = 0; i < play.messages; i++)
 		waits |= play.of[i].fate == POSTED;
+	judge_deadline();
 	if (!waits)
 		return;
 	scene_require(!sides[RIGHT].dead, "a send to a dead peer waits for ever");
