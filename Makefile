@@ -265,7 +265,7 @@ test:					## every test; TESTS='FILE…' for some, SAN=… with sanitizers, FABR
 	@$(RUN) $(OVER) $(TESTS)
 
 # Programs of which one end is another machine's.
-CROSS_BOTH := $(addprefix tests/dacs/,swap mem remote_mem mutex mutex_try group) $(addprefix tests/api/workqueue_,apart pipe) \
+CROSS_BOTH := $(addprefix tests/dacs/,swap mem remote_mem mutex mutex_try group) $(addprefix tests/api/workqueue_,apart counter pipe spread) \
 	$(filter $(addprefix tests/fabric/,far_end link_% message_% mirror_words am_storm onesided_random),$(TEST_C:%.c=%))
 # Those of one process, all of it foreign.
 CROSS_ONE := $(addprefix tests/api/,trace_script $(addprefix workqueue_,wait receive calc program text end random))

@@ -5,6 +5,7 @@
  * does is there; given, refused, taken back, ended. Over both fabrics, by each way that one-sided
  * operations can go.
  */
+#include <endian.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -633,7 +634,7 @@ static int role_asleep(slmpm_peer host, char **words)
 			{.op = SLMPM_OP_SEND, .flags = SLMPM_SILENT, .iov = &value, .iov_count = 1},
 		};
 
-		here[i] = i;
+		here[i] = htole64(i);
 		wr[0].size = wr[1].size = sizeof(wr[0]);
 		wr[0].ctr = c;
 		wr[1].peer = host;
@@ -662,7 +663,7 @@ static int asleep(void *fabric)
 	a = actor_spawn("asleep", NULL, NULL);
 	OK(slmpm_mem_accept(a, &rctr, PATIENCE));
 	OK(slmpm_cq_create(ctx, &cq));
-	create(0, 0);
+	create(MANY, 0); /* however slow the peer is */
 	for (uint64_t i = 0; i < MANY; i++) {
 		struct slmpm_wr wr =
 			i % 2 ? counts(1, SLMPM_RELATIVE, i) : counted(message(GO, &value, i));
@@ -674,7 +675,7 @@ static int asleep(void *fabric)
 	}
 	for (uint64_t i = 0; i < MANY; i++) {
 		EXPECT(slmpm_recv(a, TEXT, &got, 8, NULL, PATIENCE), 8);
-		EXPECT(got, i);
+		EXPECT(le64toh(got), i);
 		next(i, i % 2 ? SLMPM_OP_COUNT : SLMPM_OP_SEND, 0);
 	}
 	OK(slmpm_peer_query(a, &info));

@@ -5,6 +5,7 @@
  * part of its messages, puts and active messages, and order holds within each channel. One that is
  * not spread, or asks for a link, goes as it did.
  */
+#include <endian.h>
 #include <string.h>
 
 #include "tests/lib/links.h"
@@ -37,6 +38,8 @@ static void take_short(const struct slmpm_am *am, void *arg)
 	CHECK(am->head_len == 8, "a head of %zu bytes", am->head_len);
 	memcpy(&channel, am->head, 4);
 	memcpy(&round, (const char *)am->head + 4, 4);
+	channel = le32toh(channel);
+	round = le32toh(round);
 	CHECK(channel < CHANNELS && handled[channel] == round, "channel %u: %u behind %u", channel,
 	      round, handled[channel]);
 	handled[channel]++;
@@ -54,8 +57,8 @@ static void take_message(slmpm_peer host, unsigned char *room, uint32_t *rounds)
 	CHECK(msg.imm == round && (size_t)n == length_of(c + round), "channel %u: %u instead of %u",
 	      c, msg.imm, round);
 	CHECK(actor_filled(room, c + round, (size_t)n), "channel %u, %u: other bytes", c, round);
-	CHECK(words[c] >= round + 1, "channel %u: the put before message %u is not there", c,
-	      round);
+	CHECK(le64toh(words[c]) >= round + 1, "channel %u: the put before message %u is not there",
+	      c, round);
 	CHECK(handled[c] >= round, "channel %u: %u handled before message %u", c, handled[c],
 	      round);
 }
@@ -111,9 +114,9 @@ static uint64_t post_round(slmpm_wq wq, slmpm_peer peer, slmpm_rmem far, uint32_
 	uint32_t *head = heads[c][round];
 	struct slmpm_iov put = {number, 8}, whole = {bytes[c][round], length_of(c + round)};
 
-	*number = round + 1;
-	head[0] = c;
-	head[1] = round;
+	*number = htole64(round + 1);
+	head[0] = htole32(c);
+	head[1] = htole32(round);
 	post(wq,
 	     (struct slmpm_wr){.op = SLMPM_OP_PUT,
 			       .rmem = far,

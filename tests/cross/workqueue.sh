@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # Work queues between two machines, perhaps of different byte orders, either way round: managed receive queues, numbers of
-# the other's order in a CALC, PIPE. And each test whose ends are one process, all of it foreign. Where the byte order is
-# the same, a foreign accelerator will do.
+# the other's order in a CALC, remote counters, PIPE, several links. And each test whose ends are one process, all of it
+# foreign. Where the byte order is the same, a foreign accelerator will do.
 # timeout: 120
 set -u
 out=$(mktemp) && trap 'rm -f "$out"' EXIT
@@ -16,7 +16,7 @@ check() {
 	echo "$1"
 }
 
-for test in apart pipe; do
+for test in apart counter pipe spread; do
 	test=tests/api/workqueue_$test
 	check "$test: foreign accelerator" env SLMPM_TEST_PEER="$foreign" "$SLMPM_NATIVE/$test"
 	[ -z "$same" ] || continue
