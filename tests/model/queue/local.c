@@ -9,6 +9,7 @@
  *	i    as w, for a second at most
  *	m    WAIT for one more entry of B that is enabled
  *	k    WAIT for one more of the counter
+ *	u    WAIT for one more completion
  *	n    COUNT: one more
  *	e f  ENABLE one more of B
  *	r t  RECV from the peer, which sends nothing
@@ -38,7 +39,7 @@
 #define ELEMENTS 4096 /* two pieces of a CALC */
 
 enum { A, B, QUEUES };
-enum awaited { NONE, DONE, BEGUN, ENABLED, COUNTER };
+enum awaited { NONE, DONE, BEGUN, ENABLED, COUNTER, ENDS, AWAITED };
 
 struct entry {
 	uint8_t op, channel;
@@ -64,7 +65,7 @@ static struct local {
 	struct {
 		bool there;
 		uint8_t next;
-	} waits[QUEUES][COUNTER + 1]; /* relative: where the next is to be */
+	} waits[QUEUES][AWAITED]; /* relative: where the next is to be */
 	struct entry entries[QUEUES][ENTRIES];
 } play;
 
@@ -81,6 +82,8 @@ static uint64_t total_of(int q, unsigned subject)
 
 	if (subject == COUNTER)
 		return ((struct counter *)handle_get(&counter_table, play.ctr.id))->done;
+	if (subject == ENDS)
+		return ((struct queue *)handle_get(&queue_table, sides[LEFT].cq.id))->tail;
 	if (!t)
 		return 0;
 	return subject == DONE ? t->done : subject == BEGUN ? t->begun : t->enabled;
@@ -121,6 +124,8 @@ static struct slmpm_wr wait_of(int q, unsigned subject)
 
 	if (subject == COUNTER)
 		wr.ctr = play.ctr;
+	else if (subject == ENDS)
+		wr.cq = sides[LEFT].cq;
 	else
 		wr.wq = play.wq[!q];
 	wr.index = subject == DONE    ? SLMPM_WQ_DONE :
@@ -139,6 +144,7 @@ static unsigned subject_of(char small)
 	case 'b': return BEGUN;
 	case 'm': return ENABLED;
 	case 'k': return COUNTER;
+	case 'u': return ENDS;
 	default: return NONE;
 	}
 }
@@ -265,7 +271,7 @@ static void reset(int q, bool destroy)
 /* Each waits for as much more as all on its subject have taken in a run. */
 static void run_again(void)
 {
-	uint8_t taken[COUNTER + 1] = {0};
+	uint8_t taken[AWAITED] = {0};
 
 	if (slmpm_wq_arm(play.wq[A]) != 0)
 		return;
@@ -277,7 +283,7 @@ static void run_again(void)
 		e->target += taken[e->subject];
 		e->cancelled = e->over = false;
 	}
-	for (int s = DONE; s <= COUNTER; s++)
+	for (int s = DONE; s < AWAITED; s++)
 		play.waits[A][s].next += taken[s];
 	play.base[A] += play.count[A];
 	play.posted[A] += play.count[A];

@@ -93,7 +93,7 @@ const struct scene scenes[] = {
 	},
 	{
 		.name = "two queues wait for each other",
-		.scripts = {{"wkbm", "WKRB.", "eno+", "oneE", "WNKc", "+kwC", "+EBo"}},
+		.scripts = {{"wkbmu", "WKRB.", "eno+U", "oneE", "WNKc", "+kwCu", "+EBo"}},
 		.room = 1,
 		.play = &play_local,
 	},
