@@ -278,8 +278,9 @@ struct slmpm_wq_info {
  * UNACKNOWLEDGED.
  *
  * An entry that fails stops its channel: those behind it end as SLMPM_ECANCELED, `len` being its
- * number, and none can be posted until slmpm_wq_reset. Source: the queue pairs of channel adapters,
- * the managed queues of cross-channel offload (rows B4, X1, X3, X6).
+ * number (of one that was cancelled itself: 0), and none can be posted until slmpm_wq_reset.
+ * Source: the queue pairs of channel adapters, the managed queues of cross-channel offload (rows
+ * B4, X1, X3, X6).
  */
 SLMPM_API int slmpm_wq_create(slmpm_ctx ctx, const struct slmpm_wq_options *options, slmpm_wq *wq);
 /* Posts N work requests; how many were taken: fewer when the queue is full (none: SLMPM_EAGAIN)

@@ -223,6 +223,8 @@ void entry_ended(struct queue *inner, uint64_t cookie, const struct slmpm_done *
 	w->done.status = done->status;
 	if (is_told(w))
 		completion_copy(&w->done, done);
+	if (UNLIKELY(done->status == -SLMPM_ECANCELED) && w->wr.op < SLMPM_OP_WAIT) /* by itself */
+		w->done.len = 0;
 	channel_finish(ch, w);
 }
 

@@ -38,6 +38,22 @@ static void receive_to_blame(void)
 	end();
 }
 
+/* Amidst its way: its length is no entry's number. */
+static void send_to_blame(void)
+{
+	struct slmpm_iov whole;
+
+	begin(0, 0);
+	whole = long_one();
+	post(message(1, &whole, 1));
+	(void)watch(SLMPM_WQ_DONE, 1, 2);
+	OK(slmpm_wq_cancel(wq, 1));
+	expect(1, -SLMPM_ECANCELED, 0);
+	expect(2, -SLMPM_ECANCELED, 1);
+	free(whole.base);
+	end();
+}
+
 /* One that fails in its turn has never begun. */
 static void turn_to_blame(void)
 {
@@ -167,6 +183,7 @@ static int everything(void *fabric)
 {
 	setenv("SLMPM_FABRIC", fabric, 1);
 	receive_to_blame();
+	send_to_blame();
 	turn_to_blame();
 	never();
 	barrier();
