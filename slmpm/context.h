@@ -151,6 +151,12 @@ void fork_watch(void);
 /* In it: this thread has no default one. */
 void context_forked(void);
 
+/* Other threads wait for the lock. */
+static inline bool context_is_wanted(const struct context *ctx)
+{
+	return atomic_load_explicit(&ctx->wanted, memory_order_relaxed);
+}
+
 /* Another thread has it. */
 COLD void context_await_lock(struct context *ctx);
 /* Of several threads. */

@@ -11,7 +11,7 @@ static inline bool idle_is_new(struct context *ctx, struct idle *i)
 	if (i->turns == 0)
 		ctx->spin.quick++;
 	return ++i->turns < ctx->scans / 4 && !ctx->oversubscribed &&
-	       ctx->wait != SLMPM_WAIT_BLOCK && !ctx->multiple;
+	       ctx->wait != SLMPM_WAIT_BLOCK && !(ctx->multiple && context_is_wanted(ctx));
 }
 /* SLMPM_SPIN_*: what to do NOW. */
 int idle_next(struct context *ctx, struct idle *i, uint64_t now);

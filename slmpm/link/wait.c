@@ -63,7 +63,7 @@ static int wait_busy(struct waiter *w)
 	w->ctx->laboured = false;
 	/* Nor keep others from the context: but where there are none, and the processor is shared,
 	 * a turn would be given away for so few passes. */
-	if (w->ctx->multiple && atomic_load_explicit(&w->ctx->wanted, memory_order_relaxed)) {
+	if (w->ctx->multiple && context_is_wanted(w->ctx)) {
 		context_unlock(w->ctx);
 		sched_yield();
 		context_lock(w->ctx);

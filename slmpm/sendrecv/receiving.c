@@ -26,13 +26,14 @@ static inline bool message_is_first(const struct endpoint *ep)
 	return !ep->ctx->posted_count && !ep->before;
 }
 
-/* How often a receive scans the ring before it becomes a request. */
+/* How often a receive scans the ring before it becomes a request: with the lock only where no other
+ * thread is after it, or polls. */
 static inline int message_polls(const struct context *ctx, int timeout_ms)
 {
-	return !timeout_ms || ctx->oversubscribed || ctx->wait == SLMPM_WAIT_BLOCK ||
-			       ctx->multiple ?
-		       1 :
-		       (int)ctx->scans;
+	if (!timeout_ms || ctx->oversubscribed || ctx->wait == SLMPM_WAIT_BLOCK ||
+	    (ctx->multiple && (ctx->polling || context_is_wanted(ctx))))
+		return 1;
+	return (int)ctx->scans;
 }
 
 /* Can the opened bundle serve this call? */
@@ -231,6 +232,8 @@ static COLD int64_t recv_slow(slmpm_peer peer, uint32_t stream, void *buf, size_
 	ctx = message_source(peer, &ep, &rc);
 	if (!ctx)
 		return rc;
+	if (timeout_ms && ctx->port)
+		parts.step_aside(ctx, true);
 	len = recv_next(ctx, ep, stream, buf, cap, done, timeout_ms);
 	if (len > 0 || len == -SLMPM_ETRUNC)
 		part_landed(ctx, buf, len > 0 ? (uint64_t)len : cap);
