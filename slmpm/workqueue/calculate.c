@@ -41,6 +41,7 @@ static bool step(struct work *w)
 
 void calculation_begin(struct channel *ch, struct work *w)
 {
+	ch->amidst = w;
 	if (w->exchanges) {
 		exchange_begin(ch, w);
 		return;
@@ -54,18 +55,17 @@ void calculation_begin(struct channel *ch, struct work *w)
 
 int calculation_advance(struct channel *ch)
 {
-	struct work *w = LIST_ENTRY(ch->begun.next, struct work, node);
+	struct work *w = ch->amidst;
 
 	if (w->exchanges)
 		return exchange_advance(ch);
-	if (w->cancelled) {
-		channel_end(ch, w, -SLMPM_ECANCELED, 0);
-	} else if (step(w)) {
+	if (!w->cancelled && step(w)) {
 		ch->wq->ctx->laboured = true;
 		channel_ready(ch);
-	} else {
-		channel_end(ch, w, 0, 0);
+		return 1;
 	}
+	ch->amidst = NULL;
+	channel_end(ch, w, w->cancelled ? -SLMPM_ECANCELED : 0, 0);
 	return 1;
 }
 

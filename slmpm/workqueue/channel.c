@@ -274,7 +274,7 @@ bool channel_may_begin(struct channel *ch, struct work *w, struct endpoint *ep)
 		channel_ready(ch);
 		return false;
 	}
-	if (!is_enabled(ch->wq, w) || channel_amidst(ch) || peer_is_late(ch, w, ep) ||
+	if (!is_enabled(ch->wq, w) || ch->amidst || peer_is_late(ch, w, ep) ||
 	    (w->wr.timeout_ms && wait_entry(ch, w, ep)))
 		return false;
 	if (ch->status) /* one has failed just now, on its way out */
@@ -360,7 +360,7 @@ static int begin_operation(struct workqueue *wq, struct work *w, struct endpoint
 int channel_begin(struct channel *ch, struct work *w, struct endpoint *ep)
 {
 	struct workqueue *wq = ch->wq;
-	int rc = UNLIKELY(w->wr.rctr.id) ? remote_count_allowed(&w->wr) : 0;
+	int rc = 0;
 
 	ch->at = w->next;
 	list_remove(&ch->timed);
@@ -372,9 +372,7 @@ int channel_begin(struct channel *ch, struct work *w, struct endpoint *ep)
 		ch->kind = work_kind_of(&w->wr);
 		ch->peer = ep ? handle_id(ep) : 0;
 	}
-	if (UNLIKELY(rc < 0)) {
-		/* nothing begins */
-	} else if (w->wr.op < SLMPM_OP_WAIT) {
+	if (w->wr.op < SLMPM_OP_WAIT) {
 		rc = begin_operation(wq, w, ep);
 	} else if (w->wr.op == SLMPM_OP_PIPE) {
 		piping_begin(ch, w);
@@ -425,16 +423,22 @@ static bool channel_step(struct channel *ch)
 	return rc;
 }
 
+static NOINLINE int advance_amidst(struct channel *ch)
+{
+	const struct work *w = ch->amidst;
+
+	if (w->state == WORK_ARRIVED)
+		return remote_count_advance(ch);
+	return w->wr.op == SLMPM_OP_PIPE ? piping_advance(ch) : calculation_advance(ch);
+}
+
 int channel_advance(struct channel *ch)
 {
-	const struct work *amidst = channel_amidst(ch);
 	int steps = 0, n = 0;
 
-	if (amidst)
-		steps = amidst == ch->arrived          ? remote_count_advance(ch) :
-			amidst->wr.op == SLMPM_OP_PIPE ? piping_advance(ch) :
-							 calculation_advance(ch);
-	while (ch->at && !ch->status && !channel_amidst(ch) && n < STEPS && channel_step(ch))
+	if (ch->amidst)
+		steps = advance_amidst(ch);
+	while (ch->at && !ch->status && !ch->amidst && n < STEPS && channel_step(ch))
 		n++;
 	if (ch->at && ch->status && list_empty(&ch->begun))
 		n += flush(ch);

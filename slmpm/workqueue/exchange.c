@@ -418,6 +418,7 @@ static void exchange_end(struct exchange *s)
 
 	if (s->arrivals)
 		arrivals_give_back(s->arrivals);
+	s->ch->amidst = NULL;
 	entry_ended(&wq->inner, (uint64_t)(s->work - wq->work), &done);
 }
 
@@ -429,7 +430,7 @@ static bool may_step(const struct exchange *s)
 
 int exchange_advance(struct channel *ch)
 {
-	struct exchange *s = LIST_ENTRY(ch->begun.next, struct work, node)->owned;
+	struct exchange *s = ch->amidst->owned;
 	int n = 0;
 
 	if (s->busy || ch->wq->ctx->begins) { /* inside a call that goes on with it */

@@ -308,12 +308,13 @@ void piping_begin(struct channel *ch, struct work *w)
 	p->ch = ch;
 	p->work = w;
 	p->culprit = endpoint_plain(w->wr.peer);
+	ch->amidst = w;
 	channel_ready(ch);
 }
 
 int piping_advance(struct channel *ch)
 {
-	struct pipe *p = LIST_ENTRY(ch->begun.next, struct work, node)->owned;
+	struct pipe *p = ch->amidst->owned;
 	int n;
 
 	if (p->busy || ch->wq->ctx->begins) { /* inside a call that goes on with it */
@@ -322,6 +323,7 @@ int piping_advance(struct channel *ch)
 	}
 	n = piping_turn(p);
 	if (piping_has_ended(p)) {
+		ch->amidst = NULL;
 		piping_end(p);
 		n++;
 	} else if (n == STEPS) {
@@ -346,6 +348,6 @@ void piping_peer_ended(struct endpoint *ep)
 {
 	LIST_EACH_ENTRY(struct workqueue, wq, &ep->ctx->work_queues, node)
 		for (uint32_t i = 0; i < wq->channels_used; i++)
-			if (channel_amidst(&wq->channels[i]))
+			if (wq->channels[i].amidst)
 				channel_ready(&wq->channels[i]);
 }

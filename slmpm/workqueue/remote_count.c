@@ -55,7 +55,7 @@ void remote_count_arrived(struct channel *ch, struct work *w)
 	w->done.status = 0;
 	w->request = NULL;
 	w->state = WORK_ARRIVED;
-	ch->arrived = w;
+	ch->amidst = w;
 	channel_ready(ch);
 	await_inspect(&ch->wq->awaits); /* it has begun just now, perhaps */
 }
@@ -106,14 +106,14 @@ static int count(struct workqueue *wq, struct work *w)
 
 int remote_count_advance(struct channel *ch)
 {
-	struct work *w = ch->arrived;
+	struct work *w = ch->amidst;
 	int rc;
 
 	if (ch->wq->ctx->begins) { /* one begins just now */
 		channel_ready(ch);
 		return 0;
 	}
-	ch->arrived = NULL;
+	ch->amidst = NULL;
 	rc = w->cancelled ? -SLMPM_ECANCELED : count(ch->wq, w);
 	if (rc < 0) {
 		w->done.status = rc;

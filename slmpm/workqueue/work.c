@@ -216,7 +216,8 @@ static int work_send(struct endpoint *ep, const struct slmpm_wr *wr, const struc
 	}
 }
 
-int work_begin(struct context *ctx, struct endpoint *ep, struct work *w, uint64_t cookie)
+static inline int begin_any(struct context *ctx, struct endpoint *ep, struct work *w,
+			    uint64_t cookie)
 {
 	const struct slmpm_wr *wr = &w->wr;
 	struct slmpm_how how = {
@@ -243,6 +244,21 @@ int work_begin(struct context *ctx, struct endpoint *ep, struct work *w, uint64_
 		return am_sendv(ep, (uint16_t)wr->stream, wr->head, wr->head_len, wr->iov,
 				wr->iov_count, &how, NULL);
 	}
+}
+
+/* As far as is known here it can be counted, too. */
+static NOINLINE int begin_counted(struct context *ctx, struct endpoint *ep, struct work *w,
+				  uint64_t cookie)
+{
+	int rc = remote_count_allowed(&w->wr);
+
+	return rc < 0 ? rc : begin_any(ctx, ep, w, cookie);
+}
+
+int work_begin(struct context *ctx, struct endpoint *ep, struct work *w, uint64_t cookie)
+{
+	return UNLIKELY(w->wr.rctr.id) ? begin_counted(ctx, ep, w, cookie) :
+					 begin_any(ctx, ep, w, cookie);
 }
 
 bool work_keep(struct work *w)

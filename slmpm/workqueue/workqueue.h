@@ -65,8 +65,9 @@ struct channel {
 	struct workqueue *wq;
 	/* The next to begin, or NULL; the first of a kept program; the newest. */
 	struct work *at, *first, *last;
-	struct list begun;    /* and not yet told */
-	struct work *arrived; /* of them: that is to be counted next, or NULL */
+	struct list begun; /* and not yet told */
+	/* Of them, that whose steps go on at the channel's turns: a PIPE, a CALC, one to be counted. */
+	struct work *amidst;
 	enum work_kind kind;
 	uint64_t peer; /* of those that have begun */
 	/* The WAIT at which it stands: */
@@ -268,18 +269,6 @@ void workqueue_show_begin(struct workqueue *wq);
 void workqueue_show_end(struct workqueue *wq);
 /* As of parts.publish. */
 void workqueue_publish(struct context *ctx);
-
-/* The entry that CH is amidst, whose steps go on at its turns; or NULL. */
-static inline struct work *channel_amidst(const struct channel *ch)
-{
-	struct work *w = LIST_ENTRY(ch->begun.next, struct work, node);
-
-	if (UNLIKELY(ch->arrived))
-		return ch->arrived;
-	return !list_empty(&ch->begun) && w->state == WORK_BEGUN && w->wr.op >= SLMPM_OP_CALC ?
-		       w :
-		       NULL;
-}
 
 /* ---- calculate.c: CALC entries ---- */
 
