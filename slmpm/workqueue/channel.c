@@ -157,7 +157,6 @@ static void enlist(struct channel *ch, struct work *w)
 static void entry_finish(struct channel *ch, struct work *w)
 {
 	w->state = WORK_ENDED;
-	w->request = NULL;
 	if (UNLIKELY(w->done.status < 0))
 		channel_stop(ch, w, w->done.status);
 	if (w->wr.op == SLMPM_OP_RECV || list_empty(&ch->begun)) {
@@ -214,6 +213,7 @@ void entry_ended(struct queue *inner, uint64_t cookie, const struct slmpm_done *
 	struct work *w = &wq->work[cookie];
 	struct channel *ch = &wq->channels[w->wr.channel];
 
+	w->request = NULL;
 	if (UNLIKELY(w->part.by))
 		spread_end(wq, &w->part, done->status, done->flags);
 	if (UNLIKELY(w->wr.rctr.id)) {
@@ -291,9 +291,9 @@ bool channel_may_begin(struct channel *ch, struct work *w, struct endpoint *ep)
 /* ENABLE, COUNT of a counter here, or a CALC of one step? */
 static bool acts_at_once(const struct work *w)
 {
-	if (w->wr.rctr.id)
-		return false;
-	return work_names(w->wr.op) || (w->wr.op == SLMPM_OP_CALC && calculation_is_short(w));
+	if (work_names(w->wr.op))
+		return w->awaits;
+	return w->wr.op == SLMPM_OP_CALC && calculation_is_short(w);
 }
 
 /* Such a one; what it names is there, for W holds it. */
@@ -385,6 +385,7 @@ int channel_begin(struct channel *ch, struct work *w, struct endpoint *ep)
 		w->next = ch->at; /* a handler may have posted one */
 		ch->at = w;
 		w->state = WORK_WAITS;
+		w->request = NULL;
 		wq->begun--;
 		return rc;
 	}

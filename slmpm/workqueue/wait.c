@@ -124,7 +124,7 @@ int work_hold(struct workqueue *wq, struct work *w)
 	w->value = w->wr.value;
 	if (!work_names(w->wr.op) && !w->wr.ctr.id)
 		return 0;
-	w->total = NULL;
+	w->awaits = NULL;
 	if (w->wr.rctr.id && work_names(w->wr.op)) /* a COUNT, of no total here */
 		return 0;
 	rc = w->wr.wq.id ? hold_workqueue(wq, w) :
