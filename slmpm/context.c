@@ -377,7 +377,9 @@ void *context_lock_object(struct handle_table *table, uint64_t id, int *rc)
 	if (object) {
 		struct context *ctx = context_of_object(table, object);
 
-		context_lock(ctx);
+		if (LIKELY(!ctx->multiple))
+			return object;
+		context_lock_shared(ctx);
 		if (handle_get(table, id) == object && context_of_object(table, object) == ctx)
 			return object;
 		context_unlock(ctx); /* another thread has just ended it */
