@@ -26,6 +26,13 @@ static inline bool message_is_first(const struct endpoint *ep)
 	return !ep->ctx->posted_count && !ep->before;
 }
 
+/* Others are posted, but none that wants a message on STREAM, and nothing has come before. */
+static NOINLINE bool message_passes(const struct endpoint *ep, uint32_t stream)
+{
+	return stream != SLMPM_ANY_STREAM && list_empty(&ep->kept) &&
+	       list_empty(&ep->messages->unexpected) && !match_next(ep, stream);
+}
+
 /* How often a receive scans the ring before it becomes a request: with the lock only where no other
  * thread is after it, or polls. */
 static inline int message_polls(const struct context *ctx, int timeout_ms)
@@ -71,7 +78,7 @@ static inline bool is_message(uint8_t kind)
 static inline int recv_direct(struct endpoint *ep, uint32_t stream, int polls,
 			      struct fabric_arrival **a)
 {
-	while (LIKELY(!ep->blocked && message_is_first(ep))) {
+	while (LIKELY(!ep->blocked && (message_is_first(ep) || message_passes(ep, stream)))) {
 		*a = progress_take(ep);
 		if (LIKELY(*a != NULL)) {
 			if (LIKELY(is_plain_message(ep, *a, stream)))
