@@ -40,6 +40,7 @@ COLD void context_await_lock(struct context *ctx)
 	atomic_fetch_add_explicit(&ctx->wanted, 1, memory_order_relaxed);
 	pthread_mutex_lock(&ctx->lock);
 	atomic_fetch_sub_explicit(&ctx->wanted, 1, memory_order_relaxed);
+	ctx->turns++;
 }
 
 COLD void context_rouse(struct context *ctx)

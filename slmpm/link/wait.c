@@ -15,13 +15,16 @@
 #include "slmpm/link/progress.h"
 #include "slmpm/part.h"
 
-#define INSPECT_NS 200000 /* between looks at the descriptors while spinning */
-#define BUSY       64     /* passes with result between looks at the deadline */
+#define INSPECT_NS  200000  /* between looks at the descriptors while spinning */
+#define BUSY        64      /* passes with result between looks at the deadline */
+#define KEPT_OUT_NS 2000000 /* others that wait, and do not come to have the lock */
 
 struct waiter {
 	struct context *ctx;
 	int timeout_ms;
 	uint32_t busy;    /* passes that found something, since the last look at the clock */
+	uint32_t turns;   /* ctx->turns, at ... */
+	uint64_t turned;  /* ... this time, or 0 */
 	uint64_t started; /* 0: the clock has not been looked at yet */
 	struct idle idle;
 	uint64_t deadline;
@@ -53,6 +56,27 @@ static int inspect_if_due(struct waiter *w, uint64_t now)
 	return wait_inspect(w->ctx);
 }
 
+/* A yield does not always run who has been woken before this thread has the lock again: after a
+ * while in which none has had it they are waited for. */
+static void let_others_in(struct waiter *w)
+{
+	static const struct timespec moment = {.tv_nsec = 50000};
+	struct context *ctx = w->ctx;
+	uint64_t now = clock_now();
+	bool kept_out = w->turned && w->turns == ctx->turns && now - w->turned > KEPT_OUT_NS;
+
+	if (!w->turned || w->turns != ctx->turns || kept_out) {
+		w->turned = now;
+		w->turns = ctx->turns;
+	}
+	context_unlock(ctx);
+	if (kept_out)
+		(void)nanosleep(&moment, NULL);
+	else
+		sched_yield();
+	context_lock(ctx);
+}
+
 /* After a pass that found something: traffic of others must not put the deadline off. */
 static int wait_busy(struct waiter *w)
 {
@@ -61,13 +85,11 @@ static int wait_busy(struct waiter *w)
 		return 0;
 	w->busy = 0;
 	w->ctx->laboured = false;
-	/* Nor keep others from the context: but where there are none, and the processor is shared,
-	 * a turn would be given away for so few passes. */
-	if (w->ctx->multiple && context_is_wanted(w->ctx)) {
-		context_unlock(w->ctx);
-		sched_yield();
-		context_lock(w->ctx);
-	}
+	/* Nor keep others from the context, those that wait for what such passes find among them:
+	 * but where there are none, and the processor is shared, a turn would be given away for so
+	 * few passes. */
+	if (w->ctx->multiple && (context_is_wanted(w->ctx) || w->ctx->waiting))
+		let_others_in(w);
 	return !w->timeout_ms || is_late(w, clock_now()) ? -SLMPM_ETIMEOUT : 0;
 }
 
@@ -121,6 +143,7 @@ int wait_for_poller(struct context *ctx, uint64_t deadline)
 		rc = pthread_cond_timedwait(&ctx->changed, &ctx->lock, &t);
 	}
 	ctx->waiting--;
+	ctx->turns++;
 	return rc == ETIMEDOUT ? -SLMPM_ETIMEOUT : 0;
 }
 
