@@ -68,7 +68,8 @@ int completion_open(struct notified *t, struct context *ctx, const struct slmpm_
 	if (queue && !queue_take_room(queue))
 		return error_set(SLMPM_ENOMEM, "for a completion");
 	if (counter) {
-		t->ticket = ++counter->posted;
+		counter->posted++;
+		t->ticket = ++counter->tickets;
 		list_append(&counter->in_flight, &t->node);
 	}
 	t->counter = counter;

@@ -66,7 +66,8 @@ struct counting {
 	struct counter *counter; /* NULL: another thread has destroyed it */
 	struct context *ctx;
 	uint64_t value, posted;
-	int ended; /* nothing can come any more */
+	uint64_t ticket; /* of the last one that was posted by then */
+	int ended;       /* nothing can come any more */
 };
 
 static bool has_counted(const struct counting *w)
@@ -76,7 +77,7 @@ static bool has_counted(const struct counting *w)
 
 	if (w->value != SLMPM_ALL)
 		return c->done >= w->value;
-	return list_empty(&c->in_flight) || oldest->ticket > w->posted;
+	return list_empty(&c->in_flight) || oldest->ticket > w->ticket;
 }
 
 static bool count_reached(void *arg)
@@ -113,6 +114,7 @@ int slmpm_ctr_wait(slmpm_ctr ctr, uint64_t value, int timeout_ms)
 		return rc;
 	w.ctx = w.counter->ctx;
 	w.posted = w.counter->posted;
+	w.ticket = w.counter->tickets;
 	rc = wait_until(w.ctx, count_reached, &w, timeout_ms);
 	if (!w.counter)
 		rc = handle_error(&counter_table, ctr.id);

@@ -19,6 +19,7 @@ struct counter {
 	struct list node;      /* of the context's */
 	struct list in_flight; /* struct notified, in posting order */
 	uint64_t posted, done, failed;
+	uint64_t tickets;      /* given to those: setting the totals moves them not */
 	struct list awaits;    /* struct await, of `done` */
 	uint32_t users;        /* regions that notify it, entries of work queues */
 	int32_t status;        /* of the first that failed since it was last asked, or 0 */

@@ -122,6 +122,26 @@ static void forwards(void)
 	end();
 }
 
+/* A counter that is set back has its operations under way as before: who waits for all waits. */
+static void set_back(void)
+{
+	struct slmpm_how how = {.size = sizeof(how)};
+	struct slmpm_iov place = {here, 8};
+
+	begin(0, 0);
+	how.ctr = counter();
+	post(known(count(how.ctr, 0, 5, 0), 1));
+	expect(1, 0, 0);
+	OK(slmpm_recvv(b, 3, &place, 1, &how, NULL));
+	post(known(count(how.ctr, 0, 0, 0), 2));
+	expect(2, 0, 0);
+	EXPECT(slmpm_ctr_wait(how.ctr, SLMPM_ALL, 0), -SLMPM_EAGAIN);
+	OK(slmpm_send(a, 3, here, 8, PATIENCE));
+	OK(slmpm_ctr_wait(how.ctr, SLMPM_ALL, PATIENCE));
+	EXPECT(counted(how.ctr), 1);
+	end();
+}
+
 /* Ends that are counted, silent or not. */
 static void counts_ends(void)
 {
@@ -423,6 +443,7 @@ static int everything(void *fabric)
 	again_and_again();
 	shares();
 	forwards();
+	set_back();
 	counts_ends();
 	chains();
 	greatest();
