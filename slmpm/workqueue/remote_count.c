@@ -72,16 +72,24 @@ void remote_count_begin(struct channel *ch, struct work *w)
 	remote_count_arrived(ch, w);
 }
 
+/* As of entries without such a counter. */
+static void count_finish(struct channel *ch, struct work *w, int status)
+{
+	w->request = NULL; /* of a count that could not begin after all */
+	w->done.status = status;
+	if (status == -SLMPM_ECANCELED) /* by itself */
+		w->done.len = 0;
+	channel_finish(ch, w);
+}
+
 void remote_count_ended(struct channel *ch, struct work *w, const struct slmpm_done *done)
 {
-	if (w->state == WORK_COUNTS)
-		w->done.status = done->status;
-	else
+	if (w->state != WORK_COUNTS)
 		completion_copy(&w->done, done);
 	if (w->state != WORK_COUNTS && done->status >= 0)
 		remote_count_arrived(ch, w);
 	else
-		channel_finish(ch, w);
+		count_finish(ch, w, done->status);
 }
 
 static int count(struct workqueue *wq, struct work *w)
@@ -115,10 +123,8 @@ int remote_count_advance(struct channel *ch)
 	}
 	ch->amidst = NULL;
 	rc = w->cancelled ? -SLMPM_ECANCELED : count(ch->wq, w);
-	if (rc < 0) {
-		w->done.status = rc;
-		channel_finish(ch, w);
-	}
+	if (rc < 0)
+		count_finish(ch, w, rc);
 	return 1;
 }
 

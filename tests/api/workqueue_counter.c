@@ -453,6 +453,38 @@ static void cancelled_at_once(void)
 	end();
 }
 
+/* The message has gone, its count has not: no completion of such a one says a length. */
+static void cancelled_between(void)
+{
+	enum { CHANNELS = 300 };
+	struct slmpm_wq_options o = {.size = sizeof(o), .depth = CHANNELS, .channels = CHANNELS};
+	struct slmpm_iov value = {here, 8};
+	static struct slmpm_wr all[CHANNELS];
+	uint64_t told = 0, done = 0;
+	struct slmpm_done end_of;
+
+	begin(0, 0);
+	give();
+	o.cq = cq;
+	OK(slmpm_wq_create(ctx, &o, &wq));
+	for (uint32_t i = 0; i < CHANNELS; i++) {
+		all[i] = counted(message(1, &value, i));
+		all[i].channel = i;
+	}
+	EXPECT(slmpm_post(wq, all, CHANNELS), CHANNELS);
+	for (uint64_t i = CHANNELS; i; i--)
+		(void)slmpm_wq_cancel(wq, i);
+	for (; told < CHANNELS; told++) {
+		EXPECT(slmpm_cq_wait(cq, &end_of, 1, PATIENCE), 1);
+		done += end_of.status == 0;
+		CHECK(end_of.len == (end_of.status ? 0 : 8), "status %d, length %llu",
+		      end_of.status, (unsigned long long)end_of.len);
+	}
+	CHECK(done < CHANNELS && now() >= done, "%llu done, %llu counted", (unsigned long long)done,
+	      (unsigned long long)now());
+	end();
+}
+
 /* The region alone can end, and be again. */
 static void ended_alone(void)
 {
@@ -705,6 +737,7 @@ static int everything(void *way)
 	known_to_be_gone(true);
 	cancelled();
 	cancelled_at_once();
+	cancelled_between();
 	ended_alone();
 	destroyed_there();
 	put_refused_there();
