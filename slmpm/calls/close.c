@@ -138,20 +138,25 @@ static int named_busy(void)
 	return error_set(SLMPM_EBUSY, "slmpm_close: entries of work queues name the peer");
 }
 
-/* Its connection first. Another thread may post for it, or close it, meanwhile. */
+/* Its connection first, and one that has been made since: another thread may post for it, or close
+ * it, meanwhile. */
 static int close_connection(slmpm_peer peer, struct named *n, int timeout_ms)
 {
-	struct endpoint *ep = dial_cancel(n);
-	uint64_t id = ep ? handle_id(ep) : 0;
-	int rc = ep ? close_peer(ep, timeout_ms) : 0;
+	struct endpoint *ep;
+	int rc = 0;
 
-	if (ep && handle_id(ep) == id)
-		endpoint_free(ep);
-	if (named_of(peer) != n)
-		return rc;
-	if (named_has_entries(n))
-		return named_busy();
-	(void)dial_cancel(n);
+	while ((ep = dial_cancel(n))) {
+		uint64_t id = handle_id(ep);
+		int one = close_peer(ep, timeout_ms);
+
+		rc = rc < 0 ? rc : one;
+		if (handle_id(ep) == id)
+			endpoint_free(ep);
+		if (named_of(peer) != n)
+			return rc;
+		if (named_has_entries(n))
+			return named_busy();
+	}
 	dial_forget(n);
 	return rc;
 }
