@@ -131,7 +131,7 @@ int remote_count_advance(struct channel *ch)
 /* In the ring; of other carriers it is not known. */
 static bool is_out(const struct request *r)
 {
-	return rma_carrier_of(r) == RMA_BY_RING && r->rma.slot && r->rma.slot->out;
+	return rma_carrier_of(r) == RMA_BY_RING && r->numbered;
 }
 
 bool remote_counts_are_out(const struct channel *ch)
