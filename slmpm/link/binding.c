@@ -109,16 +109,16 @@ static void binding_free(struct endpoint *ep, struct binding *b)
 void binding_told(struct endpoint *ep, const struct head *h)
 {
 	struct binding *b = binding_find(ep, h->stream);
+	uint64_t over = h->extent & WIRE_LENGTH_MASK;
 	/* Answers that we owe and it does not read are bounded, too. */
-	bool more = !b && (h->extent || ep->rooms->bindings->count == BINDINGS_MAX ||
+	bool more = !b && (over || ep->rooms->bindings->count == BINDINGS_MAX ||
 			   link_deferred(ep, WIRE_BOUND) > BINDINGS_MAX);
 
-	if (PEER_FAULT(more || h->length || h->imm || h->extent > 1 ||
-		       h->stream > SLMPM_STREAM_MAX)) {
+	if (PEER_FAULT(more || h->length || h->imm || over > 1 || h->stream > SLMPM_STREAM_MAX)) {
 		endpoint_poison(ep, "word of a receive queue");
 		return;
 	}
-	if (h->extent) {
+	if (over) {
 		binding_free(ep, b);
 		return;
 	}
@@ -176,7 +176,8 @@ void binding_known(struct endpoint *ep, const struct head *h)
 {
 	struct bindings *b = ep->rooms->bindings;
 
-	if (PEER_FAULT(h->length || h->imm || h->extent || h->seq || b->known == b->told)) {
+	if (PEER_FAULT(h->length || h->imm || h->extent & WIRE_LENGTH_MASK || h->seq ||
+		       b->known == b->told)) {
 		endpoint_poison(ep, "word of a receive queue");
 		return;
 	}

@@ -648,5 +648,7 @@ int main(void)
 
 		CHECK(rc == 0, "SLMPM_FABRIC=%s: %d", fabrics[i], rc);
 	}
+	setenv("SLMPM_CHECK", "1", 1);
+	EXPECT(child_run(everything, fabrics[0], 50), 0);
 	return 0;
 }
