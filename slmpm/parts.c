@@ -160,7 +160,7 @@ const struct parts parts = {
 #ifdef SLMPM_COMPARE
 	.compare = parts_compare,
 #endif
-	PARTS(up, memory_up, rma_up, listener_up, totals_begin, link_up, receive_up, dial_up),
+	PARTS(up, memory_up, rma_up, listener_up, totals_begin, receive_up, link_up, dial_up),
 	.run_kept = am_run_kept,
 	PARTS(step, fetch_step, share_step, ask_step, engine_step, rma_post_step),
 	.push = {link_push_queue, rma_serve, emulate_push, mirror_push},
