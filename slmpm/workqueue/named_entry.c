@@ -58,9 +58,16 @@ bool named_has_entries(const struct named *n)
 {
 	uint64_t id = named_handle(n).id;
 
-	LIST_EACH_ENTRY(const struct workqueue, wq, &n->ctx->work_queues, node)
-		for (uint32_t i = 0; i < wq->depth; i++)
-			if (wq->work[i].state != WORK_IDLE && wq->work[i].wr.peer.id == id)
+	LIST_EACH_ENTRY(const struct workqueue, wq, &n->ctx->work_queues, node) {
+		uint32_t left = wq->used;
+
+		for (const struct work *w = wq->work; left; w++) {
+			if (w->state == WORK_IDLE)
+				continue;
+			if (w->wr.peer.id == id)
 				return true;
+			left--;
+		}
+	}
 	return false;
 }

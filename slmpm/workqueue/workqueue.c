@@ -10,6 +10,7 @@
 #include "slmpm/completion/completion.h"
 #include "slmpm/completion/late.h"
 #include "slmpm/engine/engine.h"
+#include "slmpm/link/progress.h"
 #include "slmpm/link/wait.h"
 
 #define DEPTH        256
@@ -453,6 +454,8 @@ int slmpm_wq_create(slmpm_ctx handle, const struct slmpm_wq_options *given, slmp
 		rc = error_set(SLMPM_ENOMEM, "for a work queue");
 	if (rc == 0 && (rc = receive_bind(wq, &o)) < 0)
 		drop_queue(wq);
+	if (rc == -SLMPM_EAGAIN) /* who tries again and again does so, too */
+		(void)progress_context(ctx);
 	if (rc == 0) {
 		wq->queue = queue;
 		queue->users++;
