@@ -61,6 +61,8 @@ int load_signed(const struct load *l, const char *text, int64_t most, int64_t *n
 int load_choice(const struct load *l, enum text_kind kind, const char *text, uint64_t *number)
 {
 	*number = text_value(kind, text);
+	if (!*number && (*text < '0' || *text > '9'))
+		return load_refuse(l, "no such word here, nor a number");
 	return *number ? 0 : load_number(l, text, UINT32_MAX, number);
 }
 

@@ -87,8 +87,8 @@ static const struct mistake {
 } mistakes[] = {
 	{"send does=sum", "\"does=sum\"", "it has none such"},
 	{"calc through=buf", "\"through=buf\"", "it has none such"},
-	{"calc does=add", "\"does=add\"", "not a number"},
-	{"calc type=int", "\"type=int\"", "not a number"},
+	{"calc does=add", "\"does=add\"", "no such word here"},
+	{"calc type=int", "\"type=int\"", "no such word here"},
 	{"calc count=", "\"count=\"", "a number is missing"},
 	{"calc count=4*", "\"count=4*\"", "a number is missing"},
 	{"calc count=0", "\"count=0\"", "no elements"},
