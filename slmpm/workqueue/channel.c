@@ -36,13 +36,15 @@ void channels_ready(struct workqueue *wq)
 
 int channel_error(const struct channel *ch, const char *call)
 {
+	const struct endpoint *ep = endpoint_of(ch->culprit);
+
 	if (!ch->status)
 		return 0;
 	return error_set(-ch->status,
-			 "%s: channel %u has stopped at entry %llu (%s); slmpm_wq_reset lets it go "
-			 "on",
+			 "%s: channel %u has stopped at entry %llu (%s%s%s); slmpm_wq_reset lets "
+			 "it go on",
 			 call, (unsigned)(ch - ch->wq->channels), (unsigned long long)ch->failed,
-			 slmpm_error_name(ch->status));
+			 slmpm_error_name(ch->status), ep ? ", " : "", ep ? ep->life->name : "");
 }
 
 static bool is_enabled(const struct workqueue *wq, const struct work *w)
@@ -83,6 +85,7 @@ static void channel_stop(struct channel *ch, const struct work *w, int status)
 	wq->stopped += !ch->status;
 	ch->status = status;
 	ch->failed = number;
+	ch->culprit = endpoint_plain(w->done.peer);
 	channel_ready(ch);
 }
 

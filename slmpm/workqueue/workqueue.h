@@ -74,9 +74,10 @@ struct channel {
 	struct await await;
 	struct list timed; /* of the context's, or alone */
 	uint64_t deadline;
-	/* It has stopped: the status of the entry that failed, and its number. */
+	/* It has stopped: the status of the entry that failed, its number, and whose it was. */
 	int status;
 	uint64_t failed;
+	slmpm_peer culprit;
 	uint32_t lane; /* of a program that is gone through: one more than its number; or 0 */
 };
 
