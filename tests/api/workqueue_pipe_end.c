@@ -178,7 +178,8 @@ static void truncated(void)
 	piped(-SLMPM_ETRUNC, 2, up);
 	message_none(target, OUT);
 	wr.channel = 0;
-	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_ETRUNC, "channel 0 has stopped at entry 1 (SLMPM_ETRUNC, peer");
+	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_ETRUNC,
+		"channel 0 has stopped at entry 1 (SLMPM_ETRUNC, peer");
 	message_send(source, IN, 3, 50, 0); /* its receives are taken back */
 	(void)message_take(up, IN, 3, 50);
 	end();
