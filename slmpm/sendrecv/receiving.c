@@ -78,7 +78,9 @@ static inline bool is_message(uint8_t kind)
 static inline int recv_direct(struct endpoint *ep, uint32_t stream, int polls,
 			      struct fabric_arrival **a)
 {
-	while (LIKELY(!ep->blocked && (message_is_first(ep) || message_passes(ep, stream)))) {
+	bool may = message_is_first(ep) || message_passes(ep, stream);
+
+	while (LIKELY(!ep->blocked && may)) {
 		*a = progress_take(ep);
 		if (LIKELY(*a != NULL)) {
 			if (LIKELY(is_plain_message(ep, *a, stream)))
@@ -100,6 +102,7 @@ static inline int recv_direct(struct endpoint *ep, uint32_t stream, int polls,
 			} else if (!packet_take(ep, *a)) {
 				progress_release(ep, *a);
 			}
+			may = message_is_first(ep) || message_passes(ep, stream);
 		} else if (ep->bundle.count) {
 			(void)link_push(ep); /* who waits has ended the burst */
 		}
