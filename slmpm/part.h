@@ -39,7 +39,7 @@ struct parts {
 	bool (*pending)(const struct context *ctx);
 	/* It is to close, or its thread ends: the library's threads leave it. Not locked. */
 	void (*retreat)(struct context *ctx);
-	/* It closes: nobody connects to it any more, nor does it. */
+	/* It closes: no other connects to it any more, nor does it. */
 	void (*const *unlisten)(struct context *ctx);
 	/* It closes: it has no peers any more, its descriptors are still open. */
 	void (*const *shut)(struct context *ctx);

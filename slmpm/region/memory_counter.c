@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Counters as regions: of one word, which is reached by atomic requests alone, so that whoever
+ * Counters as regions: of one word, which is reached by atomic requests alone, so that who
  * waits for the counter learns of each. Keys, offers and their ends are those of any region.
  */
 #include "slmpm/base/error.h"

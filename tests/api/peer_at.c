@@ -539,7 +539,7 @@ static int all(void *how)
 
 	settings_one_link(near ? "shm" : how);
 	by_tcp = strcmp(how, "shm") != 0;
-	run("an address where nobody listens", fails, 1);
+	run("an address without a listener", fails, 1);
 	run("a server that does not answer", silent, 2);
 	run("a server that is killed", killed, 3);
 	run("what is in use stays", stays, 1);

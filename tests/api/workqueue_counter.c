@@ -591,7 +591,7 @@ static int role_refuser(slmpm_peer host, char **words)
 	return 0;
 }
 
-/* A put that its target refuses is not counted, though nobody asked for an answer. */
+/* A put that its target refuses is not counted, though no answer was asked for. */
 static void put_refused_there(void)
 {
 	struct slmpm_iov value = {here, 8};
