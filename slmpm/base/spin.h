@@ -42,14 +42,16 @@ struct idle {
 	bool slept;
 	uint64_t since; /* there has been nothing; 0: the clock has not been looked at since then */
 	uint64_t spin;  /* so long it polls from then on */
+	uint64_t bells; /* rung by the last pass that found nothing */
 };
 
 /* A wait that is over. */
 struct spin_wait {
-	uint64_t took;  /* since spin_begin */
-	uint64_t bells; /* rung so far */
-	bool met;       /* it has brought something; else it was given up */
-	bool asleep;    /* for a part of it */
+	uint64_t took; /* since spin_begin */
+	uint64_t
+		bells; /* rung by the last pass without it: one that rang behind is of the next wait */
+	bool met;      /* it has brought something; else it was given up */
+	bool asleep; /* for a part of it */
 };
 
 void spin_init(struct spin *s, uint64_t fixed);

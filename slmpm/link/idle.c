@@ -30,9 +30,10 @@
 
 int idle_next(struct context *ctx, struct idle *i, uint64_t now)
 {
+	i->bells = domain_bells(ctx);
 	if (!i->since) {
 		i->since = now;
-		i->spin = spin_begin(&ctx->spin, now, domain_bells(ctx));
+		i->spin = spin_begin(&ctx->spin, now, i->bells);
 		if (ctx->spin.rang) /* while the peer wakes up there is time for it */
 			inspect_tick(ctx);
 	}
@@ -57,7 +58,7 @@ void idle_over(struct context *ctx, struct idle *i, bool found)
 	now = clock_now();
 	wait = (struct spin_wait){
 		.took = now - i->since,
-		.bells = domain_bells(ctx),
+		.bells = i->bells,
 		.met = found,
 		.asleep = i->slept,
 	};
