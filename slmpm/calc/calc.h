@@ -10,6 +10,7 @@
 
 #include <slmpm_queue.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 #define CALC_STEP 16384 /* bytes of each target that a step writes, at most */
 #define CALC_DIMS 3
@@ -101,13 +102,28 @@ struct calc_fold {
 
 typedef void calc_kernel(const struct calc_fold *f);
 
+#define CALC_ROOM 16 /* for operations, and for types */
+_Static_assert(SLMPM_CALC_LXOR < CALC_ROOM && SLMPM_DOUBLE < CALC_ROOM, "it is enough");
+
+extern calc_kernel *const calc_kernels[2][CALC_ROOM][CALC_ROOM];
+
 /* NULL: no such operation, no such type, or not both together. VECTORS: for processors that have
  * those; else it does not know CALC_QUAD. */
-calc_kernel *calc_kernel_of(uint32_t op, uint32_t type, bool vectors);
+static inline calc_kernel *calc_kernel_of(uint32_t op, uint32_t type, bool vectors)
+{
+	return (op | type) < CALC_ROOM ? calc_kernels[vectors][op][type] : NULL;
+}
 /* Likewise for one argument, which is combined with itself: of both OR makes the argument; logical,
  * 0 or 1. */
 calc_kernel *calc_kernel_alone(uint32_t op, uint32_t type, bool vectors);
-bool calc_has_vectors(void);
+static inline bool calc_has_vectors(void)
+{
+#if defined(__x86_64__)
+	return __builtin_cpu_supports("avx2");
+#else
+	return true;
+#endif
+}
 /* N elements of WIDTH bytes, their bytes turned round where TURN says so. */
 void calc_move(unsigned char *to, int64_t to_stride, const unsigned char *from, int64_t stride,
 	       uint32_t width, bool turn, size_t n);
@@ -170,13 +186,15 @@ struct calc_plain {
 	unsigned char *to;
 	const unsigned char *from[CALC_PLAIN_ARGS]; /* of one argument: twice */
 	uint64_t total, done;                       /* elements */
-	uint8_t op, type, args;                     /* as they were given */
-	uint8_t shift;                              /* of an element's bytes */
+	uint32_t op, type, args;                    /* as they were given */
+	uint32_t shift;                             /* of an element's bytes */
 	bool vectors;                               /* the kernel is made for them */
 };
 
 /* Whether C is a plain one, and right; else it is to be checked. */
 bool calc_plain_take(struct calc_plain *p, const struct slmpm_calc *c);
+/* Whether it is one of at most two arguments and MOST bytes of each operand: it is done by now. */
+bool calc_plain_at_once(const struct slmpm_calc *c, uint64_t most);
 /* Elements of a step, at most. */
 static inline uint64_t calc_plain_most(const struct calc_plain *p)
 {

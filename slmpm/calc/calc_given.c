@@ -75,10 +75,10 @@ void calc_plain_given(const struct calc_plain *p, struct slmpm_calc *c,
 		.count = {p->total > 1 ? p->total : 0},
 		.args = operands,
 		.targets = &operands[SLMPM_CALC_ARGS_MAX],
-		.arg_count = p->args,
+		.arg_count = (int32_t)p->args,
 		.target_count = 1,
 	};
-	for (int i = 0; i < p->args; i++)
+	for (uint32_t i = 0; i < p->args; i++)
 		operands[i] = (struct slmpm_operand){.at = (void *)(uintptr_t)p->from[i]};
 	operands[SLMPM_CALC_ARGS_MAX] = (struct slmpm_operand){.at = p->to};
 }

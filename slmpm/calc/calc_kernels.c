@@ -119,10 +119,8 @@ typedef f64 f64_at LYING;
 
 #if defined(__x86_64__)
 #define WIDE       __attribute__((target("avx2")))
-#define HAS_WIDE   __builtin_cpu_supports("avx2")
 #define MADE(name) ONCE(, name, name##_plain, false) ONCE(WIDE, name, name##_wide, true)
 #else
-#define HAS_WIDE   true
 #define MADE(name) ONCE(, name, name##_plain, true)
 #endif
 
@@ -252,24 +250,14 @@ FLOATING(f64, i64)
 		[SLMPM_CALC_LXOR] = {INTEGERS(lxor, made), FLOATS(lxor, made)},                    \
 	}
 
-static calc_kernel *const plain[SLMPM_CALC_LXOR + 1][SLMPM_DOUBLE + 1] = KERNELS(plain);
+calc_kernel *const calc_kernels[2][CALC_ROOM][CALC_ROOM] = {
+	KERNELS(plain),
 #ifdef WIDE
-static calc_kernel *const wide[SLMPM_CALC_LXOR + 1][SLMPM_DOUBLE + 1] = KERNELS(wide);
+	KERNELS(wide),
 #else
-#define wide plain
+	KERNELS(plain),
 #endif
-
-bool calc_has_vectors(void)
-{
-	return HAS_WIDE;
-}
-
-calc_kernel *calc_kernel_of(uint32_t op, uint32_t type, bool vectors)
-{
-	if (op > SLMPM_CALC_LXOR || type > SLMPM_DOUBLE)
-		return NULL;
-	return vectors ? wide[op][type] : plain[op][type];
-}
+};
 
 calc_kernel *calc_kernel_alone(uint32_t op, uint32_t type, bool vectors)
 {

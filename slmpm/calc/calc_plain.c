@@ -12,6 +12,7 @@
 #include "shm/compiler.h"
 
 #define TOTAL_MAX (INT64_MAX / 64) /* elements: computing with their bytes stays within 64 bits */
+#define PAIR_ARGS 2                /* arguments that a kernel takes by itself */
 #define ROW_MIN   4                /* elements: vector instructions have nothing to do in fewer */
 
 /* ---- taking ---------------------------------------------------------------------------------- */
@@ -24,14 +25,12 @@ static inline uint64_t two_words(const uint32_t *at)
 	return both;
 }
 
-/* Nothing is said of O but where it is. */
-static inline bool is_bare(const struct slmpm_operand *o)
+/* All that is said of O but where it is; 0: nothing. */
+static inline uint64_t words_of(const struct slmpm_operand *o)
 {
-	uint64_t words = two_words(&o->flags) | two_words(o->reserved);
-
-	words |= (uint64_t)(o->stride[0] | o->stride[1] | o->stride[2]);
-	words |= o->rmem.id | o->offset | o->peer.id | o->wq.id;
-	return o->at && !(words | o->index | (uintptr_t)o->indices);
+	return two_words(&o->flags) | two_words(o->reserved) | (uint64_t)o->stride[0] |
+	       (uint64_t)o->stride[1] | (uint64_t)o->stride[2] | o->index | (uintptr_t)o->indices |
+	       o->rmem.id | o->offset | o->peer.id | o->wq.id;
 }
 
 /* Elements of each operand; 0: too many. */
@@ -39,44 +38,71 @@ static inline uint64_t total_of(const struct slmpm_calc *c)
 {
 	uint64_t total = c->count[0] + !c->count[0];
 
-	if (__builtin_mul_overflow(total, c->count[1] + !c->count[1], &total) ||
-	    __builtin_mul_overflow(total, c->count[2] + !c->count[2], &total))
+	if (UNLIKELY(c->count[1] | c->count[2]) &&
+	    (__builtin_mul_overflow(total, c->count[1] + !c->count[1], &total) ||
+	     __builtin_mul_overflow(total, c->count[2] + !c->count[2], &total)))
 		return 0;
 	return total <= TOTAL_MAX ? total : 0;
 }
 
-/* All but the operation and the arguments is as it is to be; *BYTES: of the target. */
-static inline bool is_plain_frame(const struct slmpm_calc *c, int most, uint64_t *bytes)
+/* Its lists and words are as they are to be. */
+static inline bool is_plain_frame(const struct slmpm_calc *c, uint32_t most)
 {
-	const struct slmpm_operand *t = c->targets;
-
-	if (c->size != sizeof(*c) || c->arg_count < 1 || c->arg_count > most || !c->args ||
-	    c->target_count != 1 || !t || c->reserved || !calc_is_type(c->type))
-		return false;
-	*bytes = total_of(c) << calc_shift(c->type);
-	return *bytes && is_bare(t) && (uintptr_t)t->at <= UINT64_MAX - *bytes;
+	return c->size == sizeof(*c) && (uint32_t)c->arg_count - 1 < most && c->target_count == 1 &&
+	       c->args && c->targets && !c->reserved && calc_is_type(c->type);
 }
 
-/* O, an argument, is so, too: the target itself, or all of it beside that. */
-static inline bool is_plain_argument(const struct slmpm_operand *o, uint64_t target, uint64_t bytes)
+/* BYTES from AT on lie somewhere: not at NULL, nor beyond all addresses. */
+static inline bool is_place(const void *at, uint64_t bytes)
 {
-	uint64_t at = (uintptr_t)o->at, behind = at - target;
+	return (uintptr_t)at - 1 < UINT64_MAX - bytes;
+}
 
-	return is_bare(o) && at <= UINT64_MAX - bytes &&
-	       (!behind || (behind >= bytes && 0 - behind >= bytes));
+/* An argument of BYTES at AT is the target itself, or all of it lies beside that. */
+static inline bool is_beside(const void *at, const void *target, uint64_t bytes)
+{
+	uint64_t behind = (uintptr_t)at - (uintptr_t)target;
+
+	return !behind || behind + bytes - 1 >= 2 * bytes - 1;
+}
+
+/* BYTES of each operand lie where C says, without gaps, with nothing more said of them. */
+static inline bool are_plain(const struct slmpm_calc *c, uint64_t bytes)
+{
+	const struct slmpm_operand *target = c->targets;
+	uint64_t words = 0;
+
+	for (int k = 0; k < c->arg_count; k++) {
+		const struct slmpm_operand *o = &c->args[k];
+
+		if (!is_place(o->at, bytes) || !is_beside(o->at, target->at, bytes))
+			return false;
+		words |= words_of(o);
+	}
+	return is_place(target->at, bytes) && !(words | words_of(target));
+}
+
+static inline uint64_t bytes_of(const struct slmpm_calc *c)
+{
+	return total_of(c) << calc_shift(c->type);
 }
 
 bool calc_is_plain(const struct slmpm_calc *c)
 {
 	uint64_t bytes;
 
-	if (!is_plain_frame(c, SLMPM_CALC_ARGS_MAX, &bytes) ||
-	    !calc_kernel_of(c->op, c->type, false))
-		return false;
-	for (int k = 0; k < c->arg_count; k++)
-		if (!is_plain_argument(&c->args[k], (uintptr_t)c->targets->at, bytes))
-			return false;
-	return true;
+	return is_plain_frame(c, SLMPM_CALC_ARGS_MAX) && calc_kernel_of(c->op, c->type, false) &&
+	       (bytes = bytes_of(c)) && are_plain(c, bytes);
+}
+
+/* One argument alone is both of two. */
+static inline calc_kernel *plain_kernel(const struct slmpm_calc *c, bool vectors)
+{
+	calc_kernel *kernel = calc_kernel_of(c->op, c->type, vectors);
+
+	if (UNLIKELY(c->arg_count == 1 && kernel))
+		kernel = calc_kernel_alone(c->op, c->type, vectors);
+	return kernel;
 }
 
 bool calc_plain_take(struct calc_plain *p, const struct slmpm_calc *c)
@@ -84,27 +110,24 @@ bool calc_plain_take(struct calc_plain *p, const struct slmpm_calc *c)
 	uint64_t bytes;
 
 	p->kernel = NULL;
-	if (!c || !is_plain_frame(c, CALC_PLAIN_ARGS, &bytes))
+	if (!c || !is_plain_frame(c, CALC_PLAIN_ARGS) || !(bytes = bytes_of(c)) ||
+	    !are_plain(c, bytes))
 		return false;
 	p->to = c->targets->at;
+	p->from[1] = c->args->at;
 	for (int k = 0; k < c->arg_count; k++) {
 		p->from[k] = c->args[k].at;
-		if (!is_plain_argument(&c->args[k], (uintptr_t)p->to, bytes) ||
-		    (k > 1 && p->from[k] == p->to))
+		if (k > 1 && p->from[k] == p->to)
 			return false;
 	}
-	p->op = (uint8_t)c->op;
-	p->type = (uint8_t)c->type;
-	p->args = (uint8_t)c->arg_count;
-	p->shift = (uint8_t)calc_shift(c->type);
+	p->op = c->op;
+	p->type = c->type;
+	p->args = (uint32_t)c->arg_count;
+	p->shift = calc_shift(c->type);
 	p->total = bytes >> p->shift;
 	p->done = 0;
 	p->vectors = calc_has_vectors();
-	p->kernel = calc_kernel_of(c->op, c->type, p->vectors);
-	if (p->args == 1) {
-		p->from[1] = p->from[0];
-		p->kernel = p->kernel ? calc_kernel_alone(c->op, c->type, p->vectors) : NULL;
-	}
+	p->kernel = plain_kernel(c, p->vectors);
 	return p->kernel;
 }
 
@@ -122,29 +145,54 @@ static void combine_plainly(const struct calc_plain *p, struct calc_fold *f, uin
 	}
 	p->kernel(f);
 	f->from[0] = f->to;
-	for (int k = 2; k < p->args; k++) {
+	for (uint32_t k = 2; k < p->args; k++) {
 		f->from[1] = p->from[k] + offset;
 		p->kernel(f);
 	}
+}
+
+/* N elements of two arguments, 2^SHIFT bytes each. */
+static inline void describe_pair(struct calc_fold *f, uint64_t n, uint32_t shift)
+{
+	f->form = n < ROW_MIN ? CALC_STRIDED : CALC_PAIR;
+	f->n = n;
+	f->to_stride = f->stride[0] = f->stride[1] = (int64_t)1 << shift;
 }
 
 bool calc_plain_step(struct calc_plain *p)
 {
 	uint64_t n = least_of(p->total - p->done, calc_plain_most(p));
 	uint64_t offset = p->done << p->shift;
-	int64_t width = (int64_t)1 << p->shift;
 	struct calc_fold f;
 
-	f.form = n < ROW_MIN ? CALC_STRIDED : CALC_PAIR;
-	f.n = n;
+	describe_pair(&f, n, p->shift);
 	f.to = p->to + offset;
 	f.from[0] = p->from[0] + offset;
 	f.from[1] = p->from[1] + offset;
-	f.to_stride = f.stride[0] = f.stride[1] = width;
 	p->done += n;
-	if (p->args <= 2)
+	if (p->args <= PAIR_ARGS)
 		p->kernel(&f);
 	else
 		combine_plainly(p, &f, offset);
 	return p->done < p->total;
+}
+
+bool calc_plain_at_once(const struct slmpm_calc *c, uint64_t most)
+{
+	struct calc_fold f;
+	calc_kernel *kernel;
+	uint64_t bytes;
+
+	if (!c || !is_plain_frame(c, PAIR_ARGS) || (bytes = bytes_of(c)) - 1 >= most ||
+	    !are_plain(c, bytes))
+		return false;
+	kernel = plain_kernel(c, calc_has_vectors());
+	if (!kernel)
+		return false;
+	describe_pair(&f, bytes >> calc_shift(c->type), calc_shift(c->type));
+	f.to = c->targets->at;
+	f.from[0] = c->args[0].at;
+	f.from[1] = c->args[c->arg_count - 1].at;
+	kernel(&f);
+	return true;
 }

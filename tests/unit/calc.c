@@ -305,27 +305,36 @@ static void run(struct slmpm_calc c, bool vectors)
 	free(job);
 }
 
-/* The plain way, where C may go it. */
-static bool run_plainly(struct slmpm_calc c)
+/* The plain way, where C may go it; or, AT_ONCE, the shortest. */
+static bool run_plainly(struct slmpm_calc c, bool at_once)
 {
 	struct slmpm_operand *args = copy_of(c.args, c.arg_count);
 	struct slmpm_operand *targets = copy_of(c.targets, c.target_count);
+	uint64_t done = 0, total = count_of(&c, 0) * count_of(&c, 1) * count_of(&c, 2);
+	uint64_t bytes = total * width_of(c.type);
 	struct calc_plain plain;
-	uint64_t done = 0;
 	bool more, is_plain;
 
 	c.args = args;
 	c.targets = targets;
 	is_plain = calc_plain_take(&plain, &c);
+	if (at_once) {
+		assert_false(calc_plain_at_once(&c, bytes - 1));
+		more = calc_plain_at_once(&c, bytes);
+		assert_int_equal(more, is_plain && c.arg_count <= 2);
+		is_plain = more;
+	}
 	free(args);
 	free(targets);
+	if (at_once)
+		return is_plain;
 	for (more = is_plain; more; done = plain.done) {
 		more = calc_plain_step(&plain);
 		assert_true(plain.done > done);
 		assert_true((plain.done - done) * width_of(c.type) <= CALC_STEP);
 	}
 	if (is_plain)
-		assert_int_equal(done, count_of(&c, 0) * count_of(&c, 1) * count_of(&c, 2));
+		assert_int_equal(done, total);
 	return is_plain;
 }
 
@@ -448,7 +457,7 @@ static int plain_ones, plain_long_ones;
 /* One way or another. */
 static void run_somehow(struct rng *g, const struct slmpm_calc *c)
 {
-	if (rng_one_in(g, 2) || !run_plainly(*c)) {
+	if (rng_one_in(g, 2) || !run_plainly(*c, rng_one_in(g, 2))) {
 		run(*c, rng_one_in(g, 2));
 		return;
 	}
@@ -533,7 +542,7 @@ static uint64_t scalar(uint32_t op, uint32_t type, int n, const uint64_t *values
 	run(c, true);
 	bits = peek(model, width_of(type), false);
 	memset(model, 0, sizeof(bits));
-	assert_true(run_plainly(c));
+	assert_true(run_plainly(c, false));
 	if (bits != peek(model, width_of(type), false)) /* which NaN it is, is not said */
 		assert_true(is_real(type) && isnan(real_of(bits, type)) &&
 			    isnan(real_of(peek(model, width_of(type), false), type)));

@@ -55,6 +55,7 @@ static void is_refused(int error, const char *why)
 	struct calc_plain plain;
 
 	assert_false(calc_plain_take(&plain, &c));
+	assert_false(calc_plain_at_once(&c, UINT64_MAX));
 	if (rc != -error || !strstr(slmpm_error_detail(), why) ||
 	    !strstr(slmpm_error_detail(), ": slmpm_post: "))
 		fail_msg("%d (%s), not \"%s\"", rc, slmpm_error_detail(), why);
