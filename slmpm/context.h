@@ -181,6 +181,22 @@ static inline void context_own(struct context **of, struct context *ctx)
 
 /* The object of ID in a TABLE with contexts, its context locked; NULL: none, and *RC. */
 void *context_lock_object(struct handle_table *table, uint64_t id, int *rc);
+/* The same where many calls are short, of a TYPE from HANDLE_TABLE_FROM. */
+#define CONTEXT_LOCK_OBJECT(table, type, id, rc)                                                   \
+	((type *)context_lock_sized(table, id, sizeof(type), offsetof(type, ctx), rc))
+static inline void *context_lock_sized(struct handle_table *table, uint64_t id, size_t size,
+				       size_t context, int *rc)
+{
+	unsigned char *object = handle_get_sized(table, id, size);
+
+	if (LIKELY(object != NULL)) {
+		struct context *const *ctx = (void *)(object + context);
+
+		if (LIKELY(!__atomic_load_n(ctx, __ATOMIC_RELAXED)->multiple))
+			return object;
+	}
+	return context_lock_object(table, id, rc);
+}
 
 /* Others may have what they wait for: wakes them, and the one that polls if it sleeps. */
 void context_wake(struct context *ctx);

@@ -76,27 +76,27 @@ bool queue_take_rooms(struct queue *q, uint64_t n)
 
 void queue_put(struct queue *q, const struct slmpm_done *done)
 {
-	q->in_flight--;
-	completion_copy(&q->ring[q->tail++ & (q->size - 1)], done);
+	completion_copy(queue_next(q), done);
 	await_inspect(&q->awaits);
 }
 
 /* A notification was kept at the peer's expense. */
-static void give_credit(const struct slmpm_done *done)
+static NOINLINE void give_credit(const struct slmpm_done *done)
 {
-	struct endpoint *ep = done->op == SLMPM_OP_NOTIFY ? endpoint_of(done->peer) : NULL;
+	struct endpoint *ep = endpoint_of(done->peer);
 
 	if (ep)
 		link_discharge(ep, WIRE_ENVELOPE);
 }
 
-static int queue_take_one(struct queue *q, struct slmpm_done *done, int n)
+static inline int queue_take(struct queue *q, struct slmpm_done *done, int n)
 {
 	int taken = 0;
 
-	while (taken < n && q->head != q->tail) {
-		completion_copy(&done[taken], &q->ring[q->head++ & (q->size - 1)]);
-		give_credit(&done[taken++]);
+	for (; taken < n && q->head != q->tail; taken++, done++) {
+		completion_copy(done, &q->ring[q->head++ & (q->size - 1)]);
+		if (UNLIKELY(done->op == SLMPM_OP_NOTIFY))
+			give_credit(done);
 	}
 	return taken;
 }
@@ -107,27 +107,36 @@ static int bad_place(const char *call, const struct slmpm_done *done, int n)
 			 (const void *)done);
 }
 
+/* It is empty. */
+static NOINLINE int poll_anew(struct queue *q, struct slmpm_done *done, int n)
+{
+	struct context *ctx = q->ctx;
+	int rc;
+
+	if (ctx->armed && !ctx->sleeping)
+		wait_disarm(ctx);
+	(void)progress_context(ctx);
+	rc = queue_take(q, done, n);
+	if (rc == 0)
+		yield_poll(ctx);
+	return rc;
+}
+
 int slmpm_cq_poll(slmpm_cq cq, struct slmpm_done *done, int n)
 {
 	int rc = 0;
-	struct queue *q = context_lock_object(&queue_table, cq.id, &rc);
+	struct queue *q = CONTEXT_LOCK_OBJECT(&queue_table, struct queue, cq.id, &rc);
 	struct context *ctx;
 
 	if (!q)
 		return rc;
 	ctx = q->ctx;
-	if (!done || n <= 0) {
+	if (UNLIKELY(!done || n <= 0))
 		rc = bad_place("slmpm_cq_poll", done, n);
-	} else {
-		if (q->head == q->tail) {
-			if (ctx->armed && !ctx->sleeping)
-				wait_disarm(ctx);
-			(void)progress_context(ctx);
-		}
-		rc = queue_take_one(q, done, n);
-		if (rc == 0)
-			yield_poll(ctx);
-	}
+	else if (q->head != q->tail)
+		rc = queue_take(q, done, n);
+	else
+		rc = poll_anew(q, done, n);
 	context_unlock(ctx);
 	return rc;
 }
@@ -166,7 +175,7 @@ int slmpm_cq_wait(slmpm_cq cq, struct slmpm_done *done, int n, int timeout_ms)
 	} else {
 		int waited = wait_until(w.ctx, has_completion, &w, timeout_ms);
 
-		rc = w.queue ? queue_take_one(w.queue, done, n) : handle_error(&queue_table, cq.id);
+		rc = w.queue ? queue_take(w.queue, done, n) : handle_error(&queue_table, cq.id);
 		if (rc == 0 && w.ended < 0)
 			rc = completion_source_ended(w.ctx);
 		else if (rc == 0 && waited == -SLMPM_ETIMEOUT)
@@ -196,6 +205,14 @@ int slmpm_cq_query(slmpm_cq cq, struct slmpm_cq_info *info)
 	return rc;
 }
 
+static void drop_first(struct queue *q)
+{
+	const struct slmpm_done *done = &q->ring[q->head++ & (q->size - 1)];
+
+	if (done->op == SLMPM_OP_NOTIFY)
+		give_credit(done);
+}
+
 int slmpm_cq_destroy(slmpm_cq cq)
 {
 	int rc = 0;
@@ -211,7 +228,7 @@ int slmpm_cq_destroy(slmpm_cq cq)
 					  "operations are under way");
 	} else {
 		while (q->head != q->tail)
-			give_credit(&q->ring[q->head++ & (q->size - 1)]);
+			drop_first(q);
 		queue_free(q);
 	}
 	context_changed(ctx); /* who waits for it learns that it is gone */

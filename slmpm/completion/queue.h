@@ -61,7 +61,16 @@ extern struct handle_table queue_table;
 bool queue_take_rooms(struct queue *q, uint64_t n);
 static inline bool queue_take_room(struct queue *q)
 {
-	return queue_take_rooms(q, 1);
+	if (UNLIKELY(q->tail - q->head + q->in_flight >= q->size))
+		return queue_take_rooms(q, 1);
+	q->in_flight++;
+	return true;
+}
+/* The room taken, of which all but `reserved` is to be filled: then its completion has come. */
+static inline struct slmpm_done *queue_next(struct queue *q)
+{
+	q->in_flight--;
+	return &q->ring[q->tail++ & (q->size - 1)];
 }
 /* Into the room taken. */
 void queue_put(struct queue *q, const struct slmpm_done *done);
