@@ -5,6 +5,79 @@
 #include <stdlib.h>
 
 #include "slmpm/base/error.h"
+#include "slmpm/engine/engine.h"
+
+/* Of a calculation's turn: no more than a step while other threads may want the lock. */
+static inline uint64_t steps_of(const struct context *ctx)
+{
+	return ctx->multiple ? 1 : 2;
+}
+
+/* ---- at once ------------------------------------------------------------------------------ */
+
+/* Nothing is said of it but what it calculates, and how its end is told. */
+static inline bool is_bare(const struct slmpm_wr *wr)
+{
+	uint64_t words = wr->cq.id | wr->wq.id | wr->rctr.id | wr->ctr.id;
+
+	return wr->size == sizeof(*wr) && wr->op == SLMPM_OP_CALC && !(wr->flags & ~SLMPM_SILENT) &&
+	       !(words | (uint32_t)wr->iov_count | wr->head_len | wr->reserved);
+}
+
+/* An entry of its own would begin, as soon as it is posted. */
+static inline bool would_begin(const struct workqueue *wq, const struct channel *ch)
+{
+	const uint32_t waits = SLMPM_WQ_MANAGED | SLMPM_WQ_KEPT | SLMPM_WQ_RECEIVE;
+
+	return !ch->at && list_empty(&ch->begun) && !(wq->flags & waits) && !wq->stopped &&
+	       wq->used < wq->depth && !wq->ctx->begins;
+}
+
+/* Its end is that of the room taken in Q. */
+static inline void complete_room(struct queue *q, const struct slmpm_wr *wr)
+{
+	struct slmpm_done *done;
+
+	if (wr->flags & SLMPM_SILENT) {
+		q->in_flight--;
+		return;
+	}
+	done = queue_next(q);
+	done->len = 0;
+	done->status = 0;
+	done->stream = wr->stream;
+	done->imm = done->flags = 0;
+	done->peer = (slmpm_peer){0};
+	done->cookie = wr->cookie;
+	done->op = SLMPM_OP_CALC;
+	done->protocol = done->reason = 0;
+	await_inspect(&q->awaits);
+}
+
+bool calculation_at_once(struct workqueue *wq, const struct slmpm_wr *wr)
+{
+	struct context *ctx = wq->ctx;
+
+	if (!is_bare(wr) || wr->channel >= wq->channel_count || wq->ctr.id ||
+	    !would_begin(wq, &wq->channels[wr->channel]) || !queue_take_room(wq->queue))
+		return false;
+	if (!calc_plain_at_once(wr->calc, steps_of(ctx) * CALC_STEP)) {
+		wq->queue->in_flight--;
+		return false;
+	}
+	wq->posted++;
+	wq->begun++;
+	wq->done++;
+	complete_room(wq->queue, wr);
+	if (engine_serves(ctx))
+		wq->by_engine++;
+	ctx->news = true;
+	context_changed(ctx);
+	await_inspect(&wq->awaits);
+	return true;
+}
+
+/* ---- in its turn --------------------------------------------------------------------------- */
 
 int calculation_take(const struct workqueue *wq, struct work *w)
 {
@@ -34,9 +107,14 @@ bool calculation_keep(struct work *w)
 	return w->owned;
 }
 
-static bool step(struct work *w)
+/* False: it is done. */
+static bool take_turn(const struct context *ctx, struct work *w)
 {
-	return w->plain.kernel ? calc_plain_step(&w->plain) : calc_step(w->owned);
+	bool more = true;
+
+	for (uint64_t n = steps_of(ctx); n && more; n--)
+		more = w->plain.kernel ? calc_plain_step(&w->plain) : calc_step(w->owned);
+	return more;
 }
 
 void calculation_begin(struct channel *ch, struct work *w)
@@ -59,7 +137,7 @@ int calculation_advance(struct channel *ch)
 
 	if (w->exchanges)
 		return exchange_advance(ch);
-	if (!w->cancelled && step(w)) {
+	if (!w->cancelled && take_turn(ch->wq->ctx, w)) {
 		ch->wq->ctx->laboured = true;
 		channel_ready(ch);
 		return 1;

@@ -177,24 +177,31 @@ void channel_finish(struct channel *ch, struct work *w)
 		channel_ready(ch);
 }
 
-/* What W's completion says, if it has one. */
-static void entry_describe(struct work *w, int status, uint64_t len)
+static slmpm_peer peer_described(const struct slmpm_wr *wr)
 {
-	const struct endpoint *ep;
+	const struct endpoint *ep = work_peer(wr);
 
-	w->done.status = status;
+	if (ep)
+		return (slmpm_peer){handle_id(ep)};
+	return named_is(wr->peer) ? wr->peer : (slmpm_peer){0};
+}
+
+/* What W's completion says, if it has one. */
+static INLINE void entry_describe(struct work *w, int status, uint64_t len)
+{
+	struct slmpm_done *done = &w->done;
+
+	done->status = status;
 	if (!is_told(w))
 		return;
-	ep = work_peer(&w->wr);
-	completion_copy(&w->done, &(struct slmpm_done){
-					  .status = status,
-					  .op = w->wr.op,
-					  .stream = w->wr.stream,
-					  .peer = {ep                   ? handle_id(ep) :
-						   named_is(w->wr.peer) ? w->wr.peer.id :
-									  0},
-					  .len = len,
-				  });
+	done->len = len;
+	done->stream = w->wr.stream;
+	done->imm = done->flags = 0;
+	done->peer = (slmpm_peer){0};
+	if (UNLIKELY(work_has_peer(w->wr.op) || w->wr.rctr.id))
+		done->peer = peer_described(&w->wr);
+	done->op = w->wr.op;
+	done->protocol = done->reason = 0;
 }
 
 void channel_end(struct channel *ch, struct work *w, int status, uint64_t len)
@@ -320,7 +327,7 @@ static void act(struct work *w)
 }
 
 /* They begin and end at once, when all before them are done. */
-static bool act_step(struct channel *ch, struct work *w)
+static INLINE bool act_step(struct channel *ch, struct work *w)
 {
 	if (!is_enabled(ch->wq, w) || !list_empty(&ch->begun))
 		return false;

@@ -36,7 +36,7 @@ static int take_wr(const struct workqueue *wq, struct slmpm_wr *to, const struct
 /* Its flags say the link of the handle, and whether the target is to answer. */
 static void complete_flags(const struct workqueue *wq, struct slmpm_wr *wr)
 {
-	if (wr->op != SLMPM_OP_RECV && !work_names(wr->op))
+	if (wr->op != SLMPM_OP_RECV && work_has_peer(wr->op))
 		wr->flags = endpoint_hints(wr->peer, wr->flags);
 	if (wr->op == SLMPM_OP_PUT && (!(wq->flags & SLMPM_WQ_UNACKNOWLEDGED) || wr->rctr.id))
 		wr->flags |= SLMPM_REMOTE;
@@ -46,12 +46,12 @@ static void complete_flags(const struct workqueue *wq, struct slmpm_wr *wr)
 static int begin_or_append(struct channel *ch, struct work *w)
 {
 	struct workqueue *wq = ch->wq;
-	struct endpoint *ep = work_peer(&w->wr);
+	struct endpoint *ep = NULL;
 	int rc;
 
 	w->next = NULL;
 	if (ch->at || wq->flags & SLMPM_WQ_KEPT || w->wr.op >= SLMPM_OP_WAIT ||
-	    !channel_may_begin(ch, w, ep)) {
+	    !channel_may_begin(ch, w, ep = work_peer(&w->wr))) {
 		if (!work_keep(w)) {
 			list_remove(&ch->await.node); /* channel_may_begin may have */
 			list_remove(&ch->timed);
@@ -111,7 +111,7 @@ int workqueue_fill(struct workqueue *wq, struct work *w, const struct slmpm_wr *
 				 "first %u",
 				 given->size, size);
 	rc = take_wr(wq, &w->wr, given);
-	if (rc == 0)
+	if (rc == 0 && UNLIKELY(wq->channels[w->wr.channel].status))
 		rc = channel_error(&wq->channels[w->wr.channel], "slmpm_post");
 	if (rc == 0 && w->wr.op == SLMPM_OP_CALC)
 		rc = calculation_take(wq, w);
@@ -141,16 +141,13 @@ static int workqueue_take(struct workqueue *wq, const struct slmpm_wr *given, ui
 	return rc;
 }
 
-int slmpm_post(slmpm_wq handle, const struct slmpm_wr *wr, int n)
+static NOINLINE int workqueue_post(struct workqueue *wq, const struct slmpm_wr *wr, int n)
 {
 	int rc = 0, taken = 0;
-	struct workqueue *wq = workqueue_lock(handle, &rc);
 
-	if (!wq)
-		return rc;
 	if (!wr || n <= 0)
-		rc = error_set(SLMPM_EINVAL, "slmpm_post: %d work requests at %p", n,
-			       (const void *)wr);
+		return error_set(SLMPM_EINVAL, "slmpm_post: %d work requests at %p", n,
+				 (const void *)wr);
 	while (rc == 0 && taken < n) {
 		const void *next = (const char *)wr + (size_t)taken * wr->size;
 
@@ -159,6 +156,17 @@ int slmpm_post(slmpm_wq handle, const struct slmpm_wr *wr, int n)
 	}
 	await_inspect(&wq->awaits);
 	(void)workqueue_advance(wq->ctx);
-	context_unlock(wq->ctx);
 	return taken ? taken : rc;
+}
+
+int slmpm_post(slmpm_wq handle, const struct slmpm_wr *wr, int n)
+{
+	int rc = 0;
+	struct workqueue *wq = workqueue_lock(handle, &rc);
+
+	if (!wq)
+		return rc;
+	rc = n == 1 && wr && calculation_at_once(wq, wr) ? 1 : workqueue_post(wq, wr, n);
+	context_unlock(wq->ctx);
+	return rc;
 }

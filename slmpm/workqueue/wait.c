@@ -115,15 +115,10 @@ static int take_relative(struct workqueue *wq, struct work *w)
 	return 0;
 }
 
-int work_hold(struct workqueue *wq, struct work *w)
+int work_hold_named(struct workqueue *wq, struct work *w)
 {
 	int rc;
 
-	w->users = NULL;
-	w->subject = NULL;
-	w->value = w->wr.value;
-	if (!work_names(w->wr.op) && !w->wr.ctr.id)
-		return 0;
 	w->awaits = NULL;
 	if (w->wr.rctr.id && work_names(w->wr.op)) /* a COUNT, of no total here */
 		return 0;
@@ -137,16 +132,6 @@ int work_hold(struct workqueue *wq, struct work *w)
 	else
 		w->users = NULL;
 	return rc;
-}
-
-void work_drop(struct work *w)
-{
-	if (w->users)
-		--*w->users;
-	if (w->subject)
-		w->subject->entries--;
-	w->users = NULL;
-	w->subject = NULL;
 }
 
 void work_take_back(struct work *w)

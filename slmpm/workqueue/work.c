@@ -13,20 +13,20 @@
 
 #define ORDERED (SLMPM_SILENT | SLMPM_FENCE | SLMPM_BARRIER)
 
-static uint32_t flags_of(uint32_t op)
-{
-	switch (op) {
-	case SLMPM_OP_SEND: return ORDERED | SLMPM_MORE | MODE_LINK_MASK;
-	case SLMPM_OP_RECV: return SLMPM_SILENT;
-	case SLMPM_OP_PUT: return ORDERED | SLMPM_REMOTE | SLMPM_NOTIFY | MODE_LINK_MASK;
-	case SLMPM_OP_AM: return ORDERED | SLMPM_MORE | SLMPM_REMOTE | MODE_ROUTE_MASK;
-	case SLMPM_OP_CALC: return SLMPM_SILENT;
-	case SLMPM_OP_WAIT:
-	case SLMPM_OP_ENABLE:
-	case SLMPM_OP_COUNT: return SLMPM_SILENT | SLMPM_RELATIVE;
-	default: return ORDERED | MODE_LINK_MASK;
-	}
-}
+/* What an operation may have; 0: it is none of a work queue's. */
+static const uint32_t flags_of[SLMPM_OP_PIPE + 1] = {
+	[SLMPM_OP_SEND] = ORDERED | SLMPM_MORE | MODE_LINK_MASK,
+	[SLMPM_OP_RECV] = SLMPM_SILENT,
+	[SLMPM_OP_PUT] = ORDERED | SLMPM_REMOTE | SLMPM_NOTIFY | MODE_LINK_MASK,
+	[SLMPM_OP_GET] = ORDERED | MODE_LINK_MASK,
+	[SLMPM_OP_ATOMIC] = ORDERED | MODE_LINK_MASK,
+	[SLMPM_OP_AM] = ORDERED | SLMPM_MORE | SLMPM_REMOTE | MODE_ROUTE_MASK,
+	[SLMPM_OP_WAIT] = SLMPM_SILENT | SLMPM_RELATIVE,
+	[SLMPM_OP_ENABLE] = SLMPM_SILENT | SLMPM_RELATIVE,
+	[SLMPM_OP_COUNT] = SLMPM_SILENT | SLMPM_RELATIVE,
+	[SLMPM_OP_CALC] = SLMPM_SILENT,
+	[SLMPM_OP_PIPE] = ORDERED | MODE_LINK_MASK,
+};
 
 static int check_pieces(const struct slmpm_wr *wr)
 {
@@ -86,27 +86,6 @@ static int check_pipe(const struct workqueue *wq, const struct slmpm_wr *wr)
 	return work_check_source(wq, wr->from);
 }
 
-static int check_named(const struct workqueue *wq, const struct slmpm_wr *wr)
-{
-	uint32_t may = wr->op == SLMPM_OP_COUNT ? 9 : wr->op == SLMPM_OP_ENABLE ? 4 : 7;
-	uint32_t has = (wr->ctr.id ? 1u : 0) | (wr->cq.id ? 2u : 0) | (wr->wq.id ? 4u : 0) |
-		       (wr->rctr.id ? 8u : 0);
-
-	if (!has || has & ~may || has & (has - 1))
-		return error_set(
-			SLMPM_EINVAL, "slmpm_post: a %s names one %s",
-			wr->op == SLMPM_OP_COUNT  ? "COUNT" :
-			wr->op == SLMPM_OP_ENABLE ? "ENABLE" :
-						    "WAIT",
-			wr->op == SLMPM_OP_COUNT  ? "counter" :
-			wr->op == SLMPM_OP_ENABLE ? "work queue" :
-						    "counter, completion queue or work queue");
-	if (wr->op == SLMPM_OP_WAIT && wr->wq.id &&
-	    (wr->index < SLMPM_WQ_POSTED || wr->index > SLMPM_WQ_DONE))
-		return error_set(SLMPM_EINVAL, "slmpm_post: index %u of a work queue", wr->index);
-	return wr->rctr.id ? remote_count_check(wq->ctx, wr, NULL) : 0;
-}
-
 /* Behind others they would be copied, from nowhere. */
 static int check_unused(const struct slmpm_wr *wr)
 {
@@ -128,27 +107,60 @@ static int check_timeout(const struct slmpm_wr *wr)
 			 wr->op == SLMPM_OP_WAIT ? "WAIT" : "SEND", wr->timeout_ms);
 }
 
-int work_check(const struct workqueue *wq, const struct slmpm_wr *wr)
+static int check_named(const struct workqueue *wq, const struct slmpm_wr *wr)
 {
-	int rc;
+	uint32_t may = wr->op == SLMPM_OP_COUNT ? 9 : wr->op == SLMPM_OP_ENABLE ? 4 : 7;
+	uint32_t has = (wr->ctr.id ? 1u : 0) | (wr->cq.id ? 2u : 0) | (wr->wq.id ? 4u : 0) |
+		       (wr->rctr.id ? 8u : 0);
+	int rc = check_unused(wr);
 
-	if (wr->op < SLMPM_OP_SEND || wr->op > SLMPM_OP_PIPE ||
-	    (wr->op > SLMPM_OP_AM && wr->op < SLMPM_OP_WAIT))
-		return error_set(SLMPM_EINVAL, "slmpm_post: operation %u", wr->op);
-	if (wr->channel >= wq->channel_count)
-		return error_set(SLMPM_EINVAL, "slmpm_post: channel %u of %u", wr->channel,
-				 wq->channel_count);
-	if (wr->flags & ~flags_of(wr->op) || !mode_hint_is_sound(wr->flags))
-		return error_set(SLMPM_EINVAL, "slmpm_post: flags 0x%x", wr->flags);
-	rc = check_unused(wr);
 	if (rc == 0)
 		rc = check_timeout(wr);
 	if (rc < 0)
 		return rc;
-	if (wr->reserved)
-		return error_set(SLMPM_EINVAL, "slmpm_post: .reserved is %u, not 0", wr->reserved);
-	if (work_names(wr->op))
-		return check_named(wq, wr);
+	if (!has || has & ~may || has & (has - 1))
+		return error_set(
+			SLMPM_EINVAL, "slmpm_post: a %s names one %s",
+			wr->op == SLMPM_OP_COUNT  ? "COUNT" :
+			wr->op == SLMPM_OP_ENABLE ? "ENABLE" :
+						    "WAIT",
+			wr->op == SLMPM_OP_COUNT  ? "counter" :
+			wr->op == SLMPM_OP_ENABLE ? "work queue" :
+						    "counter, completion queue or work queue");
+	if (wr->op == SLMPM_OP_WAIT && wr->wq.id &&
+	    (wr->index < SLMPM_WQ_POSTED || wr->index > SLMPM_WQ_DONE))
+		return error_set(SLMPM_EINVAL, "slmpm_post: index %u of a work queue", wr->index);
+	return wr->rctr.id ? remote_count_check(wq->ctx, wr, NULL) : 0;
+}
+
+/* Of all but WAIT, ENABLE and COUNT. */
+static int check_unnamed(const struct slmpm_wr *wr)
+{
+	if (wr->cq.id | wr->wq.id)
+		return error_set(SLMPM_EINVAL, "slmpm_post: .cq and .wq are for WAIT and ENABLE");
+	return 0;
+}
+
+static int check_calculation(const struct workqueue *wq, const struct slmpm_wr *wr)
+{
+	int rc;
+
+	if (LIKELY(!((uint32_t)wr->iov_count | wr->head_len | wr->cq.id | wr->wq.id | wr->rctr.id)))
+		return 0;
+	rc = check_unused(wr);
+	if (rc == 0)
+		rc = check_unnamed(wr);
+	return rc < 0 ? rc : remote_count_check(wq->ctx, wr, NULL);
+}
+
+static int check_operation(const struct workqueue *wq, const struct slmpm_wr *wr)
+{
+	int rc = check_unused(wr);
+
+	if (rc == 0)
+		rc = check_timeout(wr);
+	if (rc < 0)
+		return rc;
 	if ((wr->op == SLMPM_OP_SEND || wr->op == SLMPM_OP_PIPE) && wr->stream > SLMPM_STREAM_MAX)
 		return error_set(SLMPM_EINVAL, "slmpm_post: stream 0x%x is for receiving only",
 				 wr->stream);
@@ -157,16 +169,32 @@ int work_check(const struct workqueue *wq, const struct slmpm_wr *wr)
 	     (wr->head_len && !wr->head)))
 		return error_set(SLMPM_EINVAL, "slmpm_post: handler %u, a head of %u bytes at %p",
 				 wr->stream, wr->head_len, wr->head);
-	if (wr->cq.id | wr->wq.id)
-		return error_set(SLMPM_EINVAL, "slmpm_post: .cq and .wq are for WAIT and ENABLE");
-	if (wr->op == SLMPM_OP_CALC)
-		return wr->rctr.id ? remote_count_check(wq->ctx, wr, NULL) : 0;
-	rc = check_peer(wq, wr);
+	rc = check_unnamed(wr);
+	if (rc == 0)
+		rc = check_peer(wq, wr);
 	if (rc == 0 && wr->rctr.id)
 		rc = remote_count_check(wq->ctx, wr, work_peer(wr));
 	if (rc == 0 && wr->op == SLMPM_OP_PIPE)
 		rc = check_pipe(wq, wr);
 	return rc < 0 ? rc : check_pieces(wr);
+}
+
+int work_check(const struct workqueue *wq, const struct slmpm_wr *wr)
+{
+	uint32_t flags = wr->op <= SLMPM_OP_PIPE ? flags_of[wr->op] : 0;
+
+	if (!flags)
+		return error_set(SLMPM_EINVAL, "slmpm_post: operation %u", wr->op);
+	if (wr->channel >= wq->channel_count)
+		return error_set(SLMPM_EINVAL, "slmpm_post: channel %u of %u", wr->channel,
+				 wq->channel_count);
+	if (wr->flags & ~flags || (wr->flags & MODE_LINK_MASK && !mode_hint_is_sound(wr->flags)))
+		return error_set(SLMPM_EINVAL, "slmpm_post: flags 0x%x", wr->flags);
+	if (wr->reserved)
+		return error_set(SLMPM_EINVAL, "slmpm_post: .reserved is %u, not 0", wr->reserved);
+	if (wr->op == SLMPM_OP_CALC)
+		return check_calculation(wq, wr);
+	return work_names(wr->op) ? check_named(wq, wr) : check_operation(wq, wr);
 }
 
 struct endpoint *work_peer(const struct slmpm_wr *wr)

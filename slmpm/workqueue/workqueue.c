@@ -25,11 +25,6 @@
 
 struct handle_table workqueue_table = HANDLE_TABLE_FROM("work queue", struct workqueue, node);
 
-struct workqueue *workqueue_lock(slmpm_wq handle, int *rc)
-{
-	return context_lock_object(&workqueue_table, handle.id, rc);
-}
-
 int workqueue_advance(struct context *ctx)
 {
 	const struct channel *first = NULL; /* that waits for room */
@@ -53,7 +48,8 @@ int workqueue_advance(struct context *ctx)
 
 void workqueue_drop(struct workqueue *wq, struct work *w)
 {
-	free(w->owned);
+	if (w->owned)
+		free(w->owned);
 	w->owned = NULL;
 	work_drop(w);
 	w->state = WORK_IDLE;

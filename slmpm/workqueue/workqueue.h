@@ -142,13 +142,22 @@ static inline bool work_names(uint32_t op)
 	return op >= SLMPM_OP_WAIT && op <= SLMPM_OP_COUNT;
 }
 
+/* All but those, and CALC. */
+static inline bool work_has_peer(uint32_t op)
+{
+	return op < SLMPM_OP_WAIT || op == SLMPM_OP_PIPE;
+}
+
 static inline uint64_t work_number(const struct workqueue *wq, const struct work *w)
 {
 	return wq->run + w->number;
 }
 
 /* The queue of a handle, its context locked; NULL with *RC and the detail set. */
-struct workqueue *workqueue_lock(slmpm_wq handle, int *rc);
+static inline struct workqueue *workqueue_lock(slmpm_wq handle, int *rc)
+{
+	return CONTEXT_LOCK_OBJECT(&workqueue_table, struct workqueue, handle.id, rc);
+}
 /* Some channels of CTX may go on: what has begun, or ended. */
 int workqueue_advance(struct context *ctx);
 /* As of parts. */
@@ -208,8 +217,23 @@ uint64_t channel_deadlines(struct context *ctx, uint64_t now);
 
 /* What W, a WAIT, ENABLE or COUNT, names: it is W's until work_drop. Negative with the detail set:
  * there is none, or no memory. */
-int work_hold(struct workqueue *wq, struct work *w);
-void work_drop(struct work *w);
+int work_hold_named(struct workqueue *wq, struct work *w);
+static inline int work_hold(struct workqueue *wq, struct work *w)
+{
+	w->users = NULL;
+	w->subject = NULL;
+	w->value = w->wr.value;
+	return work_names(w->wr.op) || w->wr.ctr.id ? work_hold_named(wq, w) : 0;
+}
+static inline void work_drop(struct work *w)
+{
+	if (w->users)
+		--*w->users;
+	if (w->subject)
+		w->subject->entries--;
+	w->users = NULL;
+	w->subject = NULL;
+}
 /* W was never posted, nor what was held behind it: nothing has been taken from its total. */
 void work_take_back(struct work *w);
 /* Relative WAITs of a new run go on where those of the last one have come to. */
@@ -273,6 +297,9 @@ void workqueue_publish(struct context *ctx);
 
 /* ---- calculate.c: CALC entries ---- */
 
+/* WR, whose turn would be now, is a plain CALC of one step: it is an entry that has begun and ended
+ * by now. False: nothing has been done. */
+bool calculation_at_once(struct workqueue *wq, const struct slmpm_wr *wr);
 /* W's calculation can be done. Negative with the detail set: it cannot. */
 int calculation_take(const struct workqueue *wq, struct work *w);
 /* Prepares it, however long it has to wait. False: no memory. */

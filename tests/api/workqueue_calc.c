@@ -6,7 +6,7 @@
  */
 #include <math.h>
 
-#include "tests/api/workqueue.h"
+#include "tests/api/workqueue_entry.h"
 
 #define MANY 100000 /* elements: many pieces */
 
@@ -135,6 +135,118 @@ static void long_one_in_pieces(void)
 	post(calc(&c, 6));
 	OK(slmpm_wq_destroy(wq));
 	end();
+}
+
+static void totals_are(uint64_t posted, uint64_t begun, uint64_t done)
+{
+	struct slmpm_wq_info info = look(wq);
+
+	CHECK(info.posted == posted && info.begun == begun && info.done == done,
+	      "posted %llu, begun %llu, done %llu", (unsigned long long)info.posted,
+	      (unsigned long long)info.begun, (unsigned long long)info.done);
+}
+
+static uint64_t short_args[2] = {3, 4}, short_sum;
+
+static void sum_is(uint64_t sum)
+{
+	CHECK(short_sum == sum, "%llu instead of %llu", (unsigned long long)short_sum,
+	      (unsigned long long)sum);
+}
+
+static struct slmpm_wr on_queue(uint32_t index, uint64_t value, uint32_t flags)
+{
+	struct slmpm_wr wr = entry(SLMPM_OP_WAIT, 1, value, flags);
+
+	wr.wq = wq;
+	wr.index = index;
+	return wr;
+}
+
+/* It is an entry like any other: its number, what it says, who waits for it. */
+static void short_alone(struct slmpm_wr wr)
+{
+	struct slmpm_wr both[2] = {wr};
+	struct slmpm_done done;
+
+	begin(0, 0);
+	wr.stream = 5;
+	post(wr);
+	done = told(1, SLMPM_OP_CALC, 0);
+	CHECK(done.len == 0 && done.stream == 5 && done.peer.id == 0 && done.imm == 0 &&
+		      done.flags == 0 && done.protocol == 0 && done.reason == 0,
+	      "what its completion says");
+	totals_are(1, 1, 1);
+	sum_is(7);
+	post(known(on_queue(SLMPM_WQ_POSTED, 3, 0), 9));
+	totals_are(2, 2, 1);
+	short_args[0] = 10;
+	wr.flags = SLMPM_SILENT;
+	post(wr);
+	sum_is(14);
+	told(9, SLMPM_OP_WAIT, 0);
+	totals_are(3, 3, 3);
+	/* What comes with it is posted before it is done. */
+	both[1] = on_queue(SLMPM_WQ_DONE, 1, SLMPM_RELATIVE);
+	EXPECT(slmpm_post(wq, both, 2), 2);
+	told(1, SLMPM_OP_CALC, 0);
+	told(0, SLMPM_OP_WAIT, 0);
+	wr.ctr = counter();
+	post(wr);
+	OK(slmpm_wq_drain(wq, PATIENCE));
+	CHECK(counted(wr.ctr) == 1, "%llu", (unsigned long long)counted(wr.ctr));
+	totals_are(6, 6, 6);
+	end();
+}
+
+/* Behind a WAIT, in a managed queue, again and again; and not where there is no room. */
+static void short_in_its_turn(struct slmpm_wr wr)
+{
+	slmpm_ctr ctr;
+	slmpm_wq managed, kept;
+
+	begin(2, 0);
+	ctr = counter();
+	short_args[0] = 1;
+	post(known(wait_for(ctr, 0, 1, 0), 2));
+	post(wr);
+	EXPECT(slmpm_post(wq, &wr, 1), -SLMPM_EAGAIN);
+	wr.channel = 1;
+	EXPECT(slmpm_post(wq, &wr, 1), -SLMPM_EAGAIN);
+	wr.channel = 0;
+	sum_is(14);
+	totals_are(2, 1, 0);
+	managed = another(SLMPM_WQ_MANAGED);
+	post_to(managed, count(ctr, 0, 1, 0));
+	post_to(managed, wr);
+	OK(slmpm_wq_enable(managed, 1));
+	told(0, SLMPM_OP_COUNT, 0);
+	told(2, SLMPM_OP_WAIT, 0);
+	told(1, SLMPM_OP_CALC, 0);
+	sum_is(5);
+	short_args[0] = 2;
+	OK(slmpm_wq_enable(managed, 2));
+	told(1, SLMPM_OP_CALC, 0);
+	sum_is(6);
+	kept = another(SLMPM_WQ_KEPT);
+	post_to(kept, wr);
+	told(1, SLMPM_OP_CALC, 0);
+	short_args[0] = 3;
+	OK(slmpm_wq_arm(kept));
+	told(1, SLMPM_OP_CALC, 0);
+	sum_is(7);
+	end();
+}
+
+static void short_ones(void)
+{
+	struct slmpm_operand args[2] = {{.at = &short_args[0]}, {.at = &short_args[1]}};
+	struct slmpm_operand target = {.at = &short_sum};
+	struct slmpm_calc c = sum_of(args, 2, &target, 0);
+
+	short_args[0] = 3;
+	short_alone(calc(&c, 1));
+	short_in_its_turn(calc(&c, 1));
 }
 
 /* The greatest, and whose it was. */
@@ -275,6 +387,7 @@ static int everything(void *engine)
 	reduction();
 	if (strcmp(engine, "thread") != 0)
 		long_one_in_pieces();
+	short_ones();
 	winners();
 	flooded(!strcmp(engine, "thread"));
 	refusals();

@@ -16,7 +16,7 @@
  *	o    SEND, for which there may be no room yet
  *	g    SEND to an entry of the peer's that is disabled, which waits
  *	d q  the same, which is refused
- *	c    CALC in two pieces
+ *	c    CALC of two turns
  *
  * `.` is no call; `+` enables one more of B; `1` to `4` cancel an entry of A, `5` to `8` one of B;
  * `y` and `z` reset A and B, `!` and `?` destroy them. Where A is kept, `^` runs it once more.
@@ -36,7 +36,7 @@
 #define STREAM   7
 #define ENTRIES  8 /* of a queue */
 #define CHANNELS 2
-#define ELEMENTS 4096 /* two pieces of a CALC */
+#define ELEMENTS 8192 /* two turns of a CALC */
 
 enum { A, B, QUEUES };
 enum awaited { NONE, DONE, BEGUN, ENABLED, COUNTER, ENDS, AWAITED };
