@@ -59,4 +59,11 @@ static inline void list_remove(struct list *node)
 	list_init(node);
 }
 
+/* The same where it is mostly in none: one that is alone is not written to. */
+static inline void list_withdraw(struct list *node)
+{
+	if (node->next != node)
+		list_remove(node);
+}
+
 #endif

@@ -110,12 +110,12 @@ static void retire(struct workqueue *wq, struct work *w)
 		workqueue_drop(wq, w);
 		return;
 	}
-	list_remove(&w->node);
+	list_withdraw(&w->node);
 	w->state = WORK_WAITS;
 	w->over = wq->run + 1;
 }
 
-static void deliver(struct workqueue *wq, struct work *w)
+static INLINE void deliver(struct workqueue *wq, struct work *w)
 {
 	if (!work_names(w->wr.op) && w->wr.ctr.id)
 		count_end(w);
@@ -209,8 +209,8 @@ void channel_end(struct channel *ch, struct work *w, int status, uint64_t len)
 	if (w->state == WORK_WAITS)
 		ch->wq->flushed++;
 	if (w->state == WORK_WAITS || w->wr.op == SLMPM_OP_WAIT) { /* it stood at it */
-		list_remove(&ch->await.node);
-		list_remove(&ch->timed);
+		list_withdraw(&ch->await.node);
+		list_withdraw(&ch->timed);
 		ch->at = w->next;
 	}
 	entry_describe(w, status, len);
@@ -335,7 +335,7 @@ static INLINE bool act_step(struct channel *ch, struct work *w)
 	ch->wq->begun++;
 	act(w);
 	entry_describe(w, 0, 0);
-	entry_finish(ch, w);
+	deliver(ch->wq, w);
 	return true;
 }
 
@@ -418,7 +418,7 @@ static bool channel_step(struct channel *ch)
 	uint64_t len = 0;
 	int rc;
 
-	list_remove(&ch->await.node);
+	list_withdraw(&ch->await.node);
 	if (UNLIKELY(w->cancelled))
 		rc = -SLMPM_ECANCELED;
 	else if (w->wr.op == SLMPM_OP_WAIT)

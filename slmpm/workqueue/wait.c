@@ -170,11 +170,13 @@ static void wait_over(struct await *a)
 	channel_ready(LIST_ENTRY(a, struct channel, await));
 }
 
-static void set_deadline(struct channel *ch, int timeout_ms)
+static inline void set_deadline(struct channel *ch, int timeout_ms)
 {
-	ch->deadline = timeout_ms > 0 ? clock_deadline(timeout_ms) : 0;
-	if (ch->deadline)
+	ch->deadline = 0;
+	if (UNLIKELY(timeout_ms > 0)) {
+		ch->deadline = clock_deadline(timeout_ms);
 		list_append(&ch->wq->ctx->timed, &ch->timed);
+	}
 }
 
 bool wait_entry(struct channel *ch, struct work *w, struct endpoint *ep)
@@ -232,16 +234,12 @@ static int why_stranded(struct work *w, const struct await *a, uint64_t *len)
 	return first->status;
 }
 
-int wait_step(struct channel *ch, struct work *w, uint64_t *len)
+/* It is not over: as wait_step. */
+static NOINLINE int wait_on(struct channel *ch, struct work *w, uint64_t *len)
 {
 	struct await *a = &ch->await;
 	int status = 0;
 
-	if (w->state == WORK_WAITS)
-		reach(ch, w);
-	*len = *a->total - a->start;
-	if (await_is_over(a))
-		return 1;
 	if (w->wr.wq.id)
 		status = why_stranded(w, a, len);
 	if (!status && ch->deadline && clock_now() >= ch->deadline)
@@ -249,6 +247,18 @@ int wait_step(struct channel *ch, struct work *w, uint64_t *len)
 	if (!status)
 		list_append(w->awaits, &a->node);
 	return status;
+}
+
+int wait_step(struct channel *ch, struct work *w, uint64_t *len)
+{
+	struct await *a = &ch->await;
+
+	if (w->state == WORK_WAITS)
+		reach(ch, w);
+	*len = *a->total - a->start;
+	if (await_is_over(a))
+		return 1;
+	return wait_on(ch, w, len);
 }
 
 void wait_strand(struct workqueue *wq)

@@ -67,7 +67,7 @@ mutant enable-notell 'three in flight' $workqueue '/^void workqueue_enable/,/^}/
 mutant enable-notready 'two queues wait for each other' $workqueue '/^void workqueue_enable/,/^}/s/channels_ready(wq);/;/'
 mutant enable-noawait 'two queues wait for each other' $workqueue '/^void workqueue_enable/,/^}/s/await_inspect(&wq->awaits);/;/'
 mutant deliver-nostrand 'two queues, failures' $channel 's/^\t\twait_strand(wq);/\t\t;/'
-mutant deliver-noawait 'two queues, failures' $channel '/^static void deliver(/,/^}/s/^\tawait_inspect(&wq->awaits);/\t;/'
+mutant deliver-noawait 'two queues, failures' $channel '/^static INLINE void deliver(/,/^}/s/^\tawait_inspect(&wq->awaits);/\t;/'
 mutant stop-first 'two queues, failures' $channel 's/ || number > ch->failed)/)/'
 mutant stop-last 'two queues, failures' $channel 's/(w->wr.op == SLMPM_OP_RECV || number > ch->failed)/w->wr.op == SLMPM_OP_RECV/'
 mutant stranded-blames-last 'two queues, failures' $wait 's/\*len = first->failed;/*len = t->posted;/'
@@ -84,7 +84,7 @@ mutant entry-nolist 'three in flight' $wait '/^bool wait_entry/,/^}/s/^\tlist_ap
 mutant relative-taken 'two queues wait for each other' $wait 's/s->taken = total_plus(s->taken, w->value);/;/'
 mutant strand-none 'two queues, failures' $wait '/^void wait_strand/,/^}/s/wait_over(a);/;/'
 mutant reach-noawait 'two queues wait for each other' $wait '/^static void reach/,/^}/s/await_inspect.*/;/'
-mutant step-nolist 'two queues wait for each other' $wait '/^int wait_step/,/^}/s/list_append(w->awaits, &a->node);/;/'
+mutant step-nolist 'two queues wait for each other' $wait '/^static NOINLINE int wait_on/,/^}/s/list_append(w->awaits, &a->node);/;/'
 mutant cancel-begun 'two queues, cancels' $workqueue 's/w->wr.op != SLMPM_OP_WAIT \&\& w->wr.op != SLMPM_OP_CALC))/w->wr.op != SLMPM_OP_CALC))/'
 mutant cancel-noadvance 'two queues, cancels' $workqueue '/^static int cancel_those/,/^}/s/(void)channel_advance(&wq->channels\[i\]);/;/'
 mutant calc-notready 'two queues, cancels' slmpm/workqueue/calculate.c 's/^\t\tchannel_ready(ch);/\t\t;/'
@@ -94,7 +94,7 @@ mutant completion-noawait 'two queues wait for each other' slmpm/completion/queu
 mutant rearm-base 'a queue runs again' $wait 's/^\t\ts->base = total_plus(s->base, s->taken);/\t\t;/'
 mutant arm-notready 'a queue runs again' $workqueue '/^static int arm/,/^}/s/channels_ready(wq);/;/'
 mutant deadline-notready 'time goes by' $wait '/^uint64_t channel_deadlines/,/^}/s/channel_ready(ch);/;/'
-mutant deadline-unlisted 'two queues, time goes by' $wait '/^static void set_deadline/,/^}/s/list_append.*/;/'
+mutant deadline-unlisted 'two queues, time goes by' $wait '/^static inline void set_deadline/,/^}/s/list_append.*/;/'
 wait
 missed=$(find "$dir" -name '*.missed' | wc -l)
 echo "$count mutants, $missed not noticed"
