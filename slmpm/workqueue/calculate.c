@@ -20,8 +20,8 @@ static inline bool is_bare(const struct slmpm_wr *wr)
 {
 	uint64_t words = wr->cq.id | wr->wq.id | wr->rctr.id | wr->ctr.id;
 
-	return wr->size == sizeof(*wr) && wr->op == SLMPM_OP_CALC && !(wr->flags & ~SLMPM_SILENT) &&
-	       !(words | (uint32_t)wr->iov_count | wr->head_len | wr->reserved);
+	words |= wr->flags & ~SLMPM_SILENT;
+	return !(words | (uint32_t)wr->iov_count | wr->head_len | wr->reserved);
 }
 
 /* An entry of its own would begin, as soon as it is posted. */

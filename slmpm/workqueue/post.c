@@ -166,7 +166,11 @@ int slmpm_post(slmpm_wq handle, const struct slmpm_wr *wr, int n)
 
 	if (!wq)
 		return rc;
-	rc = n == 1 && wr && calculation_at_once(wq, wr) ? 1 : workqueue_post(wq, wr, n);
+	if (n == 1 && wr && wr->size == sizeof(*wr) && wr->op == SLMPM_OP_CALC &&
+	    calculation_at_once(wq, wr))
+		rc = 1;
+	else
+		rc = workqueue_post(wq, wr, n);
 	context_unlock(wq->ctx);
 	return rc;
 }

@@ -297,8 +297,8 @@ void workqueue_publish(struct context *ctx);
 
 /* ---- calculate.c: CALC entries ---- */
 
-/* WR, whose turn would be now, is a plain CALC of one step: it is an entry that has begun and ended
- * by now. False: nothing has been done. */
+/* WR, a CALC of this size whose turn would be now, is a plain one of one turn: it is an entry that
+ * has begun and ended by now. False: nothing has been done. */
 bool calculation_at_once(struct workqueue *wq, const struct slmpm_wr *wr);
 /* W's calculation can be done. Negative with the detail set: it cannot. */
 int calculation_take(const struct workqueue *wq, struct work *w);
