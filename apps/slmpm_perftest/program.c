@@ -23,16 +23,24 @@ void program_rest(void)
 	nap(REST_NS);
 }
 
-bool program_has_thread(const struct pair *p)
+static bool has_thread(void)
 {
 	struct slmpm_setting s = {.size = sizeof(s)};
 
-	if (p->no_thread)
-		return false;
 	for (int i = 0; slmpm_setting_at(i, &s) >= 0; i++)
 		if (strstr(s.name, "ENGINE") && strlen(strstr(s.name, "ENGINE")) == 6)
 			return strcmp(s.value, "thread") == 0;
 	return false;
+}
+
+/* Asked once: settings stay, and looking through them takes as long as many a hop. */
+bool program_has_thread(const struct pair *p)
+{
+	static enum { UNKNOWN, NO, YES } known;
+
+	if (known == UNKNOWN)
+		known = has_thread() ? YES : NO;
+	return known == YES && !p->no_thread;
 }
 
 int program_make(struct program *g, struct pair *p, uint64_t size, uint64_t depth, uint32_t flags)
