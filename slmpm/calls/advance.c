@@ -12,8 +12,7 @@
 #include "slmpm/link/wait.h"
 #include "slmpm/link/idle.h"
 
-#define POLLS     16     /* of one ring in a call before it is found empty */
-#define ASK_TICKS 200000 /* between questions to the kernel, by who calls all the time */
+#define POLLS 16 /* of one ring in a call before it is found empty */
 
 /*
  * The fast path of a call, for one peer that sends active messages: takes those that are there and
@@ -43,7 +42,7 @@ static inline bool progress_shortly(struct context *ctx, int *taken)
 				clock_between_polls();
 		}
 		if (!a && !n)
-			return clock_ticks() - ctx->inspected < ASK_TICKS && !ep->blocked;
+			return clock_ticks() - ctx->inspected < PROGRESS_ASK_TICKS && !ep->blocked;
 		if (!a)
 			break;
 		if (UNLIKELY(!(mirror_is_change(a->kind) ? mirror_take_shortly(ep, a, awaited) :
@@ -98,7 +97,7 @@ int slmpm_progress(slmpm_ctx handle)
 	}
 	rc = taken + progress_locked(ctx);
 	/* Who calls all the time need not ask the kernel each time. */
-	if (!rc && clock_ticks() - ctx->inspected >= ASK_TICKS) {
+	if (!rc && clock_ticks() - ctx->inspected >= PROGRESS_ASK_TICKS) {
 		rc = wait_inspect(ctx);
 		ctx->inspected = clock_ticks();
 		if (!rc)

@@ -187,6 +187,22 @@ static NOINLINE int progress_pass(struct context *ctx)
 	return n;
 }
 
+/* Also while busy: one peer's traffic must not keep others from connecting or dying. */
+static COLD int inspect_in_turn(struct context *ctx)
+{
+	uint64_t now = clock_ticks();
+	int n = 0;
+
+	ctx->idle = 0;
+	if (now - ctx->inspected >= PROGRESS_ASK_TICKS) {
+		ctx->inspected = now;
+		n = wait_inspect(ctx);
+	}
+	if (!n)
+		yield_consider(ctx);
+	return n;
+}
+
 int progress_context(struct context *ctx)
 {
 	int n;
@@ -201,14 +217,9 @@ int progress_context(struct context *ctx)
 		turn_over(ctx);
 	if (UNLIKELY(!list_empty(&ctx->ready)))
 		n += parts.advance(ctx);
-	/* Also while busy: one peer's traffic must not keep others from connecting or dying. */
 	ctx->idle += 1 + (uint32_t)n / INSPECT_SHARE;
-	if (UNLIKELY(ctx->idle >= PROGRESS_INSPECT_EVERY)) {
-		ctx->idle = 0;
-		n += wait_inspect(ctx);
-		if (!n)
-			yield_consider(ctx);
-	}
+	if (UNLIKELY(ctx->idle >= PROGRESS_INSPECT_EVERY))
+		n += inspect_in_turn(ctx);
 	if (n) { /* a bell, too: it must not be taken behind the back of slmpm_arm */
 		ctx->news = true;
 		context_changed(ctx);
