@@ -5,9 +5,9 @@
 
 #include "slmpm/endpoint.h"
 
-#define PROGRESS_SHARE         16  /* packets of an endpoint before it is the next one's turn */
-#define PROGRESS_INSPECT_EVERY 512 /* passes, busy or not, behind which a look may be due ... */
-#define PROGRESS_ASK_TICKS     200000 /* ... at the descriptors: between such, for the kernel is slow */
+#define PROGRESS_SHARE         16     /* packets of an endpoint before it is the next one's turn */
+#define PROGRESS_INSPECT_EVERY 512    /* passes, busy or not, behind which a look may be due ... */
+#define PROGRESS_ASK_TICKS     200000 /* ... at the descriptors: the kernel is slow */
 
 /* One fair pass over all endpoints; packets handled and posted. */
 int progress_context(struct context *ctx);
