@@ -5,10 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "tests/model/step.h"
 
 #define DEPTH_MAX 20000
+#define HUGE      (2u << 20)
 
 /* A state on the present path. */
 struct frame {
@@ -52,13 +54,23 @@ static void *need(void *memory)
 	return memory;
 }
 
+/* Empty, in pages as large as can be: its entries are read in no order. */
+static struct entry *new_table(void)
+{
+	size_t size = table_size * sizeof(*table);
+	struct entry *t = need(size < HUGE ? malloc(size) : aligned_alloc(HUGE, size));
+
+	(void)madvise(t, size, MADV_HUGEPAGE);
+	return memset(t, 0, size);
+}
+
 static void grow_table(void)
 {
 	struct entry *old = table;
 	uint64_t old_size = table_size;
 
 	table_size *= 2;
-	table = need(calloc(table_size, sizeof(*table)));
+	table = new_table();
 	for (uint64_t i = 0; i < old_size; i++) {
 		if (old[i].hash)
 			*find(old[i].hash) = old[i];
@@ -108,6 +120,7 @@ static bool enter(const struct search *s, struct outcome *out, unsigned depth)
 	if (!e->hash) {
 		e = insert(e, hash);
 		out->states++;
+		out->fault = s->fresh ? s->fresh(s) : NULL;
 	}
 	e->paths = s->limit ? depth : 0;
 	f->hash = hash;
@@ -122,7 +135,7 @@ static bool enter(const struct search *s, struct outcome *out, unsigned depth)
 		out->depth = depth;
 	if (f->ways)
 		return true;
-	out->fault = s->settled();
+	out->fault = out->fault ? out->fault : s->settled();
 	if (!s->limit)
 		e->paths = 1;
 	if (above)
@@ -134,7 +147,7 @@ static void start(const struct search *s)
 {
 	free(table);
 	table_size = 1 << 16;
-	table = need(calloc(table_size, sizeof(*table)));
+	table = new_table();
 	table_used = 0;
 	step_start(s);
 }
@@ -187,8 +200,13 @@ struct outcome explore(const struct search *s)
 
 void explore_print_trace(const struct search *s)
 {
+	const char *fault;
+
 	step_start(s);
 	for (unsigned i = 0; i < path_length && !step_fault(); i++)
 		step_show(s, path[i]);
-	printf("     -> %s\n", step_fault() ? step_fault() : s->settled());
+	fault = step_fault();
+	if (!fault && s->fresh)
+		fault = s->fresh(s);
+	printf("     -> %s\n", fault ? fault : s->settled());
 }

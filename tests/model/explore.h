@@ -21,6 +21,8 @@ struct search {
 	size_t private_size;          /* ... all of it */
 	void (*canonical)(void);      /* clears there what influences nothing */
 	const char *(*settled)(void); /* nobody can go on: NULL, or what is wrong with that */
+	/* Of a state seen for the first time: NULL, or what is wrong with it. May be NULL. */
+	const char *(*fresh)(const struct search *s);
 	/*
 	 * Take a store at once, without trying the other thread in front of it: who must not see
 	 * it yet still reads the older message. Not so under membarrier, which acts on whatever

@@ -223,22 +223,30 @@ static uint64_t mix(uint64_t a, uint64_t b)
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
+/* The last bytes, word by word: all that is hashed consists of words. */
+static void fill(uint64_t word[4], const unsigned char *at, unsigned long size)
+{
+	memset(word, 0x5a, 4 * sizeof(word[0]));
+	for (; size >= sizeof(*word); word++, at += sizeof(*word), size -= sizeof(*word))
+		memcpy(word, at, sizeof(*word));
+	if (size)
+		memcpy(word, at, size);
+}
+
 /* Two lanes, so that one multiplication need not wait for the other. */
 uint64_t hash_bytes(uint64_t hash, const void *bytes, unsigned long size)
 {
 	const unsigned char *at = bytes;
 	uint64_t word[4], lane = hash ^ UINT64_C(0x8bb84b93962eacc9);
 
-	while (size) {
-		unsigned long part = size < sizeof(word) ? size : sizeof(word);
-
-		if (part < sizeof(word))
-			memset(word, 0x5a, sizeof(word));
-		memcpy(word, at, part);
+	for (unsigned long part; size; at += part, size -= part) {
+		part = size < sizeof(word) ? size : sizeof(word);
+		if (part == sizeof(word))
+			memcpy(word, at, sizeof(word));
+		else
+			fill(word, at, part);
 		hash = mix(word[0] ^ UINT64_C(0x9e3779b97f4a7c15), word[1] ^ hash) + hash * 5;
 		lane = mix(word[2] ^ UINT64_C(0xd6e8feb86659fd93), word[3] ^ lane) + lane * 3;
-		at += part;
-		size -= part;
 	}
 	return mix(hash ^ UINT64_C(0xa0761d6478bd642f), lane);
 }

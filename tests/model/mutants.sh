@@ -18,7 +18,7 @@ try() {
 	local name=$1 scene=$2 file=$3 at=$dir/$1
 	sed "$4" "$file" >"$at.c"
 	! cmp -s "$file" "$at.c" || { echo "$name: $file has no such line any more"; return 1; }
-	${CC:-gcc} -std=gnu11 -O1 -w -D_GNU_SOURCE= -pthread -fPIC -fvisibility=hidden -I. -Iinclude -I"$SLMPM_BUILD/gen" \
+	${CC:-gcc} -std=gnu11 -O0 -w -D_GNU_SOURCE= -pthread -fPIC -fvisibility=hidden -I. -Iinclude -I"$SLMPM_BUILD/gen" \
 		-c "$at.c" -o "$at.o" || { echo "$name: cannot be compiled"; return 1; }
 	${CC:-gcc} -pthread "$at.o" "$obj"/tests/model/queues.o "$obj"/tests/model/queue/*.o "$obj/model/tests/model/explore.o" \
 		"$obj/inner.a" -luring -lm \

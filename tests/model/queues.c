@@ -31,7 +31,8 @@ static const char *nothing_wrong(void)
 static struct search search_of(const struct scene *of)
 {
 	scene = of;
-	return (struct search){.settled = nothing_wrong, .states_max = STATES_MAX};
+	return (struct search){
+		.settled = nothing_wrong, .fresh = scene_sleep, .states_max = STATES_MAX};
 }
 
 /* The shortest way to the fault that is found by asking for ever shorter ones. */

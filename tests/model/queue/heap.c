@@ -19,6 +19,8 @@
 #define ROWS      1024 /* blocks up to ROWS * UNIT bytes, each size its row */
 #define TABLES    6
 #define CHUNK_MAX (256u << 10)
+#define PIECE     512  /* hashed at once */
+#define KEPT      4096 /* pieces, of about 100 in a state */
 
 struct block { /* in front of each */
 	uint32_t row;
@@ -31,9 +33,14 @@ static struct heap {
 	uint32_t rows[ROWS + 1]; /* offset of the first free block, or 0 */
 } heap;
 
-static unsigned char bytes[BYTES] __attribute__((aligned(64)));
-/* A table's slots lie apart: 64 of them are allocated at once, and few are used. */
-static unsigned char chunks[TABLES][CHUNK_MAX] __attribute__((aligned(64)));
+struct memory {
+	unsigned char bytes[BYTES];
+	/* A table's slots lie apart: 64 of them are allocated at once, and few are used. */
+	unsigned char chunks[TABLES][CHUNK_MAX];
+};
+
+static struct memory memory __attribute__((aligned(64)));
+static unsigned char *const bytes = memory.bytes;
 static struct handle_table *const tables[TABLES] = {&context_table, &endpoint_table,
 						    &queue_table,   &counter_table,
 						    &request_table, &workqueue_table};
@@ -66,8 +73,7 @@ void heap_leave(void)
 void heap_reset(void)
 {
 	memset(&heap, 0, sizeof(heap));
-	memset(bytes, 0, sizeof(bytes));
-	memset(chunks, 0, sizeof(chunks));
+	memset(&memory, 0, sizeof(memory));
 	for (int t = 0; t < TABLES; t++) {
 		tables[t]->count = tables[t]->first_free = 0;
 		tables[t]->chunks[0] = NULL;
@@ -108,7 +114,7 @@ static void *allocate_chunk(size_t size)
 {
 	for (int t = 0; t < TABLES; t++)
 		if (!tables[t]->chunks[0] && size == HANDLE_CHUNK * tables[t]->object_size + 64)
-			return size > CHUNK_MAX ? NULL : chunks[t];
+			return size > CHUNK_MAX ? NULL : memory.chunks[t];
 	return NULL;
 }
 
@@ -293,6 +299,37 @@ uint64_t heap_hash_bytes(uint64_t hash, const void *from, size_t size)
 	return mix(hash ^ UINT64_C(0xa0761d6478bd642f), lane);
 }
 
+/* A step changes little: the hash of a piece is kept with the bytes that it is of. */
+static uint64_t hash_piece(const unsigned char *at, size_t size)
+{
+	static struct {
+		uint64_t offset, size, hash;
+		unsigned char bytes[PIECE];
+	} kept[KEPT], *k;
+	uint64_t offset = (uint64_t)(at - (const unsigned char *)&memory);
+
+	k = &kept[mix(offset, UINT64_C(0xa0761d6478bd642f)) % KEPT];
+	if (k->offset != offset || k->size != size || memcmp(k->bytes, at, size) != 0) {
+		k->offset = offset;
+		k->size = size;
+		k->hash = heap_hash_bytes(offset, at, size);
+		memcpy(k->bytes, at, size);
+	}
+	return k->hash;
+}
+
+static uint64_t hash_object(const void *object, size_t size)
+{
+	const unsigned char *at = object;
+	uint64_t sum = 0;
+
+	for (size_t part; size; at += part, size -= part) {
+		part = size < PIECE ? size : PIECE;
+		sum += hash_piece(at, part);
+	}
+	return sum;
+}
+
 /* What was freed, and in which order it will be used again, changes where things will lie, and
  * nothing else. */
 uint64_t heap_hash(uint64_t hash)
@@ -302,7 +339,7 @@ uint64_t heap_hash(uint64_t hash)
 		uint32_t size = (uint32_t)sizeof(*b) + b->row * UNIT;
 
 		if (b->live)
-			hash = heap_hash_bytes(hash + at, b, size);
+			hash += hash_object(b, size);
 		at += size;
 	}
 	for (int t = 0; t < TABLES; t++)
@@ -310,7 +347,7 @@ uint64_t heap_hash(uint64_t hash)
 			const void *slot = handle_slot(tables[t], i);
 
 			if (handle_is_live(slot))
-				hash = heap_hash_bytes(hash + i, slot, tables[t]->object_size);
+				hash += hash_object(slot, tables[t]->object_size);
 		}
 	return hash;
 }

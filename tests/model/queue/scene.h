@@ -45,6 +45,11 @@ extern const struct scene scenes[];
 extern const unsigned scene_count;
 extern const struct play play_stream, play_local;
 
+struct search;
+
+/* Who sleeps has nothing to do: NULL, or that there is (struct search.fresh). */
+const char *scene_sleep(const struct search *search);
+
 /* ---- for plays ---- */
 
 struct side {

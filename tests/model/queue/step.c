@@ -190,21 +190,26 @@ static bool has_work(const struct side *s)
 	return n;
 }
 
-/* Who sleeps has nothing to do. */
-static void check_sleep(const struct search *search, int side)
+static bool sleeps(int side)
+{
+	return !sides[side].dead && !is_awake(side);
+}
+
+const char *scene_sleep(const struct search *search)
 {
 	static unsigned char saved[SAVED_MAX];
 	size_t size = step_size(search);
+	bool wrong;
 
-	if (sides[side].dead || is_awake(side))
-		return;
-	if (size > sizeof(saved)) {
-		scene_require(false, "the checker: a state is too large");
-		return;
-	}
+	if (!sleeps(LEFT) && !sleeps(RIGHT))
+		return NULL;
+	if (size > sizeof(saved))
+		return "the checker: a state is too large";
 	step_save(search, saved);
-	scene_require(!has_work(&sides[side]), "asleep, and there is work");
+	wrong = (sleeps(LEFT) && has_work(&sides[LEFT])) ||
+		(sleeps(RIGHT) && has_work(&sides[RIGHT]));
 	step_restore(search, saved, size);
+	return wrong ? "asleep, and there is work" : NULL;
 }
 
 static void judge(int side)
@@ -303,10 +308,9 @@ void step_take(const struct search *s, unsigned way)
 		take_way(RIGHT, way - left);
 	else
 		die(way == both && may_die(LEFT) ? LEFT : RIGHT);
-	for (int i = 0; i < SIDES; i++) {
+	(void)s;
+	for (int i = 0; i < SIDES; i++)
 		judge(i);
-		check_sleep(s, i);
-	}
 	scene->play->step_over();
 	if (!ways_of(LEFT) && !ways_of(RIGHT))
 		scene->play->settled();
