@@ -121,6 +121,8 @@ static bool enter(const struct search *s, struct outcome *out, unsigned depth)
 		e = insert(e, hash);
 		out->states++;
 		out->fault = s->fresh ? s->fresh(s) : NULL;
+		if (out->fault)
+			return false;
 	}
 	e->paths = s->limit ? depth : 0;
 	f->hash = hash;
@@ -135,7 +137,7 @@ static bool enter(const struct search *s, struct outcome *out, unsigned depth)
 		out->depth = depth;
 	if (f->ways)
 		return true;
-	out->fault = out->fault ? out->fault : s->settled();
+	out->fault = s->settled();
 	if (!s->limit)
 		e->paths = 1;
 	if (above)

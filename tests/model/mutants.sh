@@ -95,6 +95,22 @@ mutant rearm-base 'a queue runs again' $wait 's/^\t\ts->base = total_plus(s->bas
 mutant arm-notready 'a queue runs again' $workqueue '/^static int arm/,/^}/s/channels_ready(wq);/;/'
 mutant deadline-notready 'time goes by' $wait '/^uint64_t channel_deadlines/,/^}/s/channel_ready(ch);/;/'
 mutant deadline-unlisted 'two queues, time goes by' $wait '/^static inline void set_deadline/,/^}/s/list_append.*/;/'
+remote=slmpm/workqueue/remote_count.c grant=slmpm/region/memory_grant.c pipe=slmpm/workqueue/pipe.c
+mutant counted-early 'counted there' $remote '/^bool remote_counts_are_out/,/^}/s/return w->state == .*/return true;/'
+mutant counted-notready 'counted there' $remote '/^void remote_count_arrived/,/^}/s/channel_ready(ch);/;/'
+mutant counted-nostatus 'counted there, refused' $remote '/^static void count_finish/,/^}/s/w->done.status = status;/;/'
+mutant counted-twice 'counted there' $remote 's/w->state != WORK_COUNTS && done->status >= 0/done->status >= 0/'
+mutant counted-by-any 'counted there, refused' $grant '/^struct grant \*region_check/,/^}/s/ || g->ending//'
+mutant counted-not-revoked 'counted there, refused' $grant '/^void grant_take_back/,/^}/s/^\tg->ending = true;/\t;/'
+mutant pipe-notready 'piped' $pipe '/^static void place_ended/,/^}/s/channel_ready(p->ch);/;/'
+mutant pipe-unasked 'piped, the next hop is slow' $pipe 's/if (!b || binding_allows(b))/if (true)/'
+mutant pipe-nolist 'piped, the next hop is slow' $pipe '/^static bool is_refused/,/^}/s/list_append.*/;/'
+mutant pipe-same-place 'piped' $pipe 's/^\tp->out = behind(p, i);/\t;/'
+mutant pipe-more 'piped' $pipe 's/ || p->receives == p->work->wr.value)/)/'
+mutant pipe-overwrites 'piped' $pipe '/^static bool receive_next/,/^}/s/at->state != PLACE_EMPTY || //'
+mutant pipe-sends-stay 'piped' $pipe 's/p->cancelled || at->state == PLACE_RECEIVES/at->state == PLACE_RECEIVES/'
+mutant pipe-uncounted 'piped' $pipe 's/^\t\t\tp->forwarded++;/\t\t\t;/'
+mutant pipe-length 'piped' $pipe 's/piece.len = at->received.len;/;/'
 wait
 missed=$(find "$dir" -name '*.missed' | wc -l)
 echo "$count mutants, $missed not noticed"

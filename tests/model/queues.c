@@ -106,6 +106,7 @@ int main(int argc, char **argv)
 
 	(void)setenv("SLMPM_ENGINE", "none", 1);
 	(void)setenv("SLMPM_MONITOR_MS", "0", 1);
+	(void)setenv("SLMPM_RMA", "ring", 1);
 	printf("%-32s %9s %11s %10s %6s %6s\n", "scene", "states", "transitions", "executions",
 	       "steps", "s");
 	fflush(stdout);

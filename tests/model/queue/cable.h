@@ -15,7 +15,7 @@
 enum { LEFT, RIGHT, SIDES };
 
 #define CABLE_ROOM  8
-#define CABLE_BYTES 16
+#define CABLE_BYTES 64
 
 struct cable_packet {
 	uint64_t head[3];

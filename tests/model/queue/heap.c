@@ -11,13 +11,14 @@
 
 #include "slmpm/completion/queue.h"
 #include "slmpm/endpoint.h"
+#include "slmpm/region/memory.h"
 #include "slmpm/request.h"
 #include "slmpm/workqueue/workqueue.h"
 
 #define BYTES     (512u << 10)
 #define UNIT      32
 #define ROWS      1024 /* blocks up to ROWS * UNIT bytes, each size its row */
-#define TABLES    6
+#define TABLES    8
 #define CHUNK_MAX (256u << 10)
 #define PIECE     512  /* hashed at once */
 #define KEPT      4096 /* pieces, of about 100 in a state */
@@ -43,7 +44,8 @@ static struct memory memory __attribute__((aligned(64)));
 static unsigned char *const bytes = memory.bytes;
 static struct handle_table *const tables[TABLES] = {&context_table, &endpoint_table,
 						    &queue_table,   &counter_table,
-						    &request_table, &workqueue_table};
+						    &request_table, &workqueue_table,
+						    &region_table,  &remote_table};
 static bool inside;
 
 /* Of a table, what changes once it has slots. */

@@ -43,7 +43,7 @@ struct play { /* what scenes of one kind have in common */
 extern const struct scene *scene;
 extern const struct scene scenes[];
 extern const unsigned scene_count;
-extern const struct play play_stream, play_local;
+extern const struct play play_stream, play_local, play_counted, play_pipe;
 
 struct search;
 

@@ -124,5 +124,44 @@ const struct scene scenes[] = {
 		.room = 4,
 		.play = &play_local,
 	},
+	{
+		.name = "counted there",
+		.scripts = {{"sl", "snp", "smq", "nS"}},
+		.room = 2,
+		.play = &play_counted,
+	},
+	{
+		.name = "counted there, refused",
+		.scripts = {{"sq", "sn", "mN", "12r"}, {"vd"}},
+		.room = 2,
+		.play = &play_counted,
+	},
+	{
+		.name = "counted there, one dies",
+		.scripts = {{"sn", "lm", "N1"}, {".v"}},
+		.dies = {true, true},
+		.room = 2,
+		.play = &play_counted,
+	},
+	{
+		.name = "piped",
+		.scripts = {{"s", "h", "s", ".b"}, {"pqt", "1r"}},
+		.room = 2,
+		.play = &play_pipe,
+	},
+	{
+		.name = "piped, the next hop is slow",
+		.scripts = {{"s", "h", "e", "s", "e"}, {"pq", ".1"}},
+		.room = 2,
+		.bound = true,
+		.play = &play_pipe,
+	},
+	{
+		.name = "piped, one dies",
+		.scripts = {{"s", "h", "b", "l"}, {"pq"}},
+		.dies = {true, true},
+		.room = 2,
+		.play = &play_pipe,
+	},
 };
 const unsigned scene_count = sizeof(scenes) / sizeof(scenes[0]);

@@ -175,6 +175,12 @@ void scene_rest(void)
 				make_progress(i, cable_waits(i));
 }
 
+/* What comes behind a count may begin as soon as that is out, and at the latest with its answer. */
+static bool awaits_answer(const struct channel *ch)
+{
+	return ch->kind == WORK_COUNTED && !list_empty(&ch->begun);
+}
+
 /* Would anything go on, were it but tried? */
 static bool has_work(const struct side *s)
 {
@@ -183,7 +189,8 @@ static bool has_work(const struct side *s)
 	heap_enter();
 	LIST_EACH_ENTRY(struct workqueue, wq, &s->ctx->work_queues, node)
 		for (uint32_t i = 0; i < wq->channels_used; i++)
-			n += channel_advance(&wq->channels[i]);
+			n += awaits_answer(&wq->channels[i]) ? 0 :
+							       channel_advance(&wq->channels[i]);
 	if (s->ep->state == SLMPM_PEER_UP)
 		n += link_push(s->ep);
 	heap_leave();
