@@ -111,6 +111,14 @@ mutant pipe-overwrites 'piped' $pipe '/^static bool receive_next/,/^}/s/at->stat
 mutant pipe-sends-stay 'piped' $pipe 's/p->cancelled || at->state == PLACE_RECEIVES/at->state == PLACE_RECEIVES/'
 mutant pipe-uncounted 'piped' $pipe 's/^\t\t\tp->forwarded++;/\t\t\t;/'
 mutant pipe-length 'piped' $pipe 's/piece.len = at->received.len;/;/'
+mutant pipe-spread-stays 'piped' $pipe '/^static void place_ended/,/^}/s/^\t\tspread_end(.*/\t\t;/'
+spread=slmpm/workqueue/spread.c
+mutant spread-down 'spread over two links' $spread 's/if (!(up >> link \& 1) || /if (/'
+mutant spread-same 'spread over two links' $spread 's/load\[link\] < load\[best\]/load[link] > load[best]/'
+mutant spread-any 'spread over two links' $spread 's/if (up >> link \& 1 && /if (/'
+mutant spread-stays 'spread over two links' $spread '/^void spread_end/,/^}/s/^\tpart->by = 0;/\t;/'
+mutant spread-bytes 'spread over two links' $spread '/^void spread_end/,/^}/s/if (status >= 0)/if (true)/'
+mutant spread-load 'spread over two links' $spread 's/load\[link\] -= part->bytes + PACKET/load[link] -= PACKET/'
 wait
 missed=$(find "$dir" -name '*.missed' | wc -l)
 echo "$count mutants, $missed not noticed"

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "slmpm/bond/bond.h"
 #include "slmpm/connect/bootstrap.h"
 #include "slmpm/domain.h"
 #include "slmpm/link/wait.h"
@@ -181,6 +182,37 @@ struct fabric_domain *domain_get(struct context *ctx, const struct fabric *of, i
 	(void)of;
 	(void)rc;
 	return &domain;
+}
+
+/* A bond of two, whose packets keep their order whichever has them. */
+bool bond_is(const struct fabric_link *port)
+{
+	(void)port;
+	return cables.links;
+}
+
+uint32_t bond_up(const struct fabric_link *link)
+{
+	(void)link;
+	return cables.links;
+}
+
+uint32_t bond_home(const struct fabric_link *link)
+{
+	(void)link;
+	return (uint32_t)__builtin_ctz(cables.links);
+}
+
+bool bond_spreads(const struct fabric_link *link)
+{
+	(void)link;
+	return false;
+}
+
+struct fabric_link *bond_port(const struct fabric_link *link, uint32_t path)
+{
+	(void)link, (void)path;
+	return NULL;
 }
 
 int domain_shape(struct context *ctx, const struct slmpm_options *o)

@@ -36,6 +36,7 @@ struct cable { /* what one side sends */
 struct cables {
 	struct cable of[SIDES];
 	uint64_t now;      /* ns */
+	uint32_t links;    /* bits: those of a bond's that are up, if it is one; or 0 */
 	const char *fault; /* the code under test has said that a peer broke a rule */
 };
 

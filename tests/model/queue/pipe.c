@@ -64,6 +64,7 @@ static void set_up(void)
 {
 	const struct slmpm_wq_options piping = {
 		.size = sizeof(piping),
+		.flags = scene->spread ? SLMPM_WQ_SPREAD : 0,
 		.depth = 2,
 		.cq = sides[RIGHT].cq,
 	};
@@ -76,6 +77,7 @@ static void set_up(void)
 		.stream = BACK,
 	};
 
+	cables.links = scene->spread ? 3 : 0;
 	for (int i = 0; i < MESSAGES; i++)
 		memset(bytes[i], i + 1, LONGEST);
 	scene_require(slmpm_wq_create(sides[RIGHT].handle, &piping, &play.wq) == 0 &&
@@ -192,6 +194,17 @@ static void step_over(void)
 				      "the buffer of a disabled entry has changed");
 }
 
+/* Nothing is under way over any link. */
+static bool is_unloaded(void)
+{
+	const struct workqueue *wq = handle_get(&workqueue_table, play.wq.id);
+	uint64_t load = 0;
+
+	for (int i = 0; i < MODE_LINKS; i++)
+		load |= wq->spread.load[i];
+	return !load;
+}
+
 /* Those that the left side's receives will have. */
 static unsigned count_back(void)
 {
@@ -216,6 +229,8 @@ static void settled(void)
 		      "a message stands that may go");
 	scene_require(play.over < play.entries || play.taken == count_back(),
 		      "a PIPE says that it has forwarded what it has not");
+	scene_require(play.over < play.entries || is_unloaded(),
+		      "a PIPE has ended, and a link's load has not");
 	scene_require(!play.cancelled || play.over == play.entries,
 		      "a PIPE was cancelled and has not ended");
 }

@@ -25,6 +25,7 @@ struct scene {
 	unsigned room;    /* packets under way each way */
 	bool bound;       /* the receive queue is there and known before */
 	bool kept;        /* the first queue keeps its entries */
+	bool spread;      /* the first queue is, over two links */
 	const struct play *play;
 };
 

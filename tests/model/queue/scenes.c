@@ -92,6 +92,14 @@ const struct scene scenes[] = {
 		.play = &play_stream,
 	},
 	{
+		.name = "spread over two links",
+		.scripts = {{"sh", "xyz", "lw", "1yz", "ws"}, {"p", "e", "pe"}},
+		.room = 2,
+		.bound = true,
+		.spread = true,
+		.play = &play_stream,
+	},
+	{
 		.name = "two queues wait for each other",
 		.scripts = {{"wkbmu", "WKRB.", "eno+U", "oneE", "WNKc", "+kwCu", "+EBo"}},
 		.room = 1,
@@ -147,6 +155,7 @@ const struct scene scenes[] = {
 		.name = "piped",
 		.scripts = {{"s", "h", "s", ".b"}, {"pqt", "1r"}},
 		.room = 2,
+		.spread = true,
 		.play = &play_pipe,
 	},
 	{

@@ -10,9 +10,11 @@
  *	m    short and now, one of a burst
  *	a    by slmpm_sendv, without a queue; `k` takes that back
  *
- * and `1`.. cancels the first.. entry, `r` resets the queue. The right one owns the receive queue:
- * `c` creates it, `p` posts an entry, `q` one that is too short for what is not, `e` enables one
- * more, `1`.. cancels the first.. entry, `r` resets the queue, `d` destroys it.
+ * and `1`.. cancels the first.. entry, `r` resets the queue. Where it is spread over two links, `x`
+ * and `y` are the end of one, or a new one in its place, and with `z` the next message looks for
+ * another than the present link, as if enough had gone by that. The right one owns the receive
+ * queue: `c` creates it, `p` posts an entry, `q` one that is too short for what is not, `e` enables
+ * one more, `1`.. cancels the first.. entry, `r` resets the queue, `d` destroys it.
  *
  * What must hold: no message for an entry that is disabled; none out of order, lost, or twice; each
  * send is taken or refused, by both sides' accounts; who waits goes when it may.
@@ -32,6 +34,9 @@
 #define ENTRIES  6
 #define LONG     24
 #define LONGEST  40
+#define BOTH     3  /* links */
+#define PACKET   64 /* what each message counts for besides its bytes */
+#define PLENTY   (1u << 20)
 
 enum fate { UNUSED, POSTED, TAKEN, REFUSED, FAILED };
 
@@ -42,9 +47,10 @@ static struct stream {
 	uint8_t messages; /* posted */
 	struct {
 		uint8_t fate, channel; /* enum fate */
-		uint8_t number;        /* of its entry, or 0 */
-		uint8_t blames;        /* the entry for which it has failed, or 0 */
-		uint8_t got;           /* times */
+		uint8_t length;
+		uint8_t number; /* of its entry, or 0 */
+		uint8_t blames; /* the entry for which it has failed, or 0 */
+		uint8_t got;    /* times */
 		bool cancelled;
 	} of[MESSAGES];
 	uint8_t entries, ended;
@@ -86,11 +92,13 @@ static void set_up(void)
 {
 	const struct slmpm_wq_options options = {
 		.size = sizeof(options),
+		.flags = scene->spread ? SLMPM_WQ_SPREAD : 0,
 		.depth = MESSAGES,
 		.channels = MESSAGES + 1,
 		.cq = sides[LEFT].cq,
 	};
 
+	cables.links = scene->spread ? BOTH : 0;
 	for (int i = 0; i < MESSAGES; i++)
 		memset(bytes[i], i + 1, LONGEST);
 	scene_require(slmpm_wq_create(sides[LEFT].handle, &options, &play.sends) == 0,
@@ -99,8 +107,26 @@ static void set_up(void)
 		create_receives();
 }
 
+/* As its newest entry was posted WAS what its queue now is. What has begun goes by a link that is
+ * up; by another than before, or by one that was looked for: by that which had the least to do. */
+static void judge_choice(const struct workqueue *was)
+{
+	const struct workqueue *wq = queue_of(play.sends);
+	uint32_t link = wq->spread.link, up = cables.links;
+
+	if (wq->spread.run == was->spread.run) /* it has not begun */
+		return;
+	scene_require(up >> link & 1, "a link was chosen that is down");
+	for (uint32_t i = 0; i < MODE_LINKS; i++)
+		scene_require((link == was->spread.link && was->spread.run < PLENTY) ||
+				      !(up >> i & 1) ||
+				      was->spread.load[i] >= was->spread.load[link],
+			      "a link was chosen that has more to do than another");
+}
+
 static void post_send(int timeout_ms, size_t length, uint32_t flags)
 {
+	const struct workqueue was = *queue_of(play.sends);
 	unsigned i = play.messages;
 	struct slmpm_iov piece = {bytes[i], length};
 	const struct slmpm_wr wr = {
@@ -120,8 +146,10 @@ static void post_send(int timeout_ms, size_t length, uint32_t flags)
 
 	play.of[i].channel = (uint8_t)wr.channel;
 	play.of[i].fate = POSTED;
+	play.of[i].length = (uint8_t)length;
 	play.messages++;
 	rc = slmpm_post(play.sends, &wr, 1);
+	judge_choice(&was);
 	if (rc == 1)
 		play.of[i].number = (uint8_t)queue_of(play.sends)->posted;
 	else /* it is no entry: refused at once, or behind one that has failed */
@@ -163,6 +191,13 @@ static void cancel_send(unsigned number)
 	(void)slmpm_wq_cancel(play.sends, number);
 }
 
+/* Not the last one: then none could be chosen. */
+static void change_link(uint32_t link)
+{
+	if (cables.links != link)
+		cables.links ^= link;
+}
+
 static void call_left(char letter)
 {
 	switch (letter) {
@@ -176,6 +211,9 @@ static void call_left(char letter)
 	case 'r': (void)slmpm_wq_reset(play.sends); break;
 	case 'm': post_send(0, 1, SLMPM_MORE); break;
 	case 'a': send_plain(); break;
+	case 'x': change_link(1); break;
+	case 'y': change_link(2); break;
+	case 'z': queue_of(play.sends)->spread.run = PLENTY; break;
 	case 'k':
 		if (play.of[play.plain_of].fate == POSTED && slmpm_cancel(play.plain) == 0)
 			play.of[play.plain_of].fate = FAILED;
@@ -274,10 +312,30 @@ static void judge_plain(void)
 		play.of[play.plain_of].fate = r->result.status == 0 ? TAKEN : FAILED;
 }
 
+/* Of each link what is under way, and together all that was done. */
+static void judge_links(const struct workqueue *wq)
+{
+	uint64_t load[MODE_LINKS] = {0}, sent = 0;
+
+	for (uint32_t i = 0; i < wq->depth; i++)
+		if (wq->work[i].part.by)
+			load[wq->work[i].part.by - 1] += wq->work[i].part.bytes + PACKET;
+	for (int i = 0; i < MODE_LINKS; i++) {
+		scene_require(wq->spread.load[i] == load[i],
+			      "a link's load is not what is under way");
+		sent += wq->spread.bytes[i];
+	}
+	for (unsigned i = 0; i < play.messages; i++)
+		sent -= play.of[i].fate == TAKEN && play.of[i].number ? play.of[i].length : 0;
+	scene_require(!sent, "the links have not carried what was sent");
+}
+
 static void step_over(void)
 {
 	const struct workqueue *wq = queue_of(play.receives);
 
+	if (scene->spread)
+		judge_links(queue_of(play.sends));
 	if (play.plain.id)
 		judge_plain();
 	for (unsigned i = play.first; wq && i < play.entries; i++)
