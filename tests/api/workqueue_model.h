@@ -39,6 +39,8 @@ struct entry {
 	uint32_t word;   /* PUT, GET, ATOMIC */
 	uint32_t source; /* GET: the PUT of its channel whose word it reads, and one more; or 0 */
 	int counts;      /* a counter at its end; or NO_COUNTER */
+	int rcounts;     /* the same, which its peer has granted */
+	bool remote;     /* COUNT: one that a peer has granted */
 	uint32_t chunk;  /* posted together with the others of that number */
 	bool by_handler; /* posted by a handler */
 	bool dropped;    /* in search of a shorter program */
@@ -155,6 +157,8 @@ static inline void random_signal(struct program *p, struct entry *e, struct rng 
 	e->which = 1 + rng_below(g, 2);
 	e->value = 1 + rng_below(g, 2);
 	e->flags |= SLMPM_RELATIVE;
+	e->remote = rng_one_in(g, 2);
+	e->reverse = rng_one_in(g, 2);
 	if (e->queue == 0 && e->channel == 0 && !(p->flags[0] & SLMPM_WQ_KEPT)) {
 		e->which = SETS;
 		e->flags &= ~SLMPM_RELATIVE;
@@ -175,6 +179,7 @@ static inline void random_message(struct program *p, struct entry *e, struct rng
 		return;
 	*r = *e;
 	r->op = SLMPM_OP_RECV;
+	r->rcounts = NO_COUNTER;
 	r->flags &= SLMPM_SILENT;
 	r->queue = rng_below(g, p->queues);
 	r->channel = rng_below(g, CHANNELS);
@@ -215,6 +220,7 @@ static inline void random_entry(struct program *p, struct rng *g)
 		.channel = rng_below(g, CHANNELS),
 		.flags = rng_one_in(g, 2) ? SLMPM_SILENT : 0,
 		.counts = rng_one_in(g, 5) ? 1 + (int)rng_below(g, 2) : NO_COUNTER,
+		.rcounts = rng_one_in(g, 4) ? 1 + (int)rng_below(g, 2) : NO_COUNTER,
 	};
 	switch (rng_below(g, 12)) {
 	case 0:
@@ -237,7 +243,7 @@ static inline void random_entry(struct program *p, struct rng *g)
 static inline void random_flags(struct entry *e, struct rng *g)
 {
 	if (e->op >= SLMPM_OP_WAIT) {
-		e->counts = NO_COUNTER;
+		e->counts = e->rcounts = NO_COUNTER;
 		return;
 	}
 	if (e->op == SLMPM_OP_RECV)
@@ -272,7 +278,8 @@ static inline void program_make(struct program *p, uint64_t seed, bool engine)
 							  .which = GATE,
 							  .value = 1,
 							  .flags = SLMPM_SILENT,
-							  .counts = NO_COUNTER};
+							  .counts = NO_COUNTER,
+							  .rcounts = NO_COUNTER};
 	for (uint32_t last = p->count + 4 + rng_below(&g, 28); p->count < last;)
 		random_entry(p, &g);
 	for (uint32_t i = 0; i < p->count; i++) {
@@ -318,12 +325,12 @@ static inline void program_print(const struct program *p)
 			continue;
 		fprintf(stderr,
 			"  %2u: queue %u channel %u %-6s flags %#x which %u%s index %u value %llu "
-			"stream %u%s%s%s word %u counts %d chunk %u%s\n",
+			"stream %u%s%s%s%s word %u counts %d, there %d chunk %u%s\n",
 			i, e->queue, e->channel, op_name(e->op), e->flags, e->which,
 			e->on_cq ? " (cq)" : "", e->index, (unsigned long long)e->value, e->stream,
 			e->reverse ? " reverse" : "", e->is_long ? " long" : "",
-			e->bad ? " bad" : "", e->word, e->counts, e->chunk,
-			e->by_handler ? " by a handler" : "");
+			e->bad ? " bad" : "", e->remote ? " there" : "", e->word, e->counts,
+			e->rcounts, e->chunk, e->by_handler ? " by a handler" : "");
 	}
 }
 
@@ -368,9 +375,11 @@ static inline bool same_channel(const struct instance *one, const struct instanc
 	return one->e->queue == o->e->queue && one->e->channel == o->e->channel;
 }
 
+/* One with others under way. A counted one begins behind such once their counts are on their way,
+ * which is so in the end where their ends are. */
 static inline bool is_message(const struct entry *e)
 {
-	return (e->op == SLMPM_OP_SEND || e->op == SLMPM_OP_AM) &&
+	return (e->op == SLMPM_OP_SEND || e->op == SLMPM_OP_AM) && e->rcounts == NO_COUNTER &&
 	       !(e->flags & (SLMPM_FENCE | SLMPM_BARRIER));
 }
 
@@ -481,6 +490,8 @@ static inline void model_tell(struct model *m, struct instance *i)
 		m->done[e->queue]++;
 	if (e->counts != NO_COUNTER)
 		m->counter[e->counts]++;
+	if (e->rcounts != NO_COUNTER && i->status >= 0)
+		m->counter[e->rcounts]++;
 	if (!(e->flags & SLMPM_SILENT) || i->status < 0)
 		m->total[m->p->cq[e->queue]]++;
 }

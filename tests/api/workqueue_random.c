@@ -2,10 +2,10 @@
 /* timeout: 200 */
 /*
  * Random programs over several work queues against an interpreter (workqueue_model.h): which
- * entries end, how, in which order in their channel, and what they leave in counters, totals and
- * memory. What the interpreter cannot end stands still, is cancelled, and everything is told once.
- * SLMPM_TEST_SEED repeats a program, SLMPM_TEST_PROGRAMS sets how many; one that fails is printed
- * without the entries that it fails without.
+ * entries end, how, in which order in their channel, and what they leave in counters, here and as a
+ * peer has granted them, totals and memory. What the interpreter cannot end stands still, is
+ * cancelled, and everything is told once. SLMPM_TEST_SEED repeats a program, SLMPM_TEST_PROGRAMS
+ * sets how many; one that fails is printed without the entries that it fails without.
  */
 #include <stdatomic.h>
 
@@ -29,6 +29,7 @@ static struct model model;
 static slmpm_wq queue[QUEUES];
 static slmpm_cq ends[QUEUES];
 static slmpm_ctr counters[COUNTERS];
+static slmpm_rmem granted[COUNTERS][2]; /* the same, as A reaches B's and B A's */
 static uint64_t place[ENTRIES];
 static struct slmpm_iov whole, wholes[ENTRIES];
 static uint32_t told[ENTRIES], failures[ENTRIES];
@@ -56,7 +57,11 @@ static struct slmpm_wr request(const struct entry *e, struct slmpm_iov *iov)
 
 	if (e->counts != NO_COUNTER)
 		wr.ctr = counters[e->counts];
-	if (e->op == SLMPM_OP_COUNT || (e->op == SLMPM_OP_WAIT && !e->on_cq && !e->index))
+	if (e->rcounts != NO_COUNTER)
+		wr.rctr = granted[e->rcounts][e->reverse];
+	if (e->op == SLMPM_OP_COUNT && e->remote)
+		wr.rctr = granted[e->which][e->reverse];
+	else if (e->op == SLMPM_OP_COUNT || (e->op == SLMPM_OP_WAIT && !e->on_cq && !e->index))
 		wr.ctr = counters[e->which];
 	if (e->op == SLMPM_OP_ENABLE || (e->op == SLMPM_OP_WAIT && e->index))
 		wr.wq = queue[e->which];
@@ -431,11 +436,27 @@ static void end_all(struct rng *g)
 		OK(slmpm_wq_destroy(queue[q]));
 	for (uint32_t q = 0; q < model.p->queues; q++)
 		OK(slmpm_cq_destroy(ends[q]));
-	for (uint32_t c = 0; c < COUNTERS; c++)
+	for (uint32_t c = 0; c < COUNTERS; c++) {
+		for (int to = 0; c != GATE && to < 2; to++)
+			OK(slmpm_mem_release(granted[c][to]));
 		OK(slmpm_ctr_destroy(counters[c]));
+	}
 }
 
 /* ---- one program --------------------------------------------------------------------------- */
+
+static void grant(uint32_t c)
+{
+	const slmpm_peer peers[] = {a, b};
+	struct slmpm_key key;
+	slmpm_mem word;
+
+	OK(slmpm_ctr_mem(counters[c], &word));
+	for (int to = 0; to < 2; to++) {
+		OK(slmpm_mem_key(word, peers[!to], SLMPM_COUNT, &key));
+		OK(slmpm_mem_open(peers[to], &key, &granted[c][to]));
+	}
+}
 
 static void set_up(void)
 {
@@ -460,6 +481,9 @@ static void set_up(void)
 	}
 	for (uint32_t c = 0; c < COUNTERS; c++)
 		OK(slmpm_ctr_create(ctx, &counters[c]));
+	for (uint32_t c = 0; c < COUNTERS; c++)
+		if (c != GATE)
+			grant(c);
 	for (uint32_t i = 0; i < p->count; i++) {
 		here[i] = (uint64_t)(p->e[i].stream + 1) << 32 | i;
 		if (p->e[i].is_long)
