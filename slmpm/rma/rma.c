@@ -68,8 +68,13 @@ static int rma_check_access(const struct operation *o)
 	const struct remote *remote = o->remote;
 	uint32_t lacks = o->access & ~remote->access;
 
-	if (remote->access == SLMPM_COUNT && o->atomic && o->length == sizeof(uint64_t))
-		return 0;
+	if (remote->access == SLMPM_COUNT)
+		return o->atomic && o->length == sizeof(uint64_t) ?
+			       0 :
+			       error_set(SLMPM_EACCES,
+					 "%s: what %s grants is a counter: 64-bit atomic "
+					 "operations alone reach it",
+					 o->call, remote->ep->life->name);
 	if (!lacks)
 		return 0;
 	return error_set(SLMPM_EACCES, "%s: %s allows no %s", o->call, remote->ep->life->name,

@@ -346,9 +346,10 @@ static void refusals(void)
 	REFUSED(slmpm_mem_alloc(ctx, 8, SLMPM_COUNT, &again, &base), SLMPM_EINVAL, "access");
 	REFUSED(slmpm_mem_key(mem, b, SLMPM_COUNT, &key), SLMPM_EACCES, "access");
 	REFUSED(slmpm_mem_key(word, b, SLMPM_READ_WRITE, &key), SLMPM_EACCES, "access");
-	REFUSED(slmpm_put(rctr, 0, here, 8, NULL, NULL), SLMPM_EACCES, "writing");
-	REFUSED(slmpm_get(rctr, 0, here, 8, NULL, NULL), SLMPM_EACCES, "reading");
-	EXPECT(slmpm_atomic(rctr, 0, SLMPM_FETCH_ADD, 32, 1, 0, NULL, NULL, NULL), -SLMPM_EACCES);
+	REFUSED(slmpm_put(rctr, 0, here, 8, NULL, NULL), SLMPM_EACCES, "a counter");
+	REFUSED(slmpm_get(rctr, 0, here, 8, NULL, NULL), SLMPM_EACCES, "a counter");
+	REFUSED(slmpm_atomic(rctr, 0, SLMPM_FETCH_ADD, 32, 1, 0, NULL, NULL, NULL), SLMPM_EACCES,
+		"64-bit");
 	EXPECT(slmpm_atomic(rctr, 8, SLMPM_FETCH_ADD, 64, 1, 0, NULL, NULL, NULL), -SLMPM_EINVAL);
 	OK(slmpm_rmem_query(rctr, &info));
 	CHECK(info.access == SLMPM_COUNT && info.length == 8 && !info.mapped && !info.address,
