@@ -397,7 +397,7 @@ struct slmpm_link_info {
 	uint64_t written, read; /* segments to and from the peer, since it was made last */
 	char fabric[16];
 	char where[128]; /* "10.0.1.1 - 10.0.1.2": this end and the other, as far as known, or "" */
-	char reason[128]; /* why it was lost last, or "" */
+	char reason[184]; /* why it was lost last, or "" */
 };
 
 /* Link LINK of PEER, from 0 (SLMPM_LINKS; without, there is one); SLMPM_ENOENT behind the last. */

@@ -248,7 +248,7 @@ struct slmpm_peer_at_info {
 	slmpm_peer peer;   /* its connection; {0}: none */
 	uint64_t connects; /* connections so far */
 	char url[320];     /* without the secret */
-	char reason[128];  /* of status */
+	char reason[256];  /* of status */
 };
 
 /* What is known of a peer of slmpm_peer_at. Set info->size. SLMPM_EINVAL: of another peer. Does not

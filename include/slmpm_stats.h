@@ -110,15 +110,16 @@ SLMPM_API int slmpm_stats_attach(int pid, int index, const struct slmpm_stats_pa
 enum slmpm_subject { /* what an entry waits for */
 		     SLMPM_SUBJECT_COUNTER = 1,
 		     SLMPM_SUBJECT_CQ = 2,
-		     SLMPM_SUBJECT_WQ = 3,     /* one of its indices */
-		     SLMPM_SUBJECT_RECEIVE = 4 /* a send: that the peer enables a receive entry */
+		     SLMPM_SUBJECT_WQ = 3,      /* one of its indices */
+		     SLMPM_SUBJECT_RECEIVE = 4, /* a send: that the peer enables a receive entry */
+		     SLMPM_SUBJECT_PEER = 5     /* that an address is connected, once more */
 };
 
 struct slmpm_stats_wait { /* a channel that stands at an entry that waits */
 	uint64_t entry;   /* its number */
 	uint32_t channel;
 	uint32_t kind;         /* enum slmpm_subject */
-	uint64_t subject;      /* its handle in that process; of RECEIVE the peer's */
+	uint64_t subject;      /* its handle in that process; of RECEIVE, PEER the peer's */
 	uint32_t index;        /* of WQ: enum slmpm_wq_index; of RECEIVE: the stream */
 	uint32_t reserved;     /* zero */
 	uint64_t value, total; /* that it waits for; that it is now */

@@ -110,7 +110,7 @@ struct life {
 	bool was_up;      /* what it sent can be read, also when it has ended since */
 	uint32_t turn;    /* among those that its listener has yet to hand out */
 	int error;        /* of calls on it once it is not UP */
-	char reason[128]; /* of its end, for the detail */
+	char reason[184]; /* of its end, for the detail */
 	char remote[56];  /* of a peer over TCP: "host:port"; its pid is 0 */
 	char name[64];
 	struct {

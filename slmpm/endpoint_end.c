@@ -71,7 +71,7 @@ void endpoint_lost(struct endpoint *ep, const char *why)
 
 void endpoint_refused(struct endpoint *ep, int error, const char *why)
 {
-	char text[128];
+	char text[sizeof(ep->life->reason)];
 
 	if (ep->state != SLMPM_PEER_CONNECTING)
 		return;

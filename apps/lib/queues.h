@@ -35,7 +35,7 @@ static inline uint64_t queue_figure(const struct slmpm_stats_queue *q, size_t i)
 	return value;
 }
 
-/* "counter", "cq", "posted", ..., "receive": what it waits for. */
+/* "counter", "cq", "posted", ..., "receive", "peer": what it waits for. */
 static inline const char *queue_subject(const struct slmpm_stats_wait *w)
 {
 	static const char *const indices[] = {
@@ -53,6 +53,7 @@ static inline const char *queue_subject(const struct slmpm_stats_wait *w)
 			       indices[w->index] :
 			       "wq";
 	case SLMPM_SUBJECT_RECEIVE: return "receive";
+	case SLMPM_SUBJECT_PEER: return "peer";
 	default: return "?";
 	}
 }

@@ -9,7 +9,7 @@
 
 #include "slmpm/base/wire.h"
 
-static _Thread_local char detail[256];
+static _Thread_local char detail[ERROR_DETAIL];
 
 static const struct {
 	int number;

@@ -5,6 +5,8 @@
 
 #include <slmpm.h>
 
+#define ERROR_DETAIL 256 /* bytes of a detail; a place that keeps one has as many */
+
 /* Sets the calling thread's detail and returns -ERROR. */
 __attribute__((format(printf, 2, 3), cold)) int error_set(int error, const char *format, ...);
 /* -SLMPM_E* for a negative errno; the detail says WHAT failed and the system's text. */

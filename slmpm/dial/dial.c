@@ -252,7 +252,7 @@ void dial_ended(struct endpoint *ep)
 	}
 	if (d->state != DIAL_CLOSING) {
 		d->named->status = -ep->life->error;
-		snprintf(d->named->reason, sizeof(d->named->reason), "%.60s: %.60s", ep->life->name,
+		snprintf(d->named->reason, sizeof(d->named->reason), "%s: %s", ep->life->name,
 			 ep->life->reason);
 	}
 	part_from(d);

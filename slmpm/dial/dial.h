@@ -67,7 +67,7 @@ void dial_close_step(struct dial *d, uint64_t now);
 
 struct attempt_result {
 	int rc; /* the socket, or negative, with what the error says: */
-	char detail[200];
+	char detail[ERROR_DETAIL];
 };
 
 /* To URL, until DEADLINE; *BELL, which stays the attempt's, is readable once it has ended. NULL:

@@ -65,6 +65,9 @@ bool named_waits(struct channel *ch, struct work *w)
 	/* It is for another peer than those, whose end makes the channel ready. */
 	if (w->wr.op != SLMPM_OP_RECV && !list_empty(&ch->begun))
 		return true;
+	ch->await.total = &n->connects; /* as it is shown */
+	ch->await.start = 0;
+	ch->await.value = n->connects + 1;
 	list_append(&n->awaits, &ch->await.node);
 	named_want(n);
 	return true;

@@ -6,6 +6,7 @@
 #ifndef SLMPM_NAMED_H
 #define SLMPM_NAMED_H
 
+#include "slmpm/base/error.h"
 #include "slmpm/endpoint.h"
 
 struct channel;
@@ -25,7 +26,7 @@ struct named {
 	uint64_t connects;   /* connections so far */
 	bool busy;           /* as of named_mark */
 	int status;          /* why the last one could not be made, or has ended; or 0 */
-	char reason[128];
+	char reason[ERROR_DETAIL];
 	char *url;      /* with the secret; ... */
 	uint32_t shown; /* ... so much of it without */
 };

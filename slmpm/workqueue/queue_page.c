@@ -19,12 +19,17 @@ static const struct work *waits_at(const struct channel *ch)
 		return NULL;
 	if (w->wr.op == SLMPM_OP_WAIT)
 		return w->state == WORK_BEGUN ? w : NULL;
-	return w->waited && !list_empty(&ch->await.node) ? w : NULL;
+	if (list_empty(&ch->await.node))
+		return NULL;
+	return w->waited || named_is(w->wr.peer) ? w : NULL;
 }
 
 static void name_subject(const struct slmpm_wr *wr, struct slmpm_stats_wait *wait)
 {
-	if (wr->op != SLMPM_OP_WAIT) {
+	if (wr->op != SLMPM_OP_WAIT && named_is(wr->peer) && !named_endpoint(wr->peer)) {
+		wait->kind = SLMPM_SUBJECT_PEER;
+		wait->subject = wr->peer.id;
+	} else if (wr->op != SLMPM_OP_WAIT) {
 		wait->kind = SLMPM_SUBJECT_RECEIVE;
 		wait->subject = wr->peer.id;
 		wait->index = wr->stream;

@@ -148,6 +148,24 @@ static int forked(void *arg)
 	return 0;
 }
 
+/* Why, to its last word: no process is reached there. */
+static void tells_all_of_it(void)
+{
+	static const char far[] = "tcp://192.0.2.1:5#00112233445566778899aabbccddeeff";
+	slmpm_peer at, none;
+	char detail[256];
+
+	EXPECT(slmpm_connect(&none, ctx, far, 0), -SLMPM_EACCES);
+	snprintf(detail, sizeof(detail), "%s", slmpm_error_detail());
+	CHECK(strlen(detail) > 128, "too short: %s", detail);
+	OK(slmpm_peer_at(&at, ctx, far));
+	pieces[0] = (struct slmpm_iov){&words[0], sizeof(words[0])};
+	post(word_to(at, 6, &pieces[0]));
+	next(6, -SLMPM_EACCES);
+	CHECK(!strcmp(look(at).reason, detail), "\"%s\", of \"%s\"", look(at).reason, detail);
+	OK(slmpm_close(at, PATIENCE));
+}
+
 /* A dead letter does not keep others back, and stops its own channel alone. */
 static int fails(void *arg)
 {
@@ -160,6 +178,7 @@ static int fails(void *arg)
 	begin(8);
 	name(2);
 	OK(slmpm_peer_at(&at, ctx, NOWHERE));
+	tells_all_of_it();
 	REFUSED(slmpm_peer_at(&at, ctx, "usb:1"), SLMPM_EADDRESS, "usb:1");
 	EXPECT(slmpm_peer_at(&at, ctx, NULL), -SLMPM_EADDRESS);
 	EXPECT(slmpm_peer_at(NULL, ctx, NOWHERE), -SLMPM_EINVAL);

@@ -198,6 +198,39 @@ static void a_send_waits_for_its_receive(void)
 	OK(slmpm_close(b, PATIENCE));
 }
 
+/* An entry waits for an address whose process does not answer. */
+static void an_entry_waits_for_its_peer(void)
+{
+	struct slmpm_wr wr = {.op = SLMPM_OP_SEND, .iov_count = 1};
+	struct slmpm_stats_queue q;
+	char byte = 1, url[64];
+	struct slmpm_iov piece = {&byte, 1};
+	slmpm_wq wq = create(0);
+	slmpm_listener listener;
+	slmpm_ctx silent;
+	slmpm_peer peer;
+
+	snprintf(url, sizeof(url), "shm:silent-%d", (int)getpid());
+	OK(slmpm_open(&silent, NULL));
+	OK(slmpm_listen(&listener, silent, url));
+	OK(slmpm_peer_at(&wr.peer, ctx, url));
+	wr.iov = &piece;
+	post(wq, wr);
+	sleep_once();
+	(void)shown(wq, &q);
+	CHECK(q.wait_count == 1 && q.waiting == 1, "%u wait", q.waiting);
+	has(&q.waits[0], 0, 1, SLMPM_SUBJECT_PEER, wr.peer.id, 1, 0);
+	while (slmpm_accept(listener, &peer, 0) < 0)
+		(void)slmpm_progress(ctx);
+	OK(slmpm_wq_drain(wq, PATIENCE));
+	sleep_once();
+	(void)shown(wq, &q);
+	EXPECT(q.waiting, 0);
+	OK(slmpm_wq_destroy(wq));
+	OK(slmpm_close(wr.peer, PATIENCE));
+	OK(slmpm_shut(silent, PATIENCE));
+}
+
 /* Channels beyond those that are shown are counted. */
 static void more_than_there_is_room_for(void)
 {
@@ -271,6 +304,7 @@ int main(void)
 	each_kind_is_shown();
 	a_short_sleep_is_enough();
 	a_send_waits_for_its_receive();
+	an_entry_waits_for_its_peer();
 	more_than_there_is_room_for();
 	OK(slmpm_shut(ctx, PATIENCE));
 	return 0;
