@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "tests/api/workqueue_calc.h"
 #include "tests/lib/child.h"
 #include "tests/lib/message.h"
 
@@ -14,13 +15,10 @@
 
 static slmpm_ctx ctx;
 static slmpm_peer a, b, c, d; /* a to b, c to d */
-static slmpm_cq cq;
-static slmpm_wq wq;
 static slmpm_mem mem;
 static slmpm_rmem far; /* at a, who sends: by b */
 static uint64_t *there, own[MOST], out[2][MOST], z[MOST];
 static struct slmpm_operand args[4], targets[2];
-static struct slmpm_calc calc;
 
 /* ---- allocations are counted ----------------------------------------------------------------- */
 
@@ -113,25 +111,6 @@ static struct slmpm_operand *of_message(slmpm_peer from, uint32_t stream)
 static void to_sender(void)
 {
 	targets[calc.target_count++].rmem = far;
-}
-
-static void post(uint64_t cookie)
-{
-	struct slmpm_wr wr = {
-		.size = sizeof(wr), .op = SLMPM_OP_CALC, .calc = &calc, .cookie = cookie};
-
-	EXPECT(slmpm_post(wq, &wr, 1), 1);
-}
-
-static struct slmpm_done ended(uint64_t cookie, int status)
-{
-	struct slmpm_done done;
-
-	EXPECT(slmpm_cq_wait(cq, &done, 1, PATIENCE), 1);
-	CHECK(done.cookie == cookie && done.op == SLMPM_OP_CALC && done.status == status,
-	      "cookie %llu, op %u, status %d instead of %llu, %d", (unsigned long long)done.cookie,
-	      done.op, done.status, (unsigned long long)cookie, status);
-	return done;
 }
 
 static void not_ended(void)

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "tests/api/workqueue_calc.h"
 #include "tests/lib/child.h"
 #include "tests/lib/death.h"
 #include "tests/lib/message.h"
@@ -19,14 +20,11 @@
 
 static slmpm_ctx ctx;
 static slmpm_peer a, b, c, d; /* a to b, c to d: all here */
-static slmpm_cq cq;
-static slmpm_wq wq;
 static slmpm_mem mem[2];
 static slmpm_rmem far[2];
 static unsigned char *there[2];
 static uint64_t x[MOST], y[MOST], z[2 * MOST];
 static struct slmpm_operand args[2], targets[4];
-static struct slmpm_calc calc;
 
 static void create(uint32_t flags)
 {
@@ -94,25 +92,6 @@ static void begin(uint32_t flags)
 		far[i] = way_reach(mem[i], i ? d : b, i ? c : a, SLMPM_READ_WRITE);
 	}
 	fill(3);
-}
-
-static void post(uint64_t cookie)
-{
-	struct slmpm_wr wr = {
-		.size = sizeof(wr), .op = SLMPM_OP_CALC, .calc = &calc, .cookie = cookie};
-
-	EXPECT(slmpm_post(wq, &wr, 1), 1);
-}
-
-static struct slmpm_done ended(uint64_t cookie, int status)
-{
-	struct slmpm_done done;
-
-	EXPECT(slmpm_cq_wait(cq, &done, 1, PATIENCE), 1);
-	CHECK(done.cookie == cookie && done.op == SLMPM_OP_CALC && done.status == status,
-	      "cookie %llu, op %u, status %d instead of %llu, %d", (unsigned long long)done.cookie,
-	      done.op, done.status, (unsigned long long)cookie, status);
-	return done;
 }
 
 static uint64_t big(uint64_t value)
