@@ -31,6 +31,7 @@ struct context {
 	bool armed;       /* peers have been asked to ring */
 	bool polling;     /* multiple: one thread polls for all ... */
 	bool sleeping;    /* ... and sleeps, with the lock given back */
+	bool parked;      /* the engine's thread is there, and stays out until it has work */
 	bool kills;       /* a process has SIGKILL coming */
 	bool passing;     /* in progress_context */
 	bool handling;    /* a handler of an active message runs: no call may block */

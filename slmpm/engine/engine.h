@@ -9,7 +9,7 @@
  * With `thread`, a context of several threads is also progressed by a thread of its own, so that
  * what its peers ask for is done while the application is busy. One of a single thread becomes such
  * a context when it is to have a peer over a fabric that maps no memory: what that peer puts here
- * is otherwise not stored before the application calls.
+ * is otherwise not stored before the application calls; or when it leaves entries of work queues.
  */
 #ifndef SLMPM_ENGINE_H
 #define SLMPM_ENGINE_H
@@ -36,9 +36,12 @@ uint64_t engine_stop(struct request *r);
 int engine_step(struct endpoint *ep);
 /* A context is open; its own thread, if it has one, ends before it closes; it has ended. */
 int engine_open(struct context *ctx);
-/* The calling thread's CTX is to have a peer over FABRIC, or, with NULL, work queues. 0, or
- * negative with the detail set. */
+/* The calling thread's CTX is to have a peer over FABRIC. 0, or negative with the detail set. */
 int engine_attend(struct context *ctx, const struct fabric *fabric);
+/* It is to have work queues: its thread is there from then on, and comes in with engine_come_in, at
+ * the end of a call that leaves entries behind. */
+int engine_stand_by(struct context *ctx);
+COLD void engine_come_in(struct context *ctx);
 /* The application is to have handlers of active messages: where it did not ask for threads these
  * run in its own calls alone, and nobody else makes progress for it. */
 void engine_leave_handlers(struct context *ctx);

@@ -109,6 +109,8 @@ static void *engine_port_serve(void *arg)
 	struct engine_port *port = arg;
 
 	pthread_mutex_lock(&port->ctx->lock);
+	while (port->waits && !port->stop)
+		pthread_cond_wait(&port->ctx->changed, &port->ctx->lock);
 	while (!port->stop) {
 		port->enters = port->polls = true;
 		(void)wait_until(port->ctx, engine_port_is_over, port, -1);
@@ -119,12 +121,14 @@ static void *engine_port_serve(void *arg)
 	return NULL;
 }
 
-static int start_serving(struct context *ctx)
+/* Where it WAITS there are no others yet, and no lock is taken. */
+static int start_serving(struct context *ctx, bool waits)
 {
 	int rc;
 
 	context_lock(ctx); /* which the thread takes first */
 	ctx->port->stop = false;
+	ctx->port->waits = waits;
 	rc = engine_start_thread(&ctx->port->server, engine_port_serve, ctx->port);
 	ctx->port->served = rc == 0;
 	context_unlock(ctx);
@@ -140,21 +144,49 @@ int engine_open(struct context *ctx)
 	ctx->port = port_new(ctx);
 	if (!ctx->port)
 		return error_set(SLMPM_ENOMEM, "for the engine");
-	return kind == ENGINE_THREAD && ctx->multiple ? start_serving(ctx) : 0;
+	return kind == ENGINE_THREAD && ctx->multiple ? start_serving(ctx, false) : 0;
+}
+
+static bool may_serve(const struct context *ctx)
+{
+	return ctx->port && !ctx->handlers && config_get()->engine == ENGINE_THREAD;
 }
 
 int engine_attend(struct context *ctx, const struct fabric *fabric)
 {
 	int rc;
 
-	if (!ctx->port || ctx->port->served || (fabric && fabric->alloc) || ctx->handlers ||
-	    config_get()->engine != ENGINE_THREAD)
+	if (fabric->alloc || !may_serve(ctx))
+		return 0;
+	if (ctx->parked)
+		engine_come_in(ctx);
+	if (ctx->port->served)
 		return 0;
 	if (!ctx->multiple)
 		context_to_threads(ctx);
-	rc = start_serving(ctx);
+	rc = start_serving(ctx, false);
 	ctx->port->attends = rc == 0;
 	return rc;
+}
+
+int engine_stand_by(struct context *ctx)
+{
+	int rc;
+
+	if (!may_serve(ctx) || ctx->port->served)
+		return 0;
+	rc = start_serving(ctx, !ctx->multiple);
+	ctx->port->attends = rc == 0;
+	ctx->parked = rc == 0 && !ctx->multiple;
+	return rc;
+}
+
+void engine_come_in(struct context *ctx)
+{
+	ctx->parked = false;
+	context_to_threads(ctx);
+	ctx->port->waits = false;
+	pthread_cond_broadcast(&ctx->changed);
 }
 
 void engine_leave_handlers(struct context *ctx)
@@ -171,10 +203,11 @@ void engine_stop_serving(struct context *ctx)
 		return;
 	pthread_mutex_lock(&ctx->lock);
 	port->stop = true;
+	pthread_cond_broadcast(&ctx->changed);
 	context_wake(ctx);
 	pthread_mutex_unlock(&ctx->lock);
 	pthread_join(port->server, NULL);
-	port->served = false;
+	port->served = ctx->parked = false;
 }
 
 bool engine_is_server(const struct context *ctx)

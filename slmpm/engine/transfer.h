@@ -43,6 +43,7 @@ struct engine_port { /* a context's side of the engine */
 	 * or polls; the application has made progress itself since the server last looked. */
 	bool served, stop, enters, polls, aside;
 	bool attends; /* a context that was opened for one thread */
+	bool waits;   /* for engine_come_in */
 	/* Of the application's own loop: its descriptor, an eventfd; -1: not asked for. */
 	int front, news;
 	bool shown; /* the eventfd says so */

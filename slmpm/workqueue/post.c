@@ -156,6 +156,7 @@ static NOINLINE int workqueue_post(struct workqueue *wq, const struct slmpm_wr *
 	}
 	await_inspect(&wq->awaits);
 	(void)workqueue_advance(wq->ctx);
+	workqueue_leave(wq);
 	return taken ? taken : rc;
 }
 

@@ -142,6 +142,8 @@ int program_enter(const slmpm_wq *queues, const struct slmpm_wr *wr, int n, bool
 	else
 		program_give_back(&p);
 	(void)workqueue_advance(ctx);
+	if (UNLIKELY(ctx->parked) && workqueue_pending(ctx))
+		engine_come_in(ctx);
 	context_unlock(ctx);
 	free(p.entries);
 	return rc;

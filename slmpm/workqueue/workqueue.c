@@ -58,15 +58,10 @@ void workqueue_drop(struct workqueue *wq, struct work *w)
 	wq->used--;
 }
 
-static bool has_ended(const struct workqueue *wq)
-{
-	return wq->posted == wq->done + wq->failed;
-}
-
 bool workqueue_pending(const struct context *ctx)
 {
 	LIST_EACH_ENTRY(struct workqueue, wq, &ctx->work_queues, node)
-		if (!has_ended(wq))
+		if (!workqueue_has_ended(wq))
 			return true;
 	return false;
 }
@@ -114,7 +109,7 @@ static int arm(struct workqueue *wq)
 		return error_set(SLMPM_EINVAL, "slmpm_wq_arm: the queue is not SLMPM_WQ_KEPT");
 	if (rc < 0)
 		return rc;
-	if (!has_ended(wq))
+	if (!workqueue_has_ended(wq))
 		return error_set(SLMPM_EBUSY, "slmpm_wq_arm: %llu entries have not ended",
 				 (unsigned long long)(wq->posted - wq->done - wq->failed));
 	if (!queue_take_rooms(wq->queue, wq->used))
@@ -138,6 +133,7 @@ int slmpm_wq_arm(slmpm_wq handle)
 		return rc;
 	rc = arm(wq);
 	(void)workqueue_advance(wq->ctx);
+	workqueue_leave(wq);
 	context_unlock(wq->ctx);
 	return rc;
 }
@@ -198,7 +194,7 @@ static bool is_drained(void *arg)
 
 	if (handle_get(&workqueue_table, d->handle.id) != d->wq)
 		d->wq = NULL;
-	return !d->wq || has_ended(d->wq);
+	return !d->wq || workqueue_has_ended(d->wq);
 }
 
 int slmpm_wq_drain(slmpm_wq handle, int timeout_ms)
@@ -214,7 +210,7 @@ int slmpm_wq_drain(slmpm_wq handle, int timeout_ms)
 	rc = wait_until(ctx, is_drained, &d, timeout_ms);
 	if (!d.wq)
 		rc = handle_error(&workqueue_table, handle.id);
-	else if (has_ended(d.wq))
+	else if (workqueue_has_ended(d.wq))
 		rc = workqueue_error(d.wq, "slmpm_wq_drain");
 	else if (!context_forbids(ctx, "slmpm_wq_drain"))
 		rc = late_error(ctx, NULL, timeout_ms, "%llu of %llu entries have ended",
@@ -292,7 +288,7 @@ static int cancel_all(struct workqueue *wq, const char *call)
 		return error_set(SLMPM_EBUSY, "%s: in a handler that runs in another such call",
 				 call);
 	(void)cancel_those(wq, 0);
-	return has_ended(wq) ?
+	return workqueue_has_ended(wq) ?
 		       0 :
 		       error_set(SLMPM_EBUSY, "%s: %llu work requests have gone too far", call,
 				 (unsigned long long)(wq->posted - wq->done - wq->failed));
@@ -445,7 +441,7 @@ int slmpm_wq_create(slmpm_ctx handle, const struct slmpm_wq_options *given, slmp
 	context_lock(ctx);
 	rc = completion_find(ctx, o.ctr, o.cq, &counter, &queue);
 	if (rc == 0) /* it runs them while the application does something else */
-		rc = engine_attend(ctx, NULL);
+		rc = engine_stand_by(ctx);
 	if (rc == 0 && !(wq = workqueue_new(ctx, &o)))
 		rc = error_set(SLMPM_ENOMEM, "for a work queue");
 	if (rc == 0 && (rc = receive_bind(wq, &o)) < 0)
@@ -461,6 +457,8 @@ int slmpm_wq_create(slmpm_ctx handle, const struct slmpm_wq_options *given, slmp
 			counter->users++;
 		out->id = handle_id(wq);
 		workqueue_show_begin(wq);
+		if (ctx->parked && o.flags & SLMPM_WQ_RECEIVE && o.flags & SLMPM_WQ_MANAGED)
+			engine_come_in(ctx); /* what no entry may take is to be refused */
 	}
 	context_unlock(ctx);
 	return rc;

@@ -13,6 +13,7 @@
 #include "slmpm/calc/calc.h"
 #include "slmpm/completion/queue.h"
 #include "slmpm/endpoint.h"
+#include "slmpm/engine/engine.h"
 #include "slmpm/workqueue/named.h"
 
 /* Work of one kind, with one peer, may be under way together, for it keeps its order on the way;
@@ -160,8 +161,19 @@ static inline struct workqueue *workqueue_lock(slmpm_wq handle, int *rc)
 }
 /* Some channels of CTX may go on: what has begun, or ended. */
 int workqueue_advance(struct context *ctx);
+/* All that was posted to it has ended. */
+static inline bool workqueue_has_ended(const struct workqueue *wq)
+{
+	return wq->posted == wq->done + wq->failed;
+}
 /* As of parts. */
 bool workqueue_pending(const struct context *ctx);
+/* A call has begun all that could: what WQ has left is the engine's from now on. */
+static inline void workqueue_leave(const struct workqueue *wq)
+{
+	if (UNLIKELY(wq->ctx->parked) && !workqueue_has_ended(wq))
+		engine_come_in(wq->ctx);
+}
 /* The context's, when it ends. */
 void workqueue_shut(struct context *ctx);
 /* W, which has ended and is not kept, is no more. */

@@ -367,8 +367,9 @@ static void closed(bool amidst)
 	if (amidst) {
 		start(a, 1, out[0], n * 8);
 		settle();
-		post(1); /* some of it is calculated */
-		EXPECT(slmpm_cq_poll(cq, &done, 1), 0);
+		post(1); /* some of it is calculated; all, where the engine's thread was faster */
+		if (strcmp(getenv("SLMPM_ENGINE"), "none") == 0)
+			EXPECT(slmpm_cq_poll(cq, &done, 1), 0);
 	} else {
 		post(1);
 		not_ended();
