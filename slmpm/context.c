@@ -35,12 +35,10 @@ void context_wake(struct context *ctx)
 		(void)!write(ctx->kick, &one, sizeof(one));
 }
 
-COLD void context_await_lock(struct context *ctx)
+void context_take_lock(struct context *ctx)
 {
-	atomic_fetch_add_explicit(&ctx->wanted, 1, memory_order_relaxed);
-	pthread_mutex_lock(&ctx->lock);
-	atomic_fetch_sub_explicit(&ctx->wanted, 1, memory_order_relaxed);
-	ctx->turns++;
+	if (UNLIKELY(lock_take(&ctx->lock)))
+		ctx->turns++;
 }
 
 COLD void context_rouse(struct context *ctx)
@@ -114,7 +112,7 @@ static int open_descriptors(struct context *ctx)
 
 void context_to_threads(struct context *ctx)
 {
-	pthread_mutex_lock(&ctx->lock);
+	context_lock_shared(ctx);
 	ctx->multiple = ctx->careful = true;
 	/* What the fast paths look at before they would lock. */
 	PART_EACH(part, parts.to_threads)
@@ -124,12 +122,8 @@ void context_to_threads(struct context *ctx)
 static void init_locks(struct context *ctx)
 {
 	pthread_condattr_t attributes;
-	pthread_mutexattr_t recursive; /* a handler that runs under it may call what takes it */
 
-	pthread_mutexattr_init(&recursive);
-	pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
-	pthread_mutex_init(&ctx->lock, &recursive);
-	pthread_mutexattr_destroy(&recursive);
+	lock_init(&ctx->lock);
 	pthread_condattr_init(&attributes);
 	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
 	pthread_cond_init(&ctx->changed, &attributes);
@@ -381,7 +375,7 @@ void *context_lock_object(struct handle_table *table, uint64_t id, int *rc)
 		if (LIKELY(!ctx->multiple))
 			return object;
 		context_lock_shared(ctx);
-		if (handle_get(table, id) == object && context_of_object(table, object) == ctx)
+		if (handle_id(object) == id && context_of_object(table, object) == ctx)
 			return object;
 		context_unlock(ctx); /* another thread has just ended it */
 	}

@@ -12,6 +12,7 @@
 #include "slmpm/base/config.h"
 #include "slmpm/base/handle.h"
 #include "slmpm/base/list.h"
+#include "slmpm/base/lock.h"
 #include "slmpm/base/spin.h"
 
 struct endpoint;
@@ -44,9 +45,7 @@ struct context {
 	bool laboured;    /* a piece of a calculation has been done: others may have the lock */
 	bool yields;      /* a poll that finds nothing gives the processor to others */
 	uint32_t waiting; /* threads that wait for the polling one */
-	/* Threads that wait for the lock. */
-	atomic_uint wanted;
-	pthread_mutex_t lock;
+	struct lock lock;
 	pthread_cond_t changed;
 
 	struct endpoint **endpoints;
@@ -156,16 +155,16 @@ void context_forked(void);
 /* Other threads wait for the lock. */
 static inline bool context_is_wanted(const struct context *ctx)
 {
-	return atomic_load_explicit(&ctx->wanted, memory_order_relaxed);
+	return lock_is_wanted(&ctx->lock);
 }
 
-/* Another thread has it. */
-COLD void context_await_lock(struct context *ctx);
+/* By the mutex. Not COLD: gcc would take every caller for cold. */
+void context_take_lock(struct context *ctx);
 /* Of several threads. */
 static inline void context_lock_shared(struct context *ctx)
 {
-	if (UNLIKELY(pthread_mutex_trylock(&ctx->lock)))
-		context_await_lock(ctx);
+	if (!lock_enter(&ctx->lock))
+		context_take_lock(ctx);
 }
 
 static inline void context_lock(struct context *ctx)
@@ -223,7 +222,7 @@ static inline void context_unlock(struct context *ctx)
 		return;
 	if (ctx->sleeping)
 		context_rouse(ctx);
-	pthread_mutex_unlock(&ctx->lock);
+	lock_leave(&ctx->lock);
 }
 
 #endif

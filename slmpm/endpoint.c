@@ -24,17 +24,6 @@ int endpoint_bad_handle(slmpm_peer peer)
 	return handle_error(&endpoint_table, peer.id & ~ENDPOINT_LINK_BITS);
 }
 
-bool endpoint_lock_shared(struct endpoint *ep, slmpm_peer peer)
-{
-	struct context *ctx = ep->ctx;
-
-	context_lock_shared(ctx);
-	if (endpoint_of(peer) == ep && ep->ctx == ctx)
-		return true;
-	pthread_mutex_unlock(&ctx->lock);
-	return false;
-}
-
 const struct fabric *endpoint_fabric(const struct fabric *fabric)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

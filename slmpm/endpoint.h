@@ -290,9 +290,19 @@ static inline slmpm_peer endpoint_plain(slmpm_peer peer)
 	return (slmpm_peer){peer.id & ~ENDPOINT_LINK_BITS};
 }
 COLD int endpoint_bad_handle(slmpm_peer peer);
-/* Not COLD: gcc then takes every caller for cold, and they are the hot ones. */
-bool endpoint_lock_shared(struct endpoint *ep, slmpm_peer peer);
-/* Locks its context; false, and not locked, when another thread has just freed the peer. */
+/* Of a context with threads. */
+static inline bool endpoint_lock_shared(struct endpoint *ep, slmpm_peer peer)
+{
+	struct context *ctx = ep->ctx;
+
+	context_lock_shared(ctx);
+	if (LIKELY(handle_id(ep) == endpoint_plain(peer).id && ep->ctx == ctx))
+		return true;
+	lock_leave(&ctx->lock);
+	return false;
+}
+/* Locks the context of EP, which PEER is; false, and not locked, when another thread has just freed
+ * it. */
 static inline bool endpoint_lock(struct endpoint *ep, slmpm_peer peer)
 {
 	return LIKELY(!ep->ctx->multiple) || endpoint_lock_shared(ep, peer);

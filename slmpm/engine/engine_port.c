@@ -39,6 +39,8 @@ static struct engine_port *port_new(struct context *ctx)
 		free(port);
 		return NULL;
 	}
+	if (config_get()->engine == ENGINE_THREAD && config_get()->membarrier)
+		lock_prepare(&ctx->lock); /* now, for it may take a while beside other threads */
 	engine_enter();
 	return port;
 }
@@ -67,6 +69,21 @@ void engine_close(struct context *ctx)
 
 /* ---- progress while the application is busy ---------------------------------------------- */
 
+static bool port_stops(const struct engine_port *port)
+{
+	return atomic_load_explicit(&port->stop, memory_order_relaxed);
+}
+
+static void port_stop(struct engine_port *port, bool stop)
+{
+	atomic_store_explicit(&port->stop, stop, memory_order_relaxed);
+}
+
+static void port_set_aside(struct engine_port *port, bool aside)
+{
+	atomic_store_explicit(&port->aside, aside, memory_order_relaxed);
+}
+
 /* Asked whenever something has been found, too: who never sleeps shows it as well. */
 static bool engine_port_is_over(void *arg)
 {
@@ -74,7 +91,7 @@ static bool engine_port_is_over(void *arg)
 
 	if (port->ctx->news)
 		engine_show(port->ctx);
-	return port->stop || port->aside;
+	return port_stops(port) || atomic_load_explicit(&port->aside, memory_order_relaxed);
 }
 
 void engine_step_aside(struct context *ctx, bool waits)
@@ -85,53 +102,63 @@ void engine_step_aside(struct context *ctx, bool waits)
 		port->enters = false;
 		return;
 	}
-	port->aside = port->served;
+	port_set_aside(port, port->served);
 	if (waits && port->polls)
 		context_wake(ctx);
 }
 
 /* Who waits polls with less delay than a thread that would have to wake it: the server comes back
- * once no call has made progress for a while. */
+ * once no call has made progress for a while. Until then it leaves the lock alone. */
 static void stay_aside(struct engine_port *port)
 {
 	const struct timespec while_ = {.tv_nsec = ASIDE_NS};
 
-	while (port->aside && !port->stop) {
-		port->aside = false;
-		pthread_mutex_unlock(&port->ctx->lock);
+	if (!atomic_load_explicit(&port->aside, memory_order_relaxed))
+		return;
+	lock_leave(&port->ctx->lock);
+	do {
+		port_set_aside(port, false);
 		nanosleep(&while_, NULL);
-		pthread_mutex_lock(&port->ctx->lock);
-	}
+	} while (atomic_load_explicit(&port->aside, memory_order_relaxed) && !port_stops(port));
+	context_lock_shared(port->ctx);
 }
 
 static void *engine_port_serve(void *arg)
 {
 	struct engine_port *port = arg;
 
-	pthread_mutex_lock(&port->ctx->lock);
-	while (port->waits && !port->stop)
-		pthread_cond_wait(&port->ctx->changed, &port->ctx->lock);
-	while (!port->stop) {
+	struct context *ctx = port->ctx;
+
+	context_lock_shared(ctx);
+	if (port->attends)
+		lock_admit(&ctx->lock);
+	while (port->waits && !port_stops(port))
+		(void)lock_wait(&ctx->lock, &ctx->changed, UINT64_MAX);
+	while (!port_stops(port)) {
 		port->enters = port->polls = true;
-		(void)wait_until(port->ctx, engine_port_is_over, port, -1);
+		(void)wait_until(ctx, engine_port_is_over, port, -1);
 		port->polls = false;
 		stay_aside(port);
 	}
-	pthread_mutex_unlock(&port->ctx->lock);
+	lock_leave(&ctx->lock);
 	return NULL;
 }
 
-/* Where it WAITS there are no others yet, and no lock is taken. */
-static int start_serving(struct context *ctx, bool waits)
+/* Of a context of several threads; or, ATTENDS, of one that was opened for one. */
+static int start_serving(struct context *ctx, bool attends)
 {
+	struct engine_port *port = ctx->port;
 	int rc;
 
-	context_lock(ctx); /* which the thread takes first */
-	ctx->port->stop = false;
-	ctx->port->waits = waits;
-	rc = engine_start_thread(&ctx->port->server, engine_port_serve, ctx->port);
-	ctx->port->served = rc == 0;
-	context_unlock(ctx);
+	context_lock_shared(ctx); /* which the thread takes first */
+	port_stop(port, false);
+	port->waits = !ctx->multiple;
+	port->attends = attends;
+	rc = engine_start_thread(&port->server, engine_port_serve, port);
+	port->served = rc == 0;
+	port->attends = attends && rc == 0;
+	ctx->parked = port->waits && rc == 0;
+	lock_leave(&ctx->lock);
 	return rc < 0 ? error_system(rc, "the engine's thread") : 0;
 }
 
@@ -154,8 +181,6 @@ static bool may_serve(const struct context *ctx)
 
 int engine_attend(struct context *ctx, const struct fabric *fabric)
 {
-	int rc;
-
 	if (fabric->alloc || !may_serve(ctx))
 		return 0;
 	if (ctx->parked)
@@ -164,21 +189,12 @@ int engine_attend(struct context *ctx, const struct fabric *fabric)
 		return 0;
 	if (!ctx->multiple)
 		context_to_threads(ctx);
-	rc = start_serving(ctx, false);
-	ctx->port->attends = rc == 0;
-	return rc;
+	return start_serving(ctx, true);
 }
 
 int engine_stand_by(struct context *ctx)
 {
-	int rc;
-
-	if (!may_serve(ctx) || ctx->port->served)
-		return 0;
-	rc = start_serving(ctx, !ctx->multiple);
-	ctx->port->attends = rc == 0;
-	ctx->parked = rc == 0 && !ctx->multiple;
-	return rc;
+	return may_serve(ctx) && !ctx->port->served ? start_serving(ctx, true) : 0;
 }
 
 void engine_come_in(struct context *ctx)
@@ -201,12 +217,13 @@ void engine_stop_serving(struct context *ctx)
 
 	if (!port || !port->served)
 		return;
-	pthread_mutex_lock(&ctx->lock);
-	port->stop = true;
+	context_lock_shared(ctx);
+	port_stop(port, true);
 	pthread_cond_broadcast(&ctx->changed);
 	context_wake(ctx);
-	pthread_mutex_unlock(&ctx->lock);
+	lock_leave(&ctx->lock);
 	pthread_join(port->server, NULL);
+	lock_dismiss(&ctx->lock);
 	port->served = ctx->parked = false;
 }
 

@@ -39,9 +39,11 @@ struct engine_port { /* a context's side of the engine */
 	atomic_bool any;    /* something has landed */
 	struct watch watch; /* an eventfd that says so */
 	pthread_t server;
-	/* The context's lock. The server: there is one; it is to end; it begins to wait; it waits,
-	 * or polls; the application has made progress itself since the server last looked. */
-	bool served, stop, enters, polls, aside;
+	/* Stored under the context's lock. The server: it is to end; the application has made
+	 * progress itself since the server last looked. */
+	atomic_bool stop, aside;
+	/* The context's lock. The server: there is one; it begins to wait; it waits, or polls. */
+	bool served, enters, polls;
 	bool attends; /* a context that was opened for one thread */
 	bool waits;   /* for engine_come_in */
 	/* Of the application's own loop: its descriptor, an eventfd; -1: not asked for. */

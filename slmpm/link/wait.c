@@ -133,15 +133,7 @@ int wait_for_poller(struct context *ctx, uint64_t deadline)
 	if (ctx->sleeping) /* who polls: this call may have taken what was to wake it */
 		context_rouse(ctx);
 	ctx->waiting++;
-	if (deadline == UINT64_MAX) {
-		rc = pthread_cond_wait(&ctx->changed, &ctx->lock);
-	} else {
-		struct timespec t = {
-			.tv_sec = (time_t)(deadline / 1000000000),
-			.tv_nsec = (long)(deadline % 1000000000),
-		};
-		rc = pthread_cond_timedwait(&ctx->changed, &ctx->lock, &t);
-	}
+	rc = lock_wait(&ctx->lock, &ctx->changed, deadline);
 	ctx->waiting--;
 	ctx->turns++;
 	return rc == ETIMEDOUT ? -SLMPM_ETIMEOUT : 0;

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A context's lock: its owner and the guest, another thread, are never in together, though the
+ * owner is favoured most of the time and then takes no mutex.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <time.h>
+
+#include "slmpm/base/lock.h"
+
+enum { VISITS = 4000, BURST = 300, AWAY_NS = 20000, LONGEST_NS = 2000000000 };
+
+static struct lock lock;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+
+/* What the lock guards. */
+static uint64_t first, second, broken, claims, visits;
+static bool over, news;
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static void enter(void)
+{
+	if (!lock_enter(&lock))
+		(void)lock_take(&lock);
+}
+
+static bool is_favoured(void)
+{
+	return !atomic_load_explicit(&lock.shared, memory_order_relaxed);
+}
+
+static void work(void)
+{
+	broken += first != second;
+	first++;
+	__asm__ volatile("" : : : "memory");
+	second++;
+}
+
+static void make(bool fences)
+{
+	lock = (struct lock){.inside = 0};
+	lock_init(&lock);
+	if (fences)
+		lock_prepare(&lock);
+	first = second = broken = claims = visits = 0;
+	over = news = false;
+}
+
+/* A visit now and then: most end a favour. */
+static void *visit_often(void *unused)
+{
+	(void)lock_take(&lock);
+	lock_admit(&lock);
+	lock_leave(&lock);
+	for (int i = 0; i < VISITS; i++) {
+		claims += is_favoured();
+		enter();
+		work();
+		enter(); /* again */
+		lock_leave(&lock);
+		visits++;
+		lock_leave(&lock);
+		for (uint64_t until = now_ns() + AWAY_NS; now_ns() < until;)
+			;
+	}
+	enter();
+	over = true;
+	lock_leave(&lock);
+	return unused;
+}
+
+static uint64_t own(pthread_t *guest)
+{
+	uint64_t until = now_ns() + LONGEST_NS, entries = 0;
+
+	assert_int_equal(pthread_create(guest, NULL, visit_often, NULL), 0);
+	for (bool ends = false; !ends && now_ns() < until;)
+		for (int i = 0; i < BURST && !ends; i++) {
+			enter();
+			work();
+			enter();
+			work();
+			lock_leave(&lock);
+			work();
+			ends = over;
+			lock_leave(&lock);
+			entries++;
+		}
+	return entries;
+}
+
+static void never_both(void **unused)
+{
+	pthread_t guest;
+	uint64_t entries;
+
+	(void)unused;
+	make(true);
+	entries = own(&guest);
+	assert_int_equal(pthread_join(guest, NULL), 0);
+	lock_dismiss(&lock);
+	assert_true(!broken && first == second && first == 3 * entries + visits);
+	assert_true(visits == VISITS);
+	if (lock.fences)
+		assert_true(claims > 10);
+}
+
+/* Without the barrier all go by the mutex. */
+static void not_favoured(void **unused)
+{
+	pthread_t guest;
+
+	(void)unused;
+	make(false);
+	(void)own(&guest);
+	assert_int_equal(pthread_join(guest, NULL), 0);
+	assert_true(claims == 0 && !is_favoured() && first == second);
+}
+
+/* A guest that waits, and tells. */
+static void *answer(void *unused)
+{
+	(void)lock_take(&lock);
+	lock_admit(&lock);
+	while (!news)
+		(void)lock_wait(&lock, &changed, UINT64_MAX);
+	news = false;
+	over = true;
+	pthread_cond_broadcast(&changed);
+	lock_leave(&lock);
+	return unused;
+}
+
+static void get_favoured(void)
+{
+	struct timespec moment = {.tv_nsec = 1000000};
+
+	for (int i = 0; i < 2000 && !is_favoured(); i++) {
+		for (int k = 0; k < BURST; k++) {
+			enter();
+			lock_leave(&lock);
+		}
+		if (!is_favoured())
+			nanosleep(&moment, NULL); /* the guest is on its way */
+	}
+}
+
+/* The owner waits from within a favour, with the mutex from then on; the guest ends one. */
+static void waits(void **unused)
+{
+	pthread_t guest;
+	int turns = 0;
+
+	(void)unused;
+	make(true);
+	assert_int_equal(pthread_create(&guest, NULL, answer, NULL), 0);
+	if (lock.fences)
+		get_favoured();
+	assert_true(is_favoured() == lock.fences);
+	enter();
+	news = true;
+	pthread_cond_broadcast(&changed);
+	for (; !over; turns++)
+		assert_int_equal(lock_wait(&lock, &changed, UINT64_MAX), 0);
+	assert_false(news);
+	lock_leave(&lock);
+	assert_int_equal(pthread_join(guest, NULL), 0);
+	assert_true(turns >= 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(never_both),
+		cmocka_unit_test(not_favoured),
+		cmocka_unit_test(waits),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
