@@ -228,7 +228,25 @@ const struct fabric_arrival *message_hold_direct(struct endpoint *ep, uint32_t s
 	return a;
 }
 
-/* From any peer, in a context with threads or mirrors, or with what may be wrong. */
+/* In a context with threads or mirrors. */
+static NOINLINE int64_t recv_careful(struct endpoint *ep, slmpm_peer peer, uint32_t stream,
+				     void *buf, size_t cap, struct slmpm_done *done, int timeout_ms)
+{
+	struct context *ctx = ep->ctx;
+	int64_t len;
+
+	if (UNLIKELY(!endpoint_lock(ep, peer)))
+		return endpoint_bad_handle(peer);
+	if (timeout_ms && ctx->port)
+		parts.step_aside(ctx, true);
+	len = receive_from(ep, stream, buf, cap, done, timeout_ms);
+	if (len > 0 || len == -SLMPM_ETRUNC)
+		part_landed(ctx, buf, len > 0 ? (uint64_t)len : cap);
+	context_unlock(ctx);
+	return len;
+}
+
+/* From any peer, or with what may be wrong. */
 static COLD int64_t recv_slow(slmpm_peer peer, uint32_t stream, void *buf, size_t cap,
 			      struct slmpm_done *done, int timeout_ms)
 {
@@ -261,8 +279,10 @@ int64_t slmpm_recv(slmpm_peer peer, uint32_t stream, void *buf, size_t cap, stru
 {
 	struct endpoint *ep = endpoint_get(peer);
 
-	if (UNLIKELY(!ep || (!buf && cap) || ep->ctx->careful))
+	if (UNLIKELY(!ep || (!buf && cap)))
 		return recv_slow(peer, stream, buf, cap, done, timeout_ms);
+	if (UNLIKELY(ep->ctx->careful))
+		return recv_careful(ep, peer, stream, buf, cap, done, timeout_ms);
 	if (bundle_serves(ep, stream, cap)) { /* without a call, unless at its end */
 		uint32_t len = ep->unpack.length;
 

@@ -118,25 +118,15 @@ static COLD int send_by_request(struct endpoint *ep, uint32_t stream, const void
 	return rc;
 }
 
-/* In a context with threads, to one found by address, or with what may be wrong. */
-static COLD int send_slow(slmpm_peer peer, uint32_t stream, const void *buf, size_t len,
-			  int timeout_ms)
+/* In a context with threads. */
+static NOINLINE int send_shared(struct endpoint *ep, slmpm_peer peer, uint32_t stream,
+				const void *buf, size_t len, int timeout_ms)
 {
-	struct endpoint *ep = endpoint_of(peer);
-	const struct slmpm_how how = {.size = sizeof(how), .timeout_ms = timeout_ms};
-	const struct slmpm_iov piece = {(void *)(uintptr_t)buf, len};
-	struct context *ctx;
+	struct context *ctx = ep->ctx; /* the peer may be gone, or another, when the wait is over */
 	int rc = 0;
 
-	if (!ep)
+	if (UNLIKELY(!endpoint_lock_shared(ep, peer)))
 		return endpoint_bad_handle(peer);
-	if (stream > SLMPM_STREAM_MAX || (!buf && len))
-		return bad_send("slmpm_send", stream);
-	if (endpoint_hint(peer))
-		return slmpm_sendv(peer, stream, &piece, 1, &how, NULL);
-	if (!endpoint_lock(ep, peer))
-		return endpoint_bad_handle(peer);
-	ctx = ep->ctx; /* the peer may be gone, or another, when the wait is over */
 	switch (send_direct(ep, stream, buf, len, 0, 0)) {
 	case SENT: monitor_pass(ctx); break;
 	case SENT_IN_PART: leaving_await(ep, timeout_ms); break;
@@ -146,13 +136,30 @@ static COLD int send_slow(slmpm_peer peer, uint32_t stream, const void *buf, siz
 	return rc;
 }
 
+/* To one found by address, or with what may be wrong. */
+static COLD int send_slow(slmpm_peer peer, uint32_t stream, const void *buf, size_t len,
+			  int timeout_ms)
+{
+	struct endpoint *ep = endpoint_of(peer);
+	const struct slmpm_how how = {.size = sizeof(how), .timeout_ms = timeout_ms};
+	const struct slmpm_iov piece = {(void *)(uintptr_t)buf, len};
+
+	if (!ep)
+		return endpoint_bad_handle(peer);
+	if (stream > SLMPM_STREAM_MAX || (!buf && len))
+		return bad_send("slmpm_send", stream);
+	return slmpm_sendv(peer, stream, &piece, 1, &how, NULL);
+}
+
 int slmpm_send(slmpm_peer peer, uint32_t stream, const void *buf, size_t len, int timeout_ms)
 {
 	struct endpoint *ep = endpoint_get(peer);
 	enum sent sent;
 
-	if (UNLIKELY(!ep || stream > SLMPM_STREAM_MAX || (!buf && len) || ep->ctx->multiple))
+	if (UNLIKELY(!ep || stream > SLMPM_STREAM_MAX || (!buf && len)))
 		return send_slow(peer, stream, buf, len, timeout_ms);
+	if (UNLIKELY(ep->ctx->multiple))
+		return send_shared(ep, peer, stream, buf, len, timeout_ms);
 	sent = send_direct(ep, stream, buf, len, 0, 0);
 	if (LIKELY(sent == SENT)) {
 		if (UNLIKELY(!(ep->stats->sent_messages % MONITOR_PASSES)))
