@@ -132,7 +132,7 @@ const struct parts parts = {
 	/* The engine's thread may be in it from then on. */
 	PARTS(open, monitor_open, engine_open),
 	.attend = engine_attend,
-	PARTS(to_threads, remote_close_shortcuts, mirror_close_shortcuts),
+	PARTS(to_threads, remote_share_shortcuts, mirror_close_shortcuts),
 	PARTS(deadlines, bootstrap_deadlines, listener_deadlines, silence_deadlines, ask_deadlines,
 	      secondary_deadlines, process_deadlines, channel_deadlines, dial_deadlines),
 	.advance = workqueue_advance,

@@ -11,6 +11,8 @@
 #include "slmpm/rma/direct.h"
 #include "slmpm/share/share.h"
 
+#define LOCKED_MOST 1024 /* bytes that are copied under the lock */
+
 /* After COUNT operations, some of which nobody has timed. */
 static COLD void put_inspect_one(struct remote *remote, uint64_t count)
 {
@@ -50,6 +52,28 @@ static COLD int put_measured(struct remote *remote, int kind, slmpm_rmem rmem, u
 	return rc;
 }
 
+/* Under the lock of its threads: but for those that are measured, or go with an inspection. */
+static NOINLINE bool put_locked(struct remote *remote, slmpm_rmem to, uint64_t offset,
+				const void *from, size_t len)
+{
+	struct context *ctx = remote->ctx;
+	bool may;
+
+	context_lock_shared(ctx);
+	may = handle_id(remote) == to.id && remote->ctx == ctx &&
+	      direct_is_locked(remote, FABRIC_WRITE) && direct_is_within(remote, offset, len) &&
+	      (remote->ep->rma->directs + 1) % RMA_PASS_EVERY;
+	if (LIKELY(may)) {
+		copy_payload(direct_at(remote, offset), from, len);
+		remote->direct.stats->put_bytes += len;
+		remote->direct.stats->puts++;
+		remote->ep->rma->directs++;
+		monitor_pass(ctx);
+	}
+	context_unlock(ctx);
+	return may;
+}
+
 static NOINLINE int put_slow_path(slmpm_rmem to, uint64_t offset, const void *from, size_t len,
 				  const struct slmpm_how *how, slmpm_req *req)
 {
@@ -58,6 +82,9 @@ static NOINLINE int put_slow_path(slmpm_rmem to, uint64_t offset, const void *fr
 
 	if (UNLIKELY(remote && remote->measured))
 		return put_measured(remote, REQUEST_PUT, to, offset, local, len, how, req);
+	if (remote && remote->ctx->multiple && !req && len <= LOCKED_MOST && (from || !len) &&
+	    direct_is_plain(how) && put_locked(remote, to, offset, from, len))
+		return 0;
 	return operate_one("slmpm_put", REQUEST_PUT, to, offset, local, len, how, req);
 }
 

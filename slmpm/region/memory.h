@@ -71,8 +71,9 @@ struct grant { /* what one peer may do with one region */
 	struct sharing *sharing; /* who waits for its acceptance; or NULL */
 };
 
-struct shortcut {     /* what the fast paths read, on the line of the handle */
-	uint32_t ops; /* bits of enum fabric_op; 0: not mapped, or several threads */
+struct shortcut {        /* what the fast paths read, on the line of the handle */
+	uint32_t ops;    /* bits of enum fabric_op; 0: not mapped, or several threads */
+	uint32_t locked; /* of those threads: bits of what goes so under the lock, or 0 */
 	unsigned char *base;
 	uint64_t size;
 	const struct rma *rma;
@@ -83,7 +84,7 @@ struct shortcut {     /* what the fast paths read, on the line of the handle */
 struct remote {                 /* a peer's region: as offered, and then behind slmpm_rmem */
 	struct handle handle;   /* generation 0: not opened yet */
 	struct context *ctx;    /* stays, as that of a region */
-	struct shortcut direct; /* all zero with threads: they read before they lock */
+	struct shortcut direct; /* ops stays 0 with threads: they read it before they lock */
 	uint32_t measured; /* bits that are to be back once the next operation is measured; or 0 */
 	uint32_t guarded;  /* what goes the fast path only where it brings nothing into a mirror */
 	struct endpoint *ep;
@@ -237,8 +238,8 @@ struct remote *remote_mapped(const struct endpoint *ep, uint32_t id);
  * that is broken. */
 const char *remote_taken_back(struct endpoint *ep, uint32_t id, bool mapping, uint64_t received);
 
-/* The context has several threads now: no region has a shortcut any more. */
-void remote_close_shortcuts(struct context *ctx);
+/* The context has several threads now: shortcuts are for who has the lock. */
+void remote_share_shortcuts(struct context *ctx);
 /* The context has its first mirror, or none any more. */
 void remote_guard_shortcuts(struct context *ctx);
 

@@ -53,6 +53,8 @@ struct remote *remote_mapped(const struct endpoint *ep, uint32_t id)
 
 /* ---- shortcuts: what the fast paths know of a mapped region --------------------------------- */
 
+#define LOCKED_OPS (UINT32_C(1) << FABRIC_WRITE)
+
 _Atomic(unsigned char *) remote_guesses[REMOTE_GUESSES];
 
 static void guess(const struct remote *r, unsigned char *base)
@@ -87,7 +89,7 @@ static void remote_shortcut(struct remote *r)
 {
 	uint32_t ops = r->memory.ops;
 
-	if (!r->memory.base || r->ctx->multiple || mode_limits()->force == MODE_SMT || r->hint)
+	if (!r->memory.base || mode_limits()->force == MODE_SMT || r->hint)
 		return;
 	if (!(r->access & SLMPM_READ))
 		ops &= ~(UINT32_C(1) << FABRIC_READ | UINT32_C(1) << FABRIC_ATOMIC);
@@ -96,13 +98,15 @@ static void remote_shortcut(struct remote *r)
 	if ((r->address | (uintptr_t)r->memory.base) % sizeof(uint64_t))
 		ops &= ~(UINT32_C(1) << FABRIC_ATOMIC); /* a word here may be none there */
 	ops &= ~memory_shortcut_elsewhere(r);
-	r->direct = (struct shortcut){
-		.base = r->memory.base,
-		.size = r->memory.size,
-		.rma = r->ep->rma,
-		.stats = r->ep->stats,
-		.access = r->access_word,
-	};
+	r->direct.base = r->memory.base;
+	r->direct.size = r->memory.size;
+	r->direct.rma = r->ep->rma;
+	r->direct.stats = r->ep->stats;
+	r->direct.access = r->access_word;
+	if (r->ctx->multiple) {
+		r->direct.locked = ops & LOCKED_OPS;
+		return;
+	}
 	memory_shortcut_guard(r, ops);
 	guess(r, r->memory.base);
 }
@@ -111,16 +115,28 @@ static void remote_close_shortcut(struct remote *r)
 {
 	if (!r->direct.base)
 		return;
+	r->direct.base = NULL;
+	r->direct.size = 0;
+	r->direct.locked = 0;
+	if (r->ctx->multiple) /* other threads may read the rest */
+		return;
 	guess(r, NULL);
 	r->direct = (struct shortcut){0};
 	r->measured = r->guarded = 0;
 }
 
-void remote_close_shortcuts(struct context *ctx)
+static void share_shortcut(struct remote *r)
+{
+	r->direct.locked = (r->direct.ops | r->measured | r->guarded) & LOCKED_OPS;
+	r->direct.ops = r->measured = r->guarded = 0;
+	guess(r, NULL);
+}
+
+void remote_share_shortcuts(struct context *ctx)
 {
 	for (uint32_t i = 0; i < ctx->count; i++)
 		LIST_EACH(at, &ctx->endpoints[i]->rooms->regions->open)
-			remote_close_shortcut(LIST_ENTRY(at, struct remote, node));
+			share_shortcut(LIST_ENTRY(at, struct remote, node));
 }
 
 void remote_guard_shortcuts(struct context *ctx)

@@ -39,6 +39,12 @@ static inline bool direct_is_guarded(const struct remote *remote, unsigned op)
 	return remote && remote->guarded >> op & 1 && !remote->measured && direct_is_free(remote);
 }
 
+/* The same in a context of several threads, by the one that has the lock. */
+static inline bool direct_is_locked(const struct remote *remote, unsigned op)
+{
+	return remote->direct.locked >> op & 1 && direct_is_free(remote);
+}
+
 /* One has been measured. Nothing is written where threads share the context: they take no lock. */
 static inline void direct_measured(struct remote *remote)
 {
