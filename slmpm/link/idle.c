@@ -71,6 +71,12 @@ void idle_over(struct context *ctx, struct idle *i, bool found)
 
 /* ---- yielding ------------------------------------------------------------------------------- */
 
+/* Whether a yield lets others run is known by now, for a while. */
+static bool is_trusted(const struct context *ctx)
+{
+	return ctx->oversubscribed > SHARED - TRUSTED;
+}
+
 /* Has another thread run here from NOW until BACK? The kernel counts switches; since a count of
  * long ago there may have been one at any time. */
 static bool was_switched(uint64_t now, uint64_t back)
@@ -99,14 +105,14 @@ static void was_preempted(struct context *ctx, uint64_t now, uint64_t back)
 	ctx->preempted = back + ctx->preempted_ns;
 }
 
-/* This thread has yielded from NOW until BACK. If another has run, processors are short: from then
- * on yield first. */
-static void yield_taken(struct context *ctx, uint64_t now, uint64_t back)
+/* This thread has yielded from NOW until BACK. If another has run, SWITCHED, processors are short:
+ * from then on yield first. */
+static void yield_taken(struct context *ctx, uint64_t now, uint64_t back, bool switched)
 {
 	ctx->yielded = back;
 	if (back - now > SLICE_NS && !ctx->port) /* an engine's thread does compute for us */
 		was_preempted(ctx, now, back);
-	if (ctx->oversubscribed <= SHARED - TRUSTED && was_switched(now, back))
+	if (switched)
 		ctx->oversubscribed = SHARED;
 	else if (ctx->oversubscribed)
 		ctx->oversubscribed--;
@@ -114,13 +120,15 @@ static void yield_taken(struct context *ctx, uint64_t now, uint64_t back)
 
 uint64_t yield_turn(struct context *ctx, uint64_t now)
 {
+	bool trusted = is_trusted(ctx), switched;
 	uint64_t back;
 
 	context_unlock(ctx);
 	sched_yield();
 	back = clock_now();
+	switched = !trusted && was_switched(now, back); /* others have the lock meanwhile */
 	context_lock(ctx);
-	yield_taken(ctx, now, back);
+	yield_taken(ctx, now, back, switched);
 	return back;
 }
 
@@ -185,7 +193,9 @@ static int spin_on(struct context *ctx)
 
 	ctx->yielding = 0;
 	if (yielding) { /* it has yielded since */
-		yield_taken(ctx, yielding, clock_now());
+		uint64_t back = clock_now();
+
+		yield_taken(ctx, yielding, back, !is_trusted(ctx) && was_switched(yielding, back));
 		return SLMPM_SPIN_ON;
 	}
 	if (idle_is_new(ctx, &ctx->own))
