@@ -43,7 +43,9 @@ void context_take_lock(struct context *ctx)
 
 COLD void context_rouse(struct context *ctx)
 {
-	if (domain_has_roused(ctx))
+	bool roused = domain_has_roused(ctx);
+
+	if (context_leaves_work(ctx) || roused)
 		context_wake(ctx);
 }
 

@@ -28,10 +28,12 @@ struct context {
 	bool careful;     /* multiple, or has mirrors: what lands in memory is noted */
 	bool finished;    /* a request since this was last cleared: who waits may go on */
 	bool news;        /* something to look at since slmpm_arm was last asked */
+	bool ready_since; /* ... and a channel of a work queue ready, since a thread sleeps */
 	bool rung;        /* bells wait in the sockets */
 	bool armed;       /* peers have been asked to ring */
 	bool polling;     /* multiple: one thread polls for all ... */
 	bool sleeping;    /* ... and sleeps, with the lock given back */
+	bool wakes;       /* ... until others have news: it is not the engine's, which work wakes */
 	bool parked;      /* the engine's thread is there, and stays out until it has work */
 	bool kills;       /* a process has SIGKILL coming */
 	bool passing;     /* in progress_context */
@@ -45,8 +47,6 @@ struct context {
 	bool laboured;    /* a piece of a calculation has been done: others may have the lock */
 	bool yields;      /* a poll that finds nothing gives the processor to others */
 	uint32_t waiting; /* threads that wait for the polling one */
-	struct lock lock;
-	pthread_cond_t changed;
 
 	struct endpoint **endpoints;
 	uint32_t count, capacity;
@@ -127,6 +127,10 @@ struct context {
 		int fd;      /* -1: nobody has asked for the descriptor */
 		uint64_t at; /* when it rings: ns */
 	} alarm;
+	/* Apart from what its holder reads and writes, as lines are fetched in pairs: others try for
+	 * it meanwhile. With a size of 1024 a handle's context is found by a shift. */
+	_Alignas(128) struct lock lock;
+	pthread_cond_t changed;
 };
 
 extern struct handle_table context_table;
@@ -206,6 +210,22 @@ static inline void context_changed(struct context *ctx)
 		context_wake(ctx);
 }
 
+/* The same of what is no work for the engine's thread; what is makes a channel ready. */
+static inline void context_told(struct context *ctx)
+{
+	if (UNLIKELY(ctx->waiting || ctx->wakes))
+		context_wake(ctx);
+}
+
+/* A channel has become ready while the engine's thread slept, and is still: asked once. */
+static inline bool context_leaves_work(struct context *ctx)
+{
+	bool leaves = ctx->ready_since && !list_empty(&ctx->ready);
+
+	ctx->ready_since = false;
+	return leaves;
+}
+
 /* -SLMPM_ESTATE with the detail set inside a handler of an active message, else 0. */
 COLD int context_in_handler(const char *call);
 static inline int context_forbids(const struct context *ctx, const char *call)
@@ -213,7 +233,8 @@ static inline int context_forbids(const struct context *ctx, const char *call)
 	return UNLIKELY(ctx->handling) ? context_in_handler(call) : 0;
 }
 
-/* Another thread sleeps, and the one that has the lock may have taken what was to wake it. */
+/* Another thread sleeps, and the one that has the lock may have taken what was to wake it, or leave
+ * work for it. */
 void context_rouse(struct context *ctx);
 
 static inline void context_unlock(struct context *ctx)

@@ -7,8 +7,6 @@
 
 #include "slmpm/base/error.h"
 
-#define ALIGNMENT 64
-
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct handle_table *tables; /* of which objects have been wanted */
 
@@ -31,10 +29,10 @@ static bool handle_grow(struct handle_table *t)
 
 	if (at >= HANDLE_CHUNKS)
 		return false;
-	chunk = calloc(1, HANDLE_CHUNK * t->object_size + ALIGNMENT);
+	chunk = calloc(1, HANDLE_CHUNK * t->object_size + HANDLE_ALIGNMENT);
 	if (!chunk)
 		return false;
-	chunk += ALIGNMENT - (uintptr_t)chunk % ALIGNMENT;
+	chunk += HANDLE_ALIGNMENT - (uintptr_t)chunk % HANDLE_ALIGNMENT;
 	/* Pairs with the acquire in handle_get. */
 	atomic_store_explicit(&t->chunks[at], chunk, memory_order_release);
 	return true;

@@ -13,8 +13,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HANDLE_CHUNK  64
-#define HANDLE_CHUNKS 4096
+#define HANDLE_CHUNK     64
+#define HANDLE_CHUNKS    4096
+#define HANDLE_ALIGNMENT 128 /* of a chunk: a pair of lines */
 
 struct handle {                      /* first member of each object */
 	_Atomic uint32_t generation; /* odd: live */

@@ -118,7 +118,7 @@ void completion_done(struct context *ctx, struct notified *t, const struct slmpm
 	t->counter = NULL;
 	t->queue = NULL;
 	ctx->news = true;
-	context_changed(ctx);
+	context_told(ctx);
 }
 
 /* T is R's from now on: a work queue learns it, to take it back by. */

@@ -51,7 +51,7 @@ uint64_t counter_operate(struct counter *c, int op, uint64_t operand, uint64_t c
 	else if (op == SLMPM_SWAP || old == compare)
 		counter_set(c, operand);
 	c->ctx->news = true;
-	context_changed(c->ctx);
+	context_told(c->ctx);
 	return old;
 }
 

@@ -214,10 +214,12 @@ bool wait_sleep(struct context *ctx, uint64_t now, uint64_t deadline, wait_test 
 	}
 	ctx->sleeps++;
 	ctx->sleeping = true;
+	ctx->wakes = !lock_is_guest(&ctx->lock);
+	ctx->ready_since = false;
 	context_unlock(ctx);
 	n = epoll_wait(ctx->epoll, events, EVENTS, clock_ms(now, until, -1));
 	context_lock(ctx);
-	ctx->sleeping = false;
+	ctx->sleeping = ctx->wakes = false;
 	wait_disarm(ctx);
 	/* Where there are several threads another may have closed what the event points at. */
 	ctx->bell = !ctx->multiple && n == 1 && wait_sleep_is_bell(&events[0]) ?

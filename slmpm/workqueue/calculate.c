@@ -72,7 +72,7 @@ bool calculation_at_once(struct workqueue *wq, const struct slmpm_wr *wr)
 	if (engine_serves(ctx))
 		wq->by_engine++;
 	ctx->news = true;
-	context_changed(ctx);
+	context_told(ctx);
 	await_inspect(&wq->awaits);
 	return true;
 }

@@ -23,8 +23,8 @@ void channel_ready(struct channel *ch)
 	struct context *ctx = ch->wq->ctx;
 
 	channel_retry(ch);
-	ctx->news = true;
-	context_changed(ctx);
+	ctx->news = ctx->ready_since = true;
+	context_told(ctx);
 }
 
 void channels_ready(struct workqueue *wq)

@@ -176,6 +176,7 @@ static inline void set_deadline(struct channel *ch, int timeout_ms)
 	if (UNLIKELY(timeout_ms > 0)) {
 		ch->deadline = clock_deadline(timeout_ms);
 		list_append(&ch->wq->ctx->timed, &ch->timed);
+		context_changed(ch->wq->ctx); /* a sleeper does not know of it */
 	}
 }
 

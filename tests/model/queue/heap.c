@@ -40,7 +40,7 @@ struct memory {
 	unsigned char chunks[TABLES][CHUNK_MAX];
 };
 
-static struct memory memory __attribute__((aligned(64)));
+static struct memory memory __attribute__((aligned(HANDLE_ALIGNMENT)));
 static unsigned char *const bytes = memory.bytes;
 static struct handle_table *const tables[TABLES] = {&context_table, &endpoint_table,
 						    &queue_table,   &counter_table,
@@ -115,7 +115,8 @@ static _Noreturn void give_up(const char *why)
 static void *allocate_chunk(size_t size)
 {
 	for (int t = 0; t < TABLES; t++)
-		if (!tables[t]->chunks[0] && size == HANDLE_CHUNK * tables[t]->object_size + 64)
+		if (!tables[t]->chunks[0] &&
+		    size == HANDLE_CHUNK * tables[t]->object_size + HANDLE_ALIGNMENT)
 			return size > CHUNK_MAX ? NULL : memory.chunks[t];
 	return NULL;
 }

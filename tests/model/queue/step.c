@@ -164,6 +164,16 @@ static void make_progress(int side, unsigned packets)
 	/* In this order; what it finds to be due is done by the next pass. */
 	ctx->sleeping =
 		!progress_context(ctx) && channel_deadlines(ctx, clock_now()) && !cable_waits(side);
+	ctx->ready_since = false;
+	heap_leave();
+}
+
+/* At the end of a call: the thread that sleeps is woken for what the call leaves to it. */
+static void rouse(struct context *ctx)
+{
+	heap_enter();
+	if (context_leaves_work(ctx) && ctx->sleeping)
+		context_wake(ctx);
 	heap_leave();
 }
 
@@ -284,6 +294,7 @@ static void call(int side, char letter)
 		let_time_pass();
 	else
 		scene->play->act(side, letter);
+	rouse(sides[side].ctx);
 }
 
 static void pass(int side, unsigned way)
