@@ -14,7 +14,7 @@ enum { SHORT_MS = 100, LONG_MS = 10000, TURN_US = 20 };
 static slmpm_ctx ctx;
 static slmpm_ctr polled, other;
 static _Atomic bool polls, over;
-static uint64_t runs;
+static _Atomic uint64_t runs;
 
 static int64_t now_us(void)
 {
