@@ -15,18 +15,18 @@
 
 struct order {
 	uint64_t size, count, touch;
+	int64_t relay_cpu; /* where side 1 runs */
 };
 
 /* ---- the third process ---------------------------------------------------------------------- */
 
-/* Not where side 1 is bound to, whose processor it has inherited, if there is another. */
-static void leave_processor(void)
+/* Not where side 1 runs, if there is another processor. */
+static void leave_processor(int64_t cpu)
 {
-	int cpu = sched_getcpu();
 	cpu_set_t others;
 
 	memset(&others, 0xff, sizeof(others));
-	if (cpu >= 0)
+	if (cpu >= 0 && cpu < CPU_SETSIZE)
 		CPU_CLR((size_t)cpu, &others);
 	(void)sched_setaffinity(0, sizeof(others), &others);
 }
@@ -52,9 +52,11 @@ int pipe_sink(void)
 
 	if (slmpm_parent(&relay) < 0)
 		return slmpm_perror("slmpm_perftest: third process");
-	leave_processor();
 	while (slmpm_recv(relay, STREAM_CONTROL, &o, sizeof(o), NULL, -1) == sizeof(o)) {
-		char *more = realloc(buf, o.size ? o.size : 1);
+		char *more;
+
+		leave_processor(o.relay_cpu);
+		more = realloc(buf, o.size ? o.size : 1);
 
 		if (!more || take_all(relay, &o, more) < 0)
 			return 1;
@@ -97,7 +99,7 @@ static int relay_open(struct relay *r, slmpm_ctx ctx)
 
 static int relay_post(const struct relay *r, struct pair *p, const struct job *j, char *room)
 {
-	const struct order o = {j->size, j->count, j->touch};
+	const struct order o = {j->size, j->count, j->touch, sched_getcpu()};
 	struct slmpm_iov buffers[BUFFERS];
 	struct slmpm_wr wr = {.size = sizeof(wr), .op = SLMPM_OP_PIPE};
 	int rc = slmpm_send(r->sink, STREAM_CONTROL, &o, sizeof(o), -1);
