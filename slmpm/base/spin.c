@@ -99,7 +99,7 @@ void spin_end(struct spin *s, uint64_t now, const struct spin_wait *w)
 		return;
 	if (s->rang && w->met)
 		learn(s, w->asleep ? w->took / 2 : w->took);
-	took = awake_time(s, w);
+	took = excess_of(awake_time(s, w), w->away);
 	s->was_long = took > spin_longest(s);
 	/* Bursts have begun: their second messages would pay for all the lone ones before. */
 	if (!s->was_long && s->row == AFTER_LONG && s->credit[AFTER_LONG] < 0)

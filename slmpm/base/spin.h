@@ -43,11 +43,13 @@ struct idle {
 	uint64_t since; /* there has been nothing; 0: the clock has not been looked at since then */
 	uint64_t spin;  /* so long it polls from then on */
 	uint64_t bells; /* rung by the last pass that found nothing */
+	uint64_t away;  /* of the time since then: yielded to others, which had the processor */
 };
 
 /* A wait that is over. */
 struct spin_wait {
 	uint64_t took; /* since spin_begin */
+	uint64_t away; /* of that, others had the processor: it cost nothing */
 	uint64_t
 		bells; /* rung by the last pass without it: one that rang behind is of the next wait */
 	bool met;      /* it has brought something; else it was given up */

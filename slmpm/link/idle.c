@@ -17,16 +17,26 @@
 #include "slmpm/link/inspect.h"
 #include "slmpm/base/clock.h"
 
-#define SWITCH_NS 500    /* a yield that took less let no other run */
-#define SHARED    64     /* such in a row until the processor is its own again */
-#define SLICE_NS  500000 /* one that took longer let another compute, which gives nothing back: */
-#define LITTLE_NS (UINT64_C(5) << 20) /* ... so long none; if it happens right after */
-#define MOST_NS   (32 * LITTLE_NS)    /* ... that, twice as long, to so long */
-#define PEERS     16                  /* that are inspected: each costs some microseconds */
-#define TRY_NS    150000   /* between yields of one that polls, where none is known to share */
-#define FRESH_NS  10000000 /* a count of switches tells so long whether there was one since */
+#define SWITCH_NS  500    /* a yield that took less let no other run */
+#define SHARED     64     /* such in a row until the processor is its own again */
+#define SLICE_NS   500000 /* one that took longer let another compute, which gives nothing back: */
+#define LITTLE_NS  (UINT64_C(5) << 17) /* ... so long none; if it happens again ... */
+#define AGAIN_NS   (UINT64_C(5) << 20) /* ... within this, or as long as that was, twice as long, */
+#define MOST_NS    (32 * AGAIN_NS)     /* ... and so on, to so long */
+#define PEERS      16                  /* that are inspected: each costs some microseconds */
+#define TRY_NS     150000   /* between yields of one that polls, where none is known to share */
+#define MOST_SPINS 8        /* times its own polling that a wait lasts at most, away or not */
+#define FRESH_NS   10000000 /* a count of switches tells so long whether there was one since */
 /* Yields behind one that let another run, before the costly question to the kernel. */
-#define TRUSTED   8
+#define TRUSTED    8
+
+/* What others have computed meanwhile has cost nothing; but a wait is not to last for ever. */
+static bool may_poll(const struct idle *i, uint64_t now)
+{
+	uint64_t took = now - i->since;
+
+	return took < i->spin + i->away && took < MOST_SPINS * i->spin;
+}
 
 int idle_next(struct context *ctx, struct idle *i, uint64_t now)
 {
@@ -39,10 +49,16 @@ int idle_next(struct context *ctx, struct idle *i, uint64_t now)
 	}
 	if (ctx->wait == SLMPM_WAIT_SPIN)
 		return ctx->oversubscribed || ctx->multiple ? SLMPM_SPIN_YIELD : SLMPM_SPIN_ON;
-	if (ctx->wait == SLMPM_WAIT_ADAPTIVE && now - i->since < i->spin && now >= ctx->preempted)
+	if (ctx->wait == SLMPM_WAIT_ADAPTIVE && may_poll(i, now) && now >= ctx->preempted)
 		return SLMPM_SPIN_YIELD;
 	i->slept = true;
 	return SLMPM_SPIN_SLEEP;
+}
+
+void idle_away(struct idle *i, uint64_t ns)
+{
+	if (ns >= SWITCH_NS)
+		i->away += ns;
 }
 
 void idle_over(struct context *ctx, struct idle *i, bool found)
@@ -58,6 +74,7 @@ void idle_over(struct context *ctx, struct idle *i, bool found)
 	now = clock_now();
 	wait = (struct spin_wait){
 		.took = now - i->since,
+		.away = i->away,
 		.bells = i->bells,
 		.met = found,
 		.asleep = i->slept,
@@ -65,7 +82,7 @@ void idle_over(struct context *ctx, struct idle *i, bool found)
 	spin_end(&ctx->spin, now, &wait);
 	if (found && i->slept && !spin_may_pay(&ctx->spin))
 		ctx->scans = IDLE_SCANS_BRIEF;
-	i->since = 0;
+	i->since = i->away = 0;
 	i->slept = false;
 }
 
@@ -97,7 +114,8 @@ static bool was_switched(uint64_t now, uint64_t back)
 /* Who wakes from a sleep has his turn at once. */
 static void was_preempted(struct context *ctx, uint64_t now, uint64_t back)
 {
-	bool again = now - ctx->preempted < ctx->preempted_ns;
+	uint64_t soon = ctx->preempted_ns > AGAIN_NS ? ctx->preempted_ns : AGAIN_NS;
+	bool again = now - ctx->preempted < soon;
 
 	ctx->preempted_ns = again ? 2 * ctx->preempted_ns : LITTLE_NS;
 	if (ctx->preempted_ns > MOST_NS)
@@ -188,13 +206,13 @@ COLD void yield_polled(struct context *ctx)
 
 static int spin_on(struct context *ctx)
 {
-	uint64_t yielding = ctx->yielding;
+	uint64_t yielding = ctx->yielding, back;
 	int rc;
 
 	ctx->yielding = 0;
 	if (yielding) { /* it has yielded since */
-		uint64_t back = clock_now();
-
+		back = clock_now();
+		idle_away(&ctx->own, back - yielding);
 		yield_taken(ctx, yielding, back, !is_trusted(ctx) && was_switched(yielding, back));
 		return SLMPM_SPIN_ON;
 	}

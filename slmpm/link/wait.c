@@ -93,6 +93,14 @@ static int wait_busy(struct waiter *w)
 	return !w->timeout_ms || is_late(w, clock_now()) ? -SLMPM_ETIMEOUT : 0;
 }
 
+static void wait_yield(struct waiter *w, uint64_t now)
+{
+	uint64_t back = yield_turn(w->ctx, now);
+
+	idle_away(&w->idle, back - now);
+	(void)inspect_if_due(w, back);
+}
+
 /* After a pass that found nothing; the context's lock may be given back meanwhile. */
 static int wait_idle(struct waiter *w)
 {
@@ -116,7 +124,7 @@ static int wait_idle(struct waiter *w)
 		return 0;
 	switch (idle_next(ctx, &w->idle, now)) {
 	case SLMPM_SPIN_ON: clock_pause(); break;
-	case SLMPM_SPIN_YIELD: (void)inspect_if_due(w, yield_turn(ctx, now)); break;
+	case SLMPM_SPIN_YIELD: wait_yield(w, now); break;
 	default:
 		if (wait_sleep(ctx, now, w->deadline, w->test, w->arg))
 			return wait_busy(w);

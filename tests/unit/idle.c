@@ -67,6 +67,24 @@ static void a_sleep_with_credit_leaves_passes_many(void **state)
 	assert_int_equal(ctx.scans, IDLE_SCANS);
 }
 
+/* Time in which others had the processor is no polling; but it ends some time. */
+static void yielding_to_others_puts_sleep_off(void **state)
+{
+	struct idle i = {0};
+
+	(void)state;
+	start();
+	assert_int_equal(idle_next(&ctx, &i, 1), SLMPM_SPIN_YIELD);
+	idle_away(&i, i.spin);
+	assert_int_equal(idle_next(&ctx, &i, i.spin + i.spin / 2), SLMPM_SPIN_YIELD);
+	assert_int_equal(idle_next(&ctx, &i, 2 * i.spin + 2), SLMPM_SPIN_SLEEP);
+	idle_away(&i, 1000 * i.spin);
+	assert_int_equal(idle_next(&ctx, &i, 4 * i.spin), SLMPM_SPIN_YIELD);
+	assert_int_equal(idle_next(&ctx, &i, 100 * i.spin), SLMPM_SPIN_SLEEP);
+	idle_over(&ctx, &i, true);
+	assert_int_equal(i.away, 0);
+}
+
 static void an_answer_before_sleep_makes_passes_many(void **state)
 {
 	struct idle i = {0};
@@ -105,6 +123,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_sleep_without_credit_makes_passes_few),
 		cmocka_unit_test(a_sleep_with_credit_leaves_passes_many),
+		cmocka_unit_test(yielding_to_others_puts_sleep_off),
 		cmocka_unit_test(an_answer_before_sleep_makes_passes_many),
 		cmocka_unit_test(a_timeout_leaves_passes_as_they_were),
 	};

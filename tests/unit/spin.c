@@ -198,6 +198,26 @@ static void the_cost_of_a_wake_up_is_learnt(void **state)
 	assert_true(2 * s.wake < MS);
 }
 
+/* Two that share a processor with others that answer by and by. */
+static void what_others_compute_is_not_paid_for(void **state)
+{
+	struct spin s;
+
+	(void)state;
+	for (int away = 0; away < 2; away++) {
+		struct spin_wait w = {.took = 80 * US, .met = true};
+
+		start(&s);
+		for (int i = 0; i < 1000; i++) {
+			(void)spin_begin(&s, now, 0);
+			w.away = away ? 70 * US : 0;
+			now += w.took;
+			spin_end(&s, now, &w);
+		}
+		assert_int_equal(spin_may_pay(&s), away);
+	}
+}
+
 /* What is set prevails, and nothing is learnt. */
 static void a_fixed_time_stays(void **state)
 {
@@ -222,6 +242,7 @@ int main(void)
 		cmocka_unit_test(behind_a_silence_a_wait_polls),
 		cmocka_unit_test(a_wait_costs_at_most_twice_the_best),
 		cmocka_unit_test(the_cost_of_a_wake_up_is_learnt),
+		cmocka_unit_test(what_others_compute_is_not_paid_for),
 		cmocka_unit_test(a_fixed_time_stays),
 	};
 
