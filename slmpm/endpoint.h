@@ -62,7 +62,9 @@ struct link {
 	struct request *active;      /* an active message, begun: nothing else begins meanwhile */
 	uint32_t held;               /* segments of the peer's ring held back: link_hold_back */
 	bool kept;                   /* the packet in hand is not released behind packet_take */
-	bool enomem;                 /* that packet stays in the ring, deferred on ENOMEM */
+	bool enomem;                 /* that packet stays in the ring, deferred on ENOMEM, ... */
+	uint64_t full_until;         /* ... or, so long, as its receive is to come (inbound_full) */
+	uint32_t full_stream;
 	bool check;                  /* checksums on what is sent */
 	uint64_t changes;            /* as of struct link_walk */
 	struct link_walk vain;       /* as the queue was when all of it was looked at in vain */

@@ -83,6 +83,7 @@ static int take_batch(struct endpoint *ep, bool all)
 		} else if (UNLIKELY(ep->link.enomem)) {
 			ep->link.enomem = false;
 			ep->link.next--; /* it is the next one again */
+			ep->link.port->quiet = false;
 			n--;
 			ctx->news = news || n;
 			break;
@@ -261,6 +262,7 @@ bool progress_inspect(struct endpoint *ep)
 	int n;
 
 	domain_rescan(ep->ctx);
+	ep->link.full_until = 0;
 	n = take_batch(ep, true);
 	ep->ctx->finished |= finished;
 	return n < PROGRESS_SHARE && !ep->unpack.left && ep->link.next == ep->link.end;
@@ -275,6 +277,7 @@ bool progress_drain(struct endpoint *ep)
 	(void)parts.run_kept(ep);
 	/* No receive is about to be posted for what comes. */
 	endpoint_block(ep, BLOCK_DRAIN, true);
+	ep->link.full_until = 0;
 	domain_rescan(ep->ctx);
 	while (i < most && ep->state == SLMPM_PEER_UP && take_batch(ep, true))
 		i++;

@@ -11,6 +11,8 @@
 #include "slmpm/link/wait.h"
 #include "slmpm/link/landing.h"
 
+#define FULL_NS 100000 /* that a message waits in the ring at most for its receive */
+
 void inbound_begin(struct endpoint *ep)
 {
 	list_init(&ep->messages->unexpected);
@@ -59,6 +61,34 @@ void inbound_defer(struct endpoint *ep, uint64_t seq, uint64_t offset)
 	} else if (now - ep->messages->enomem.since >= most) {
 		endpoint_no_memory(ep);
 	}
+}
+
+void inbound_full(struct endpoint *ep, uint32_t stream)
+{
+	ep->link.full_until = clock_now() + FULL_NS;
+	ep->link.full_stream = stream;
+}
+
+void inbound_not_full(struct endpoint *ep, uint32_t stream)
+{
+	if (ep->link.full_stream == stream)
+		ep->link.full_until = 0;
+}
+
+COLD bool inbound_waits(struct endpoint *ep, const struct head *h)
+{
+	struct link *l = &ep->link;
+	bool mine = l->full_stream == h->stream || l->full_stream == SLMPM_ANY_STREAM;
+
+	/* Who is about to sleep, or looks for another packet, would not see what has come. */
+	if (!mine || !ep->ctx->passing || ep->ctx->armed || h->data == l->landing->place)
+		return false;
+	if (clock_now() >= l->full_until) {
+		l->full_until = 0;
+		return false;
+	}
+	l->enomem = true;
+	return true;
 }
 
 struct inbound *inbound_try(struct endpoint *ep, const struct head *h, uint64_t total,

@@ -65,6 +65,14 @@ void inbound_free(struct inbound *m);
 /* No memory for a packet of message SEQ: it stays in the ring, where it holds the peer up, and
  * comes again at the next pass; for SLMPM_DEAD_MS, then the endpoint ends. */
 COLD void inbound_defer(struct endpoint *ep, uint64_t seq, uint64_t offset);
+/* All buffers for what comes on STREAM are in use, and one of them is about to be free: a message
+ * without a receive stays in the ring for a moment, as long as nothing else asks for what is there.
+ * So it is copied but once, and its sender has to wait. */
+void inbound_full(struct endpoint *ep, uint32_t stream);
+/* There is room again, or none to come. */
+void inbound_not_full(struct endpoint *ep, uint32_t stream);
+/* Is H to wait in the ring? Then it has been deferred. */
+COLD bool inbound_waits(struct endpoint *ep, const struct head *h);
 /* Room for N bytes in all; keeps what is there. */
 bool inbound_room(struct inbound *m, uint64_t n);
 void inbound_drop_data(struct inbound *m);

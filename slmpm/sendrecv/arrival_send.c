@@ -72,6 +72,8 @@ static void take_only(struct endpoint *ep, const struct head *h)
 		parts.emulated_tagged(ep, h);
 		return;
 	}
+	if (UNLIKELY(ep->link.full_until) && !match_next(ep, h->stream) && inbound_waits(ep, h))
+		return;
 	if (!inbound_envelope(ep, h, charge))
 		return;
 	r = match_posted(ep, h->stream);
@@ -134,9 +136,11 @@ void arrival_first(struct endpoint *ep, const struct head *h)
 		am_first(ep, h);
 		return;
 	}
+	r = match_next(ep, h->stream);
+	if (UNLIKELY(ep->link.full_until) && !r && inbound_waits(ep, h))
+		return;
 	if (!inbound_envelope(ep, h, charge))
 		return;
-	r = match_next(ep, h->stream);
 	room = room_of_first(h, r, total);
 	m = inbound_try(ep, h, total, room);
 	if (!m) {

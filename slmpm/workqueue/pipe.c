@@ -13,6 +13,7 @@
 #include "slmpm/base/error.h"
 #include "slmpm/completion/completion.h"
 #include "slmpm/link/binding.h"
+#include "slmpm/message/inbound.h"
 #include "slmpm/mode/mode_hint.h"
 #include "slmpm/sendrecv/sendrecv.h"
 
@@ -38,6 +39,9 @@ struct pipe {
 	slmpm_peer culprit;           /* ... and by whom; else to whom it sends */
 	bool cancelled;               /* sends are taken back, too */
 	bool busy;                    /* handlers may run that would make it go on */
+	bool full;                    /* none of its places receives: the source has been held up */
+	uint64_t full_at;             /* messages forwarded by then */
+	uint32_t receiving;           /* places */
 	struct place places[];        /* as many as buffers; behind them their description */
 };
 
@@ -89,6 +93,7 @@ static void place_ended(struct queue *inner, uint64_t cookie, const struct slmpm
 	if (UNLIKELY(at->part.by))
 		spread_end(p->ch->wq, &at->part, done->status, done->flags);
 	if (at->state == PLACE_RECEIVES) {
+		p->receiving--;
 		at->state = PLACE_FULL;
 		completion_copy(&at->received, done);
 	} else {
@@ -244,8 +249,10 @@ static bool receive_next(struct pipe *p)
 		return false;
 	p->in = behind(p, i);
 	p->receives++;
+	p->receiving++;
 	rc = begin(p, i, PLACE_RECEIVES);
 	if (rc < 0) { /* in its turn, as if it had ended so */
+		p->receiving--;
 		at->state = PLACE_FULL;
 		at->received.status = rc;
 		at->received.peer.id = 0;
@@ -278,6 +285,24 @@ static void inspect_target(struct pipe *p)
 		piping_fail(p, ep && ep->life->error ? -ep->life->error : -SLMPM_ECLOSED, peer);
 }
 
+/* What comes while no place receives would be copied once more than it has to, and a source that
+ * is not held up keeps from the next hop a processor that they share. */
+static void hold_up_source(struct pipe *p)
+{
+	const struct slmpm_wr *wr = &p->work->wr;
+	struct endpoint *ep = work_is_any(wr->from) ? NULL : endpoint_of(wr->from);
+	bool full = !p->status && !p->receiving && p->receives < wr->value;
+
+	if (!ep || (!full && !p->full) || (full && p->full && p->full_at == p->forwarded))
+		return;
+	p->full = full;
+	p->full_at = p->forwarded;
+	if (full)
+		inbound_full(ep, wr->from_stream);
+	else
+		inbound_not_full(ep, wr->from_stream);
+}
+
 static int piping_turn(struct pipe *p)
 {
 	int n = 0;
@@ -289,6 +314,7 @@ static int piping_turn(struct pipe *p)
 		n++;
 	if (p->status)
 		take_back(p);
+	hold_up_source(p);
 	p->busy = false;
 	return n;
 }
