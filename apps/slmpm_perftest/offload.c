@@ -2,7 +2,7 @@
 /*
  * A chain of sends, each of which waits for the end of the one before, on the engine's thread:
  * alone, while the application sleeps; and beside a computation that lasts as long. Side 1 takes
- * the messages, and the chain's time, from the word that it begins to the last message.
+ * the messages, and the chain's time, from its first entry, a message that says so, to the last one.
  */
 #include "apps/slmpm_perftest/program.h"
 
@@ -53,19 +53,17 @@ static int take_chains(struct pair *p, const struct job *j)
 
 static int start(struct program *g, uint64_t sends)
 {
-	int rc;
-
 	program_rest();
-	rc = slmpm_send(g->pair->peer, STREAM_TIME, NULL, 0, -1);
-	if (rc >= 0 && g->posted)
+	if (g->posted)
 		return slmpm_wq_arm(g->wq);
 	g->posted = true;
-	for (uint64_t i = 0; i < sends && rc >= 0; i++) {
+	program_mark(g, STREAM_TIME);
+	for (uint64_t i = 0; i < sends; i++) {
 		program_send_counted(g);
 		program_wait(g, CHANNEL_MAIN, g->there);
 	}
-	rc = g->rc < 0 ? g->rc : rc;
-	return rc < 0 ? rc : slmpm_wq_enable(g->wq, UINT64_MAX); /* the WAITs count from here */
+	return g->rc < 0 ? g->rc :
+			   slmpm_wq_enable(g->wq, UINT64_MAX); /* the WAITs count from here */
 }
 
 static double time_computing(uint64_t units)
@@ -103,7 +101,8 @@ static int lead(struct pair *p, const struct job *j, struct hist *stamps)
 	double sends = (double)sends_of(j);
 	struct program g;
 	uint64_t units;
-	int rc = program_make(&g, p, j->size, 2 * sends_of(j), SLMPM_WQ_KEPT | SLMPM_WQ_MANAGED);
+	int rc =
+		program_make(&g, p, j->size, 2 * sends_of(j) + 1, SLMPM_WQ_KEPT | SLMPM_WQ_MANAGED);
 
 	if (rc >= 0) /* the first run is its posting, too */
 		rc = run(&g, j, 0, &one);

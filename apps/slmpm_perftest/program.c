@@ -109,6 +109,13 @@ void program_send_counted(struct program *g)
 	send_counted(g, g->there);
 }
 
+void program_mark(struct program *g, uint32_t stream)
+{
+	struct slmpm_wr wr = {.op = SLMPM_OP_SEND, .peer = g->pair->peer, .stream = stream};
+
+	post(g, &wr);
+}
+
 void program_receive(struct program *g)
 {
 	struct slmpm_wr wr = {.op = SLMPM_OP_RECV, .peer = g->pair->peer, .stream = STREAM_DATA};

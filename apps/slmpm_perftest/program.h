@@ -30,7 +30,8 @@ void program_end(struct program *g);
 
 /* One more entry each; errors are g->rc's. */
 void program_send(struct program *g);
-void program_send_counted(struct program *g); /* in `there`, when it is done */
+void program_send_counted(struct program *g);          /* in `there`, when it is done */
+void program_mark(struct program *g, uint32_t stream); /* a message without bytes */
 void program_receive(struct program *g);
 void program_wait(struct program *g, uint32_t channel, slmpm_ctr ctr);
 void program_count(struct program *g, uint32_t channel, slmpm_ctr ctr);

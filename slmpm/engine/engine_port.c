@@ -126,9 +126,9 @@ static void stay_aside(struct engine_port *port)
 static void *engine_port_serve(void *arg)
 {
 	struct engine_port *port = arg;
-
 	struct context *ctx = port->ctx;
 
+	engine_unbind(true);
 	context_lock_shared(ctx);
 	if (port->attends)
 		lock_admit(&ctx->lock);

@@ -30,16 +30,22 @@ static struct {
 
 /* ---- the thread -------------------------------------------------------------------------- */
 
-/* Bound to the one processor of the thread that needed it, it would move nothing while that one
- * computes: the kernel leaves those that the process may have at all. */
-static void unbind(void)
+/* Bound to the one processor of the thread that needed it, it would do nothing while that one
+ * computes: the kernel leaves those that the process may have at all. LEAVE: but not that one, if
+ * there is another. Awake the kernel would move it, but where it is woken it waits its turn. */
+void engine_unbind(bool leave)
 {
-	cpu_set_t set;
+	cpu_set_t own, all;
 
-	if (sched_getaffinity(0, sizeof(set), &set) != 0 || CPU_COUNT(&set) > 1)
+	if (sched_getaffinity(0, sizeof(own), &own) != 0 || CPU_COUNT(&own) > 1)
 		return;
-	memset(&set, 0xff, sizeof(set));
-	(void)sched_setaffinity(0, sizeof(set), &set);
+	memset(&all, 0xff, sizeof(all));
+	(void)sched_setaffinity(0, sizeof(all), &all);
+	if (!leave || sched_getaffinity(0, sizeof(all), &all) != 0)
+		return;
+	CPU_XOR(&all, &all, &own);
+	if (CPU_COUNT(&all))
+		(void)sched_setaffinity(0, sizeof(all), &all);
 }
 
 /* Whoever injects does so under the lock, and then finds the thread here, or asleep. */
@@ -114,7 +120,7 @@ static bool lands(struct transfer *t)
 static void *run(void *arg)
 {
 	(void)arg;
-	unbind();
+	engine_unbind(false);
 	pthread_mutex_lock(&engine.lock);
 	while (!engine.stop) {
 		struct transfer *t = engine.hand = first_injected(NULL);

@@ -88,7 +88,7 @@ bool perftest_offload(double *kept, struct figures *f)
 	static const char *const keys[] = {"kept", "lat_us", "bare_us"};
 	double v[3];
 
-	if (!perftest(perftest_path, "SLMPM_ENGINE=thread", "-t offload -n 4000", keys, v, 3))
+	if (!perftest(perftest_path, "SLMPM_ENGINE=thread", "-t offload -n 12000", keys, v, 3))
 		return false;
 	*kept = v[0];
 	*f = (struct figures){v[1], v[2]};
