@@ -2,7 +2,7 @@
 /*
  * A chain of sends, each of which waits for the end of the one before, on the engine's thread:
  * alone, while the application sleeps; and beside a computation that lasts as long. Side 1 takes
- * the messages, and the chain's time, from its first entry, a message that says so, to the last one.
+ * the messages, and the chain's time, from its first entry, a message that says so, to the last.
  */
 #include "apps/slmpm_perftest/program.h"
 
