@@ -60,7 +60,7 @@ SAN_FLAGS += $(if $(filter thread,$(SAN)),-Wno-tsan)	# fences: the tests that ne
 # CPPFLAGS, CFLAGS, LDFLAGS and LDLIBS are the user's: given to make they would replace what is assigned to them here.
 INCLUDE  := -D_GNU_SOURCE= -I. -Iinclude -I$(OUT)/gen -MMD -MP $(if $(UNCHECKED),-DSLMPM_UNCHECKED)
 # Functions that happen to begin amid 32 bytes cost an 8-byte round trip up to a fifth, whatever they do.
-BASE     := -std=gnu11 $(OPT) $(LTO_FLAGS) $(WARN) $(SAN_FLAGS) -pthread -fPIC -fvisibility=hidden -fno-semantic-interposition -falign-functions=32
+BASE     := -std=gnu11 $(OPT) $(LTO_FLAGS) $(WARN) $(SAN_FLAGS) -pthread -fPIC -fvisibility=hidden -fno-semantic-interposition -falign-functions=64
 COMPILE   = $(CC) $(BASE) $(INCLUDE) $(CPPFLAGS) $(CFLAGS)
 LINK      = $(CC) $(OPT) $(LTO_FLAGS) $(SAN_FLAGS) $(CFLAGS) -pthread $(FOREIGN_LIB) $(LDFLAGS)
 
@@ -174,8 +174,6 @@ $(OBJ)/%.o: %.c $(OUT)/gen/flags
 $(addprefix $(OBJ)/apps/slmpm_perftest/,loops.o reads.o): BASE += -falign-loops=64
 # Below -O3 compilers leave most of these loops without vector instructions.
 $(OBJ)/slmpm/calc/calc_kernels.o: BASE += $(if $(SAN),,-O3)
-# In the middle of a burst slmpm_sendv is little more than a copy: a tenth slower where it begins within a line.
-$(OBJ)/slmpm/sendrecv/sending.o: BASE += -falign-functions=64
 
 $(SO).$(VERSION): $(LIB_OBJ) $(OUT)/gen/libslmpm.map
 	$(foreach f,$(LEFT_OUT),@echo '  --    fabric $(f) left out: no $(call wants,$(f))'$(newline))
