@@ -52,19 +52,18 @@ struct link {
 	struct fabric_arrival *next, *end; /* of them: not yet dispatched */
 	uint32_t run;                      /* packets taken since a send, for progress_back_off */
 	bool away;                         /* and whether it did last time */
-	struct fabric_arrival due; /* read and still to be released: a run of packets as one */
-	uint32_t due_max;          /* segments that may be so */
-	struct list queue;         /* transmit queue: requests the link has not accepted yet */
-	uint64_t depth;            /* of them */
-	uint64_t streaming;        /* of those, begun: they need neither order nor credit */
-	uint64_t early;            /* of those, not begun: they may whatever stands before them */
-	uint32_t turn;             /* counts the rounds of push_all: it decides who begins */
-	struct request *active;    /* an active message, begun: nothing else begins meanwhile */
-	uint32_t held;             /* segments of the peer's ring held back: link_hold_back */
-	bool kept;                 /* the packet in hand is not released behind packet_take */
-	bool enomem;               /* that packet stays in the ring, deferred on ENOMEM, ... */
-	uint64_t full_until;       /* ... or, so long, as its receive is to come (inbound_full) */
-	uint32_t full_stream;
+	struct fabric_arrival due;   /* read and still to be released: a run of packets as one */
+	uint32_t due_max;            /* segments that may be so */
+	struct list queue;           /* transmit queue: requests the link has not accepted yet */
+	uint64_t depth;              /* of them */
+	uint64_t streaming;          /* of those, begun: they need neither order nor credit */
+	uint64_t early;              /* of those, not begun: they may whatever stands before them */
+	uint32_t turn;               /* counts the rounds of push_all: it decides who begins */
+	struct request *active;      /* an active message, begun: nothing else begins meanwhile */
+	uint32_t held;               /* segments of the peer's ring held back: link_hold_back */
+	bool kept;                   /* the packet in hand is not released behind packet_take */
+	bool enomem;                 /* that packet stays in the ring, deferred on ENOMEM ... */
+	bool full;                   /* ... or because its receive is to come (inbound_full) */
 	bool check;                  /* checksums on what is sent */
 	uint64_t changes;            /* as of struct link_walk */
 	struct link_walk vain;       /* as the queue was when all of it was looked at in vain */

@@ -262,7 +262,7 @@ bool progress_inspect(struct endpoint *ep)
 	int n;
 
 	domain_rescan(ep->ctx);
-	ep->link.full_until = 0;
+	ep->link.full = false;
 	n = take_batch(ep, true);
 	ep->ctx->finished |= finished;
 	return n < PROGRESS_SHARE && !ep->unpack.left && ep->link.next == ep->link.end;
@@ -277,7 +277,7 @@ bool progress_drain(struct endpoint *ep)
 	(void)parts.run_kept(ep);
 	/* No receive is about to be posted for what comes. */
 	endpoint_block(ep, BLOCK_DRAIN, true);
-	ep->link.full_until = 0;
+	ep->link.full = false;
 	domain_rescan(ep->ctx);
 	while (i < most && ep->state == SLMPM_PEER_UP && take_batch(ep, true))
 		i++;

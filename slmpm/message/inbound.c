@@ -65,26 +65,28 @@ void inbound_defer(struct endpoint *ep, uint64_t seq, uint64_t offset)
 
 void inbound_full(struct endpoint *ep, uint32_t stream)
 {
-	ep->link.full_until = clock_now() + FULL_NS;
-	ep->link.full_stream = stream;
+	ep->messages->full.until = clock_now() + FULL_NS;
+	ep->messages->full.stream = stream;
+	ep->link.full = true;
 }
 
 void inbound_not_full(struct endpoint *ep, uint32_t stream)
 {
-	if (ep->link.full_stream == stream)
-		ep->link.full_until = 0;
+	if (ep->messages->full.stream == stream)
+		ep->link.full = false;
 }
 
 COLD bool inbound_waits(struct endpoint *ep, const struct head *h)
 {
 	struct link *l = &ep->link;
-	bool mine = l->full_stream == h->stream || l->full_stream == SLMPM_ANY_STREAM;
+	uint32_t stream = ep->messages->full.stream;
+	bool mine = stream == h->stream || stream == SLMPM_ANY_STREAM;
 
 	/* Who is about to sleep, or looks for another packet, would not see what has come. */
 	if (!mine || !ep->ctx->passing || ep->ctx->armed || h->data == l->landing->place)
 		return false;
-	if (clock_now() >= l->full_until) {
-		l->full_until = 0;
+	if (clock_now() >= ep->messages->full.until) {
+		l->full = false;
 		return false;
 	}
 	l->enomem = true;

@@ -40,6 +40,10 @@ struct messages {               /* of an endpoint: those that come */
 		uint64_t since; /* ns */
 		uint64_t seq, offset;
 	} enomem; /* the packet that there is no memory for */
+	struct {
+		uint64_t until; /* ns */
+		uint32_t stream;
+	} full; /* where ep->link.full */
 };
 
 void inbound_begin(struct endpoint *ep);

@@ -72,7 +72,7 @@ static void take_only(struct endpoint *ep, const struct head *h)
 		parts.emulated_tagged(ep, h);
 		return;
 	}
-	if (UNLIKELY(ep->link.full_until) && !match_next(ep, h->stream) && inbound_waits(ep, h))
+	if (UNLIKELY(ep->link.full) && !match_next(ep, h->stream) && inbound_waits(ep, h))
 		return;
 	if (!inbound_envelope(ep, h, charge))
 		return;
@@ -137,7 +137,7 @@ void arrival_first(struct endpoint *ep, const struct head *h)
 		return;
 	}
 	r = match_next(ep, h->stream);
-	if (UNLIKELY(ep->link.full_until) && !r && inbound_waits(ep, h))
+	if (UNLIKELY(ep->link.full) && !r && inbound_waits(ep, h))
 		return;
 	if (!inbound_envelope(ep, h, charge))
 		return;
