@@ -152,7 +152,8 @@ struct slmpm_calc {
 /* Entries that are done stay, as a program that slmpm_wq_arm runs again. */
 #define SLMPM_WQ_KEPT           4u
 /* A receive queue: its entries are receives of options.peer's options.stream, in their order. One
- * that is MANAGED as well refuses the peer's messages (SLMPM_EDISABLED) whose entry is disabled. */
+ * that is MANAGED as well refuses the peer's messages (SLMPM_EDISABLED) whose entry is disabled; of
+ * slmpm_any, all peers share its entries, and a send waits until one is reserved for it. */
 #define SLMPM_WQ_RECEIVE        8u
 /* SEND, AM, PUT by packets and a PIPE's messages that ask for no link are divided over those of
  * their peer that stand (SLMPM_LINKS): each by that by which least of the queue is under way. */
@@ -166,7 +167,7 @@ struct slmpm_wq_options {
 	slmpm_cq cq;       /* where its completions go */
 	slmpm_ctr ctr;   /* counts the ends of entries that name none: queues with one counter are a
 			      group; {0}: none */
-	slmpm_peer peer; /* RECEIVE: the peer, or slmpm_any unless it is MANAGED */
+	slmpm_peer peer; /* RECEIVE: the peer, or slmpm_any */
 	uint32_t stream; /* RECEIVE: SLMPM_ANY_STREAM unless it is MANAGED */
 	uint32_t reserved; /* zero, or SLMPM_EINVAL */
 };

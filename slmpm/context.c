@@ -184,6 +184,7 @@ static struct context *context_new(const struct config *config, const struct slm
 	list_init(&ctx->work_queues);
 	list_init(&ctx->ready);
 	list_init(&ctx->timed);
+	list_init(&ctx->unused);
 	list_init(&ctx->named);
 	list_init(&ctx->to_dial);
 	list_init(&ctx->dials);

@@ -72,6 +72,7 @@ struct context {
 		*begins;     /* the own one of a work queue that begins an operation now; or NULL */
 	struct list ready;   /* channels of work queues whose next entry may begin */
 	struct list timed;   /* channels at a WAIT with a deadline */
+	struct list unused;  /* struct binding: with entries reserved that nothing has used yet */
 	struct list named;   /* struct named: peers by address, ... */
 	struct list to_dial; /* ... of them, those that are to be connected */
 	struct list dials;   /* struct dial: their connections, ... */

@@ -38,6 +38,7 @@ __extension__ const struct packet_kind packet_kinds[] = {
 
 	[WIRE_BIND] = {.take = binding_told},
 	[WIRE_BOUND] = {.take = binding_known},
+	[WIRE_CLAIM] = {.take = binding_claimed},
 
 	[WIRE_CREDIT] = {.take = link_credited},
 	[WIRE_CLEAR] = {.take = message_cleared},

@@ -121,8 +121,11 @@ struct parts {
 	/* The completion target of a dropped request is not notified. */
 	void (*unnotify)(struct notified *notified);
 
-	/* The peer knows that STREAM ends in a receive queue. */
-	void (*stream_known)(struct endpoint *ep, uint64_t which);
+	/* The peer knows WHICH of the streams that end in receive queues, and has so many messages
+	 * for it on their way or WAITING to go. */
+	void (*stream_known)(struct endpoint *ep, uint64_t which, uint64_t waiting);
+	/* Of one of any peer's it claims entries; HOW: enum wire_claim. */
+	void (*stream_claimed)(struct endpoint *ep, uint32_t stream, uint64_t total, uint64_t how);
 
 	/* ---- of messages of the library's own */
 

@@ -134,7 +134,8 @@ const struct parts parts = {
 	.attend = engine_attend,
 	PARTS(to_threads, remote_share_shortcuts, mirror_close_shortcuts),
 	PARTS(deadlines, bootstrap_deadlines, listener_deadlines, silence_deadlines, ask_deadlines,
-	      secondary_deadlines, process_deadlines, channel_deadlines, dial_deadlines),
+	      secondary_deadlines, process_deadlines, channel_deadlines, claim_deadlines,
+	      dial_deadlines),
 	.advance = workqueue_advance,
 	.pending = workqueue_pending,
 	.retreat = engine_stop_serving,
@@ -172,8 +173,8 @@ const struct parts parts = {
 	      rma_move_end, rma_post_end, ask_end, am_ack_end, fifo_end, rma_end,
 	      link_drop_deferred, grant_end_all, remote_end_all, mirror_end,
 	      /* what has begun to arrive has a receive, which match_end would find without it: */
-	      inbound_end, match_end, link_end, totals_end, monitor_ended, piping_peer_ended,
-	      dial_ended),
+	      inbound_end, match_end, reservation_end, link_end, totals_end, monitor_ended,
+	      piping_peer_ended, dial_ended),
 	.offer = bootstrap_offer,
 	.read_ahead = bootstrap_read_ahead,
 	.process_describe = process_describe,
@@ -182,9 +183,9 @@ const struct parts parts = {
 	      secondary_reclaim),
 	.close = close_peer,
 	/* The last figures are added first; what lies in the ring is given back to it. */
-	PARTS(leave, listener_left, dial_left, totals_add, monitor_free, held_forget,
-	      am_forget_kept, inbound_forget, fifo_forget, bootstrap_free, area_free_all,
-	      fetch_free, share_free, memory_forget, secondary_free),
+	PARTS(leave, reservation_leave, listener_left, dial_left, totals_add, monitor_free,
+	      held_forget, am_forget_kept, inbound_forget, fifo_forget, bootstrap_free,
+	      area_free_all, fetch_free, share_free, memory_forget, secondary_free),
 	PARTS(free, addressee_free, bundle_free, emulate_free, rma_free, process_free),
 
 	/* ---- requests */
@@ -197,6 +198,7 @@ const struct parts parts = {
 
 	/* ---- messages of the library's own, memory */
 	.stream_known = receive_known,
+	.stream_claimed = reservation_claimed,
 	.fifo_arrived = fifo_arrived,
 	.emulated = emulate_handle,
 	.emulated_damaged = emulate_damaged,

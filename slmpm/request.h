@@ -75,6 +75,7 @@ struct request {
 	bool streaming; /* in a transmit queue: it has begun, and waits its turn for more packets */
 	bool early;     /* in one, not begun: it may whatever stands before it */
 	bool bound_stream; /* send: counts among those of a struct binding */
+	bool claims;       /* send: waits in one for its entry in the peer's receive queue */
 	bool lends;        /* send: the first part of a loan, which is a message from then on */
 	uint8_t flags;     /* SLMPM_MORE */
 	uint16_t wire;     /* send: WIRE_FLAG_* of its first packet */

@@ -82,7 +82,7 @@ static const struct {
 	{63, PART, "MIRROR_PART"},      {64, PART, "MIRROR_LAST"},
 	{65, PART, "MIRROR_LIST"},      {66, PART, "MIRROR_LIST_LAST"},
 	{67, PART, "MIRROR_STORED"},    {68, NUMBER, "BIND"},
-	{69, NUMBER, "BOUND"},
+	{69, NUMBER, "BOUND"},          {70, NUMBER, "CLAIM"},
 };
 
 static const char *const flags[] = {"CHECK",  "ANNOUNCED", "ACTIVE", "TAGGED",   "ANSWER",

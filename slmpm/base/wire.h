@@ -106,11 +106,21 @@ enum wire_opcode {
 	WIRE_MIRROR_STORED = 67,
 	/* A managed receive queue: word 1, the stream that ends there. BIND: word 0, so many messages
 	 * may come in all (a newer total replaces it); with word 2 1, it is gone. BOUND, of who
-	 * sends: that is known, and what follows counts. */
+	 * sends: that is known, and what follows counts (a shared one: so many that have not asked).
+	 * CLAIM, of who sends to a shared one: word 0, a total (enum wire_claim). */
 	WIRE_BIND = 68,
 	WIRE_BOUND = 69,
-	WIRE_OPCODES = 70
+	WIRE_CLAIM = 70,
+	WIRE_OPCODES = 71
 };
+
+/* Word 2 of a BIND. SHARED: of a queue of any peer, what is reserved for this one. REFUSED: the
+ * same, and that is all that there is for what was claimed. */
+enum wire_bind { BIND_TOTAL, BIND_GONE, BIND_SHARED, BIND_REFUSED };
+
+/* Word 2 of a CLAIM: so many are wanted, now or not at all; or once there are; so many that were
+ * reserved have been given back. */
+enum wire_claim { CLAIM_NOW, CLAIM_WAIT, CLAIM_BACK };
 
 /* Of a bond, beside those (slmpm/bond/bond_parts.h); without payload but the first. */
 enum wire_bond {

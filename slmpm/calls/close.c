@@ -8,6 +8,7 @@
 #include "slmpm/message/fetch.h"
 #include "slmpm/base/error.h"
 #include "slmpm/completion/late.h"
+#include "slmpm/link/binding.h"
 #include "slmpm/link/link.h"
 #include "slmpm/loan/area.h"
 #include "slmpm/region/memory.h"
@@ -34,7 +35,7 @@ static bool close_all_sent(void *arg)
 	return is_gone(c) || ep->state != SLMPM_PEER_UP ||
 	       (!ep->bundle.count && list_empty(&ep->link.queue) &&
 		list_empty(&ep->link.deferred) && list_empty(&ep->link.announced) &&
-		!rma_has_deferred(ep) && !mirror_has_deferred(ep));
+		!binding_has_deferred(ep) && !rma_has_deferred(ep) && !mirror_has_deferred(ep));
 }
 
 /* What the link has taken is out of this process's hands, too. */

@@ -6,6 +6,7 @@
 #include "slmpm/am/am.h"
 #include "slmpm/connect/bootstrap.h"
 #include "slmpm/dial/dial.h"
+#include "slmpm/link/binding.h"
 #include "slmpm/link/link.h"
 #include "slmpm/loan/area.h"
 #include "slmpm/message/held.h"
@@ -40,7 +41,7 @@ static bool has_regions(const struct endpoint *ep)
 bool dial_is_idle(const struct endpoint *ep)
 {
 	return ep->state == SLMPM_PEER_UP && !ep->closing && !(ep->blocked & ~HARMLESS) &&
-	       !ep->bundle.count && list_empty(&ep->link.announced) &&
+	       !ep->bundle.count && list_empty(&ep->link.announced) && !binding_has_deferred(ep) &&
 	       ep->link.next == ep->link.end && list_empty(&ep->one_sided) &&
 	       list_empty(&ep->messages->assembling) && !ep->rooms->am->message &&
 	       list_empty(&ep->rooms->am->awaiting) && dial_is_read(ep) && !has_regions(ep);

@@ -99,7 +99,12 @@ void link_control(struct endpoint *ep, uint8_t opcode, uint64_t seq, uint64_t ex
 void link_control_whole(struct endpoint *ep, uint8_t opcode, uint64_t seq, uint64_t route,
 			uint64_t extent, const void *data, uint32_t length);
 /* A total without payload, for ROUTE: a newer one replaces one not yet sent. */
-void link_control_latest(struct endpoint *ep, uint8_t opcode, uint64_t seq, uint64_t route);
+void link_control_latest(struct endpoint *ep, uint8_t opcode, uint64_t seq, uint64_t route,
+			 uint64_t extent);
+/* Those of ROUTE that wait for room are not sent. */
+void link_drop_route(struct endpoint *ep, uint8_t opcode, uint64_t route);
+/* Such a packet for ROUTE waits for room: the newest is of EXTENT. */
+bool link_defers(struct endpoint *ep, uint8_t opcode, uint64_t route, uint64_t extent);
 /* The eager bytes matched so far; a newer total replaces one not yet sent. */
 void link_return_credit(struct endpoint *ep);
 /* Eager messages went straight to their receives: what they would have been charged goes back. */

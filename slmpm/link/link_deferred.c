@@ -85,14 +85,22 @@ static struct packet *find_deferred(struct endpoint *ep, uint8_t opcode, uint64_
 	return found;
 }
 
-void link_control_latest(struct endpoint *ep, uint8_t opcode, uint64_t seq, uint64_t route)
+void link_control_latest(struct endpoint *ep, uint8_t opcode, uint64_t seq, uint64_t route,
+			 uint64_t extent)
 {
 	struct packet *waits = find_deferred(ep, opcode, route);
 
-	if (waits && !waits->extent)
+	if (waits && waits->extent == extent)
 		waits->seq = seq;
 	else
-		link_control_whole(ep, opcode, seq, route, 0, NULL, 0);
+		link_control_whole(ep, opcode, seq, route, extent, NULL, 0);
+}
+
+bool link_defers(struct endpoint *ep, uint8_t opcode, uint64_t route, uint64_t extent)
+{
+	const struct packet *waits = find_deferred(ep, opcode, route);
+
+	return waits && waits->extent == extent;
 }
 
 /* Where a packet is a system call, credit that a peer cannot be short of yet goes with the next
@@ -168,6 +176,13 @@ bool link_disown(struct endpoint *ep, uint8_t opcode, uint64_t seq)
 		return true;
 	}
 	return false;
+}
+
+void link_drop_route(struct endpoint *ep, uint8_t opcode, uint64_t route)
+{
+	LIST_EACH_ENTRY(struct deferred, o, &ep->link.deferred, node)
+		if (o->packet.opcode == opcode && o->packet.route == route)
+			deferred_free(ep, o);
 }
 
 void link_drop_deferred(struct endpoint *ep)

@@ -161,14 +161,15 @@ static int commit(struct endpoint *ep, uint64_t len, const struct slmpm_how *how
 {
 	struct loans *l = ep->rooms->loans;
 	bool begins = !l->area || !l->begun;
-	int rc = begins && ep->state == SLMPM_PEER_UP ? binding_take(ep, l->stream) : 0;
+	int rc = begins && ep->state == SLMPM_PEER_UP ? binding_take_loan(ep, l->stream, !l->area) :
+							0;
 
 	if (rc < 0)
 		return rc;
 	if (ep->state == SLMPM_PEER_UP) {
 		rc = l->area ? commit_area(ep, len, how) : commit_packet(ep, len, how);
 		if (rc < 0 && begins)
-			binding_return(ep, l->stream);
+			binding_return_loan(ep, l->stream, !l->area);
 	} else {
 		rc = endpoint_error(ep);
 		loan_place(ep, LENT_NONE);
@@ -241,7 +242,8 @@ static int time_left(struct commit *c)
 static bool is_its_turn(const struct endpoint *ep)
 {
 	return !ep->rooms->loans->area || ep->rooms->loans->begun || ep->state != SLMPM_PEER_UP ||
-	       (list_empty(&ep->link.queue) && !ep->link.active);
+	       (list_empty(&ep->link.queue) && !ep->link.active &&
+		claim_is_free(ep, ep->rooms->loans->stream));
 }
 
 /* Taken, or refused: by whoever else may have committed it meanwhile, too. */
@@ -307,6 +309,8 @@ int slmpm_commit(slmpm_peer peer, void *buf, size_t len, const struct slmpm_how 
 		return endpoint_bad_handle(peer);
 	ctx = ep->ctx;
 	rc = await_commit(&c);
+	if (rc < 0 && endpoint_of(peer) == ep)
+		claim_leave_loan(ep, ep->rooms->loans->stream);
 	if (rc == 0 && !completion_wanted(how) && endpoint_of(peer) == ep &&
 	    UNLIKELY(endpoint_is_blocked(ep, BLOCK_LAGS)))
 		leaving_await(ep, time_left(&c));

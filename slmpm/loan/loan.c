@@ -5,6 +5,7 @@
 #include "slmpm/link/bundle.h"
 #include "slmpm/base/error.h"
 #include "slmpm/completion/late.h"
+#include "slmpm/link/binding.h"
 #include "slmpm/link/link.h"
 #include "slmpm/link/wait.h"
 #include "slmpm/mode/mode_hint.h"
@@ -13,21 +14,23 @@ struct loan_ask {
 	struct endpoint *ep;
 	slmpm_peer peer;
 	uint64_t length;
+	uint32_t stream;
 	uint8_t link; /* mode_hint() */
 	void *data;
 	struct area *area;
 	int rc;
 };
 
-static bool short_loan(const struct endpoint *ep, uint64_t length)
+/* Before one in the ring nothing can be sent, and so no entry be claimed for it. */
+static bool short_loan(const struct endpoint *ep, uint32_t stream, uint64_t length)
 {
-	return length <= ep->packet_max && !ep->link.check;
+	return length <= ep->packet_max && !ep->link.check && !binding_is_shared(ep, stream);
 }
 
 /* Bytes in an area do not count against the credit: the area itself is the bound. */
-static uint64_t loan_charge(const struct endpoint *ep, uint64_t length)
+static uint64_t loan_charge(const struct endpoint *ep, uint32_t stream, uint64_t length)
 {
-	return wire_charge(short_loan(ep, length) ? length : 0);
+	return wire_charge(short_loan(ep, stream, length) ? length : 0);
 }
 
 /* Memory for the loan that is asked for, or a reason not to wait for it any longer. */
@@ -54,9 +57,9 @@ static bool get_loan(void *arg)
 	if (!list_empty(&ep->link.queue) || !list_empty(&ep->link.deferred) || ep->link.active ||
 	    link_lags(ep) || (ep->bundle.count && !bundle_flush(ep)))
 		return false; /* in order: what was sent before goes first */
-	if (ep->charged - ep->credited + loan_charge(ep, w->length) > ep->credit)
+	if (ep->charged - ep->credited + loan_charge(ep, w->stream, w->length) > ep->credit)
 		return false;
-	if (short_loan(ep, w->length)) {
+	if (short_loan(ep, w->stream, w->length)) {
 		w->data = link_reserve(ep, (uint32_t)w->length);
 		return w->data != NULL;
 	}
@@ -71,7 +74,7 @@ static bool get_loan(void *arg)
 int slmpm_loan(slmpm_peer peer, uint32_t stream, size_t len, void **buf, int timeout_ms)
 {
 	struct endpoint *ep = endpoint_of(peer);
-	struct loan_ask w = {.ep = ep, .peer = peer, .length = len};
+	struct loan_ask w = {.ep = ep, .peer = peer, .length = len, .stream = stream};
 	struct context *ctx;
 	int rc;
 
@@ -107,7 +110,7 @@ int slmpm_loan(slmpm_peer peer, uint32_t stream, size_t len, void **buf, int tim
 		l->stream = stream;
 		l->begun = false;
 		l->hint = w.link;
-		l->charge = loan_charge(ep, len);
+		l->charge = loan_charge(ep, stream, len);
 		ep->charged += l->charge;
 		*buf = w.data;
 	}

@@ -78,6 +78,8 @@ int message_failed(const struct request *r)
 			return endpoint_error(ep);
 		return ep ? rail_refused(ep, "", r->hint, r->result.status) :
 			    error_set(-r->result.status, "no peer is left");
+	case SLMPM_EDISABLED:
+		return binding_refusal(r->result.stream, ep ? ep->life->name : "a peer");
 	case SLMPM_ECANCELED: return error_set(SLMPM_ECANCELED, "the request was taken back");
 	default:
 		if (ep && ep->state != SLMPM_PEER_UP && ep->state != SLMPM_PEER_CONNECTING)
@@ -93,11 +95,10 @@ int message_failed(const struct request *r)
 int message_queue(struct request *r)
 {
 	if (UNLIKELY(endpoint_is_blocked(r->ep, BLOCK_BOUND)) && !r->wire) {
-		int rc = binding_take(r->ep, r->stream);
+		int rc = binding_enter(r->ep, r);
 
-		if (rc < 0)
-			return rc;
-		r->bound_stream = true;
+		if (rc)
+			return rc < 0 ? rc : 0;
 	}
 	link_enqueue(r->ep, r);
 	(void)link_push(r->ep);
@@ -108,6 +109,10 @@ bool message_withdraw(struct request *r)
 {
 	if (message_is_out(r))
 		return false;
+	if (UNLIKELY(r->claims)) {
+		claim_leave(r->ep, r);
+		return true;
+	}
 	if (r->fetch) {
 		if (!fetch_take_back(r))
 			return false;

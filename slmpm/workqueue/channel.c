@@ -105,7 +105,7 @@ static void count_end(const struct work *w)
 /* It is dropped, or a kept one ready for the next run. */
 static void retire(struct workqueue *wq, struct work *w)
 {
-	w->cancelled = w->waited = false;
+	w->cancelled = w->refused = w->waited = false;
 	if (!(wq->flags & SLMPM_WQ_KEPT)) {
 		workqueue_drop(wq, w);
 		return;
@@ -231,6 +231,7 @@ void entry_ended(struct queue *inner, uint64_t cookie, const struct slmpm_done *
 		return;
 	}
 	w->done.status = done->status;
+	w->done.peer = done->peer;
 	if (is_told(w))
 		completion_copy(&w->done, done);
 	if (UNLIKELY(done->status == -SLMPM_ECANCELED) && w->wr.op < SLMPM_OP_WAIT) /* by itself */
@@ -276,6 +277,16 @@ static bool is_barred(const struct channel *ch)
 	return LIST_ENTRY(ch->begun.next, struct work, node)->wr.flags & SLMPM_BARRIER;
 }
 
+/* What may yet be refused is overtaken by none: behind it those of its stream alone begin. */
+static bool follows_claim(const struct channel *ch, const struct work *w)
+{
+	LIST_EACH_ENTRY(struct work, b, &ch->begun, node)
+		if (b->request && b->request->claims &&
+		    (w->wr.op != SLMPM_OP_SEND || w->wr.stream != b->wr.stream))
+			return false;
+	return true;
+}
+
 bool channel_may_begin(struct channel *ch, struct work *w, struct endpoint *ep)
 {
 	enum work_kind kind;
@@ -293,6 +304,8 @@ bool channel_may_begin(struct channel *ch, struct work *w, struct endpoint *ep)
 		return true;
 	if (w->wr.op == SLMPM_OP_RECV)
 		return !is_barred(ch);
+	if (ep && UNLIKELY(endpoint_is_blocked(ep, BLOCK_BOUND)) && !follows_claim(ch, w))
+		return false;
 	kind = work_kind_of(&w->wr);
 	return kind == ch->kind && kind != WORK_ALONE && ep && handle_id(ep) == ch->peer &&
 	       (kind != WORK_COUNTED || remote_counts_are_out(ch));
@@ -425,8 +438,10 @@ static bool channel_step(struct channel *ch)
 		rc = w->state == WORK_BEGUN || is_enabled(ch->wq, w) ? wait_step(ch, w, &len) : 0;
 	else if (acts_at_once(w))
 		return act_step(ch, w);
-	else if (!channel_may_begin(ch, w, ep = work_peer(&w->wr)))
+	else if (!channel_may_begin(ch, w, ep = work_peer(&w->wr)) && !w->refused)
 		return false;
+	else if (w->refused)
+		rc = -SLMPM_EDISABLED;
 	else if ((rc = channel_begin(ch, w, ep)) == 0)
 		return true;
 	if (rc)

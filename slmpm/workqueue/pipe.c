@@ -208,9 +208,7 @@ static bool is_refused(struct pipe *p)
 	list_remove(&p->await.node);
 	if (!b || binding_allows(b))
 		return false;
-	p->await.total = &b->allowed;
-	p->await.value = b->sent + 1;
-	list_append(&b->awaits, &p->await.node);
+	binding_wait(b, &p->await);
 	return true;
 }
 

@@ -75,7 +75,7 @@ void workqueue_number(struct workqueue *wq, struct work *w)
 	list_remove(&w->node);
 	w->state = WORK_WAITS;
 	w->over = 0;
-	w->cancelled = w->waited = false;
+	w->cancelled = w->refused = w->waited = false;
 	w->request = NULL;
 	w->number = ++wq->posted - wq->run;
 	wq->used++;

@@ -10,8 +10,7 @@
 #include "slmpm/link/binding.h"
 #include "slmpm/message/inbound.h"
 
-#define TELLS        (SLMPM_WQ_RECEIVE | SLMPM_WQ_MANAGED)
-#define ENABLED_MOST (UINT64_C(1) << 62)
+#define TELLS (SLMPM_WQ_RECEIVE | SLMPM_WQ_MANAGED)
 
 static bool tells(const struct workqueue *wq)
 {
@@ -40,53 +39,84 @@ static struct workqueue *find_queue(const struct endpoint *ep, uint32_t stream)
 	return NULL;
 }
 
+/* The managed one of any peer and STREAM, or, if ANY of it is asked for, of some peer. */
+static struct workqueue *find_of_any(const struct context *ctx, uint32_t stream, bool any)
+{
+	LIST_EACH_ENTRY(struct workqueue, wq, &ctx->work_queues, node)
+		if (tells(wq) && wq->receive.stream == stream && wq->receive.peer.id &&
+		    (any || reservation_is_for(wq)))
+			return wq;
+	return NULL;
+}
+
+static uint32_t count_of_any(const struct context *ctx)
+{
+	uint32_t n = 0;
+
+	LIST_EACH_ENTRY(struct workqueue, wq, &ctx->work_queues, node)
+		n += reservation_is_for(wq);
+	return n;
+}
+
 bool receive_is_managed(slmpm_peer peer, uint32_t stream)
 {
 	const struct endpoint *ep = work_is_any(peer) ? NULL : endpoint_of(peer);
 
-	return ep && find_queue(ep, stream);
-}
-
-/* What is told is compared with a sign: no peer sends as many as that. */
-static uint64_t enabled_for(const struct workqueue *wq)
-{
-	return wq->enabled < ENABLED_MOST ? wq->enabled : ENABLED_MOST;
+	return ep && (find_queue(ep, stream) || find_of_any(ep->ctx, stream, false));
 }
 
 void receive_tell(struct workqueue *wq)
 {
 	struct endpoint *ep = receive_peer(wq);
-	uint64_t allowed = enabled_for(wq) - wq->receive.empty - wq->receive.early;
+	uint64_t allowed = receive_allowed(wq) - wq->receive.early;
 
+	if (reservation_is_for(wq))
+		reservation_give(wq);
 	if (!ep || allowed == wq->receive.told)
 		return;
 	wq->receive.told = allowed;
-	binding_allow(ep, wq->receive.stream, allowed);
+	binding_allow(ep, wq->receive.stream, allowed, BIND_TOTAL);
 }
 
 void receive_up(struct endpoint *ep)
 {
-	LIST_EACH_ENTRY(struct workqueue, wq, &ep->ctx->work_queues, node)
+	LIST_EACH_ENTRY(struct workqueue, wq, &ep->ctx->work_queues, node) {
 		if (receive_peer(wq) == ep) {
-			wq->receive.told = enabled_for(wq);
-			wq->receive.which = binding_begin(ep, wq->receive.stream, wq->receive.told);
+			wq->receive.told = receive_allowed(wq) + wq->receive.empty;
+			wq->receive.which = binding_begin(ep, wq->receive.stream, wq->receive.told,
+							  BIND_TOTAL);
+		} else if (reservation_is_for(wq) && reservation_begin(wq, ep) < 0) {
+			endpoint_no_memory(ep);
+			return;
 		}
+	}
 }
 
-/* What had been sent has come, or has begun to: an entry has it, or it waits for one. */
-static uint64_t count_early(const struct workqueue *wq, const struct endpoint *ep)
+uint64_t receive_count_coming(const struct workqueue *wq, const struct endpoint *ep)
 {
-	uint64_t n = wq->done + wq->failed - wq->receive.empty;
+	uint64_t n = 0;
 
 	LIST_EACH_ENTRY(struct work, w, &wq->receives, node)
-		n += w->request && w->request->message;
+		n += w->request && w->request->message && w->request->message->ep == ep;
 	LIST_EACH_ENTRY(struct inbound, m, &ep->messages->unexpected, node)
 		n += m->stream == wq->receive.stream;
 	return n;
 }
 
-void receive_known(struct endpoint *ep, uint64_t which)
+/* What had been sent has come, or has begun to: an entry has it, or it waits for one. */
+static uint64_t count_early(const struct workqueue *wq, const struct endpoint *ep)
 {
+	return wq->done + wq->failed - wq->receive.empty + receive_count_coming(wq, ep);
+}
+
+void receive_known(struct endpoint *ep, uint64_t which, uint64_t waiting)
+{
+	if (reservation_known(ep, which, waiting))
+		return;
+	if (PEER_FAULT(waiting)) {
+		endpoint_poison(ep, "word of a receive queue");
+		return;
+	}
 	LIST_EACH_ENTRY(struct workqueue, wq, &ep->ctx->work_queues, node) {
 		if (receive_peer(wq) != ep || wq->receive.which != which)
 			continue;
@@ -99,22 +129,44 @@ void receive_ended(struct workqueue *wq, const struct work *w)
 {
 	int status = w->done.status;
 
-	if (!tells(wq) || status >= 0 || status == -SLMPM_ETRUNC || status == -SLMPM_ECHECKSUM)
+	if (!tells(wq))
 		return;
+	if (status >= 0 || status == -SLMPM_ETRUNC || status == -SLMPM_ECHECKSUM) {
+		if (reservation_is_for(wq))
+			reservation_taken(wq, w->done.peer);
+		return;
+	}
 	wq->receive.empty++;
 	receive_tell(wq);
 }
 
 /* ---- life -------------------------------------------------------------------------------- */
 
+/* WQ is not bound yet. */
+static int check_of_any(const struct workqueue *wq, const struct slmpm_wq_options *o)
+{
+	bool managed = o->flags & SLMPM_WQ_MANAGED;
+	const struct context *ctx = wq->ctx;
+	uint32_t n = managed ? count_of_any(ctx) : 0;
+	int rc = 0;
+
+	if (find_of_any(ctx, o->stream, managed))
+		return error_set(SLMPM_EBUSY,
+				 "slmpm_wq_create: stream %u has a managed receive queue",
+				 o->stream);
+	if (n == BINDINGS_MAX)
+		return error_set(SLMPM_ELIMIT, "there are %d managed receive queues of any peer",
+				 BINDINGS_MAX);
+	for (uint32_t i = 0; managed && rc == 0 && i < ctx->live; i++)
+		rc = binding_room(ctx->endpoints[i], n);
+	return rc;
+}
+
 static int receive_check(const struct workqueue *wq, const struct slmpm_wq_options *o)
 {
 	bool managed = o->flags & SLMPM_WQ_MANAGED;
 	struct endpoint *ep = endpoint_of(o->peer);
 
-	if (managed && work_is_any(o->peer))
-		return error_set(SLMPM_EINVAL, "slmpm_wq_create: a managed receive queue is of one "
-					       "peer");
 	if (!ep && !work_is_any(o->peer))
 		return endpoint_bad_handle(o->peer);
 	if (ep && ep->ctx != wq->ctx)
@@ -129,7 +181,9 @@ static int receive_check(const struct workqueue *wq, const struct slmpm_wq_optio
 				 "slmpm_wq_create: stream %u of %s has a receive "
 				 "queue",
 				 o->stream, ep->life->name);
-	return managed ? binding_room(ep) : 0;
+	if (!ep || find_of_any(wq->ctx, o->stream, false))
+		return check_of_any(wq, o);
+	return managed ? binding_room(ep, count_of_any(wq->ctx)) : 0;
 }
 
 int receive_bind(struct workqueue *wq, const struct slmpm_wq_options *o)
@@ -146,8 +200,8 @@ int receive_bind(struct workqueue *wq, const struct slmpm_wq_options *o)
 		binding_hold(ep);
 	ep = receive_peer(wq);
 	if (ep)
-		wq->receive.which = binding_begin(ep, o->stream, 0);
-	return 0;
+		wq->receive.which = binding_begin(ep, o->stream, 0, BIND_TOTAL);
+	return reservation_is_for(wq) ? reservation_bind(wq) : 0;
 }
 
 void receive_release(struct workqueue *wq)
@@ -156,4 +210,5 @@ void receive_release(struct workqueue *wq)
 
 	if (ep)
 		binding_release(ep, wq->receive.stream);
+	reservation_release(wq);
 }

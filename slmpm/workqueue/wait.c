@@ -189,13 +189,12 @@ bool wait_entry(struct channel *ch, struct work *w, struct endpoint *ep)
 	if (!w->waited)
 		set_deadline(ch, w->wr.timeout_ms);
 	w->waited = true;
-	if (ch->deadline && clock_now() >= ch->deadline)
-		return false; /* it is refused */
-	ch->await.total = &b->allowed;
-	ch->await.start = 0;
-	ch->await.value = b->sent + 1;
+	if (ch->deadline && clock_now() >= ch->deadline) {
+		w->refused = true;
+		return true;
+	}
 	ch->await.over = wait_over;
-	list_append(&b->awaits, &ch->await.node);
+	binding_wait(b, &ch->await);
 	return true;
 }
 

@@ -47,7 +47,8 @@ struct work { /* an entry: a work request that was taken; what its turn reads li
 	struct subject *subject; /* ... from here */
 	uint64_t before;         /* what those in front of it take */
 	enum work_state state;
-	bool cancelled; /* it fails in its turn */
+	bool cancelled; /* it fails in its turn, */
+	bool refused;   /* so does a send whose receive entry has not been enabled in time */
 	bool waited;    /* a send: for its receive entry to be enabled */
 	struct spread_part part;
 	struct slmpm_done done; /* ended, but not those in front of it */
@@ -121,6 +122,10 @@ struct workqueue {
 		uint64_t early; /* messages that it had sent by then */
 		uint64_t empty; /* entries that have ended without a message */
 		uint64_t told;  /* messages allowed, as last told */
+		/* Of any peer: struct reservation, all, and those that wait for entries; how many
+		 * entries are reserved or taken. */
+		struct list reservations, claims;
+		uint64_t reserved;
 	} receive;
 	struct list subjects, idle, receives;
 	struct {                            /* over links, by number, if it is spread */
@@ -147,6 +152,12 @@ static inline bool work_names(uint32_t op)
 static inline bool work_has_peer(uint32_t op)
 {
 	return op < SLMPM_OP_WAIT || op == SLMPM_OP_PIPE;
+}
+
+/* A receive's: any of a context. */
+static inline bool work_is_any(slmpm_peer peer)
+{
+	return peer.id & ENDPOINT_ANY;
 }
 
 static inline uint64_t work_number(const struct workqueue *wq, const struct work *w)
@@ -256,7 +267,7 @@ void wait_forget(struct workqueue *wq);
  * total, or the number of the entry that is to blame. */
 int wait_step(struct channel *ch, struct work *w, uint64_t *len);
 /* CH stands at W, which has a timeout. True: it is a send to a disabled receive entry of EP's, and
- * ready when that is enabled, or the time is over. */
+ * ready when that is enabled, or the time is over (w->refused). */
 bool wait_entry(struct channel *ch, struct work *w, struct endpoint *ep);
 /* A channel of WQ has stopped: who waits for entries that will not come is ready to fail. */
 void wait_strand(struct workqueue *wq);
@@ -284,7 +295,41 @@ void receive_tell(struct workqueue *wq);
 void receive_ended(struct workqueue *wq, const struct work *w);
 /* As of parts: EP is up; it knows of that queue (binding_begin). */
 void receive_up(struct endpoint *ep);
-void receive_known(struct endpoint *ep, uint64_t which);
+void receive_known(struct endpoint *ep, uint64_t which, uint64_t waiting);
+/* Messages of EP's that have come for WQ, and have not ended an entry yet. */
+uint64_t receive_count_coming(const struct workqueue *wq, const struct endpoint *ep);
+/* How many messages WQ's entries allow, beside those that are one peer's. */
+static inline uint64_t receive_allowed(const struct workqueue *wq)
+{
+	/* What is told is compared with a sign: no peer sends as many as that. */
+	const uint64_t most = UINT64_C(1) << 62;
+
+	return (wq->enabled < most ? wq->enabled : most) - wq->receive.empty;
+}
+
+/* ---- reservation.c: managed receive queues of any peer ---- */
+
+static inline bool reservation_is_for(const struct workqueue *wq)
+{
+	const uint32_t both = SLMPM_WQ_RECEIVE | SLMPM_WQ_MANAGED;
+
+	return (wq->flags & both) == both && work_is_any(wq->receive.peer);
+}
+/* WQ's peers are told of it. Negative with the detail set: there is no memory. */
+int reservation_bind(struct workqueue *wq);
+void reservation_release(struct workqueue *wq);
+/* EP, which is up, is told of WQ. */
+int reservation_begin(struct workqueue *wq, struct endpoint *ep);
+/* WQ's enabled entries go to those that have claimed them. */
+void reservation_give(struct workqueue *wq);
+/* A message of PEER's has ended an entry. */
+void reservation_taken(struct workqueue *wq, slmpm_peer peer);
+/* EP knows of WHICH, and has so many messages WAITING for it: true, it is one of these. */
+bool reservation_known(struct endpoint *ep, uint64_t which, uint64_t waiting);
+/* As of parts. */
+void reservation_claimed(struct endpoint *ep, uint32_t stream, uint64_t total, uint64_t how);
+void reservation_end(struct endpoint *ep);
+void reservation_leave(struct endpoint *ep);
 
 /* ---- spread.c: a queue's traffic over several links ---- */
 
@@ -383,11 +428,6 @@ void piping_peer_ended(struct endpoint *ep);
 int work_check(const struct workqueue *wq, const struct slmpm_wr *wr);
 /* FROM is a peer, or any, of WQ's context. Negative with the detail set: it is not. */
 int work_check_source(const struct workqueue *wq, slmpm_peer from);
-/* A receive's: any of a context. */
-static inline bool work_is_any(slmpm_peer peer)
-{
-	return peer.id & ENDPOINT_ANY;
-}
 /* The peer that it is for; or NULL. */
 struct endpoint *work_peer(const struct slmpm_wr *wr);
 /* Begins W's operation, its end told to CTX's `begins` with COOKIE, perhaps before this returns; or

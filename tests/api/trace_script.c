@@ -277,6 +277,15 @@ static void part_receive_queue(void)
 	settle();
 	OK(slmpm_wq_destroy(queue));
 	settle();
+	o.peer = slmpm_any(ctx); /* claimed: refused; granted */
+	OK(slmpm_wq_create(ctx, &o, &queue));
+	settle();
+	REFUSED(slmpm_send(a, 6, here, 32, PATIENCE), SLMPM_EDISABLED, "stream 6");
+	OK(slmpm_wq_enable(queue, 3)); /* two are for what came before */
+	OK(slmpm_send(a, 6, here, 40, PATIENCE));
+	settle();
+	OK(slmpm_wq_destroy(queue));
+	settle();
 }
 
 /* ---- puts and messages that both sides copy -------------------------------------------------- */

@@ -325,7 +325,44 @@ static void bind_any_stream(struct raw_peer *p)
 
 static void bind_otherwise(struct raw_peer *p)
 {
-	raw_post(p, WIRE_BIND, 1, 9, 2, NULL, 0);
+	raw_post(p, WIRE_BIND, 1, 9, BIND_REFUSED + 1, NULL, 0);
+}
+
+static void bind_shared_with_entries(struct raw_peer *p)
+{
+	raw_post(p, WIRE_BIND, 1, 9, BIND_SHARED, NULL, 0);
+}
+
+static void bind_shared_and_more(struct raw_peer *p, uint64_t total, uint64_t how)
+{
+	raw_post(p, WIRE_BIND, 0, 9, BIND_SHARED, NULL, 0);
+	raw_post(p, WIRE_BIND, total, 9, how, NULL, 0);
+}
+
+static void bind_shared_back(struct raw_peer *p)
+{
+	bind_shared_and_more(p, UINT64_MAX, BIND_SHARED);
+}
+
+static void bind_shared_total(struct raw_peer *p)
+{
+	bind_shared_and_more(p, 1, BIND_TOTAL);
+}
+
+static void refuse_no_claim(struct raw_peer *p)
+{
+	bind_shared_and_more(p, 0, BIND_REFUSED);
+}
+
+static void bind_and_reserve(struct raw_peer *p)
+{
+	raw_post(p, WIRE_BIND, 1, 9, BIND_TOTAL, NULL, 0);
+	raw_post(p, WIRE_BIND, 2, 9, BIND_SHARED, NULL, 0);
+}
+
+static void claim_nothing(struct raw_peer *p)
+{
+	raw_post(p, WIRE_CLAIM, 1, 9, CLAIM_NOW, NULL, 0);
 }
 
 static void release_nothing(struct raw_peer *p)
@@ -411,6 +448,12 @@ static const struct offence offences[] = {
 	{"R8", "a receive queue with payload", bind_with_payload, "receive queue", 0},
 	{"R8", "a receive queue of any stream", bind_any_stream, "receive queue", 0},
 	{"R8", "a receive queue, how?", bind_otherwise, "receive queue", 0},
+	{"R8", "a shared one with entries", bind_shared_with_entries, "receive queue", 0},
+	{"R8", "reservations that go back", bind_shared_back, "receive queue", 0},
+	{"R8", "a total of a shared one", bind_shared_total, "receive queue", 0},
+	{"R8", "a refusal of no claim", refuse_no_claim, "receive queue", 0},
+	{"R8", "a reservation of one's own", bind_and_reserve, "receive queue", 0},
+	{"R8", "a claim of no receive queue", claim_nothing, "claim", 0},
 	{"R8", "the end of no receive queue", release_nothing, "receive queue", 0},
 	{"R8", "knows of a receive queue's number", bound_with_number, "receive queue", 0},
 	{"R10", "receive queues everywhere", bind_everything, "receive queue", 0},

@@ -24,6 +24,7 @@ struct scene {
 	bool dies[SIDES]; /* at any moment */
 	unsigned room;    /* packets under way each way */
 	bool bound;       /* the receive queue is there and known before */
+	bool shared;      /* it is of any peer */
 	bool kept;        /* the first queue keeps its entries */
 	bool spread;      /* the first queue is, over two links */
 	const struct play *play;

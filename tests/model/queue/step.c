@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "slmpm/base/clock.h"
+#include "slmpm/link/binding.h"
 #include "slmpm/link/link.h"
 #include "slmpm/link/progress.h"
 #include "slmpm/stats.h"
@@ -162,8 +163,8 @@ static void make_progress(int side, unsigned packets)
 	ctx->sleeping = false;
 	heap_enter();
 	/* In this order; what it finds to be due is done by the next pass. */
-	ctx->sleeping =
-		!progress_context(ctx) && channel_deadlines(ctx, clock_now()) && !cable_waits(side);
+	ctx->sleeping = !progress_context(ctx) && channel_deadlines(ctx, clock_now()) &&
+			claim_deadlines(ctx, clock_now()) && !cable_waits(side);
 	ctx->ready_since = false;
 	heap_leave();
 }
@@ -281,7 +282,7 @@ static void let_time_pass(void)
 {
 	cables.now += 1000000000;
 	for (int i = 0; i < SIDES; i++)
-		if (!list_empty(&sides[i].ctx->timed))
+		if (!list_empty(&sides[i].ctx->timed) || !list_empty(&sides[i].ctx->unused))
 			sides[i].ctx->sleeping = false;
 }
 

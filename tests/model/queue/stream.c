@@ -77,7 +77,7 @@ static void create_receives(void)
 		.flags = SLMPM_WQ_RECEIVE | SLMPM_WQ_MANAGED,
 		.depth = ENTRIES,
 		.cq = sides[RIGHT].cq,
-		.peer = sides[RIGHT].peer,
+		.peer = scene->shared ? slmpm_any(sides[RIGHT].handle) : sides[RIGHT].peer,
 		.stream = STREAM,
 	};
 	int rc = slmpm_wq_create(sides[RIGHT].handle, &options, &play.receives);
@@ -309,7 +309,9 @@ static void judge_plain(void)
 	const struct request *r = handle_get(&request_table, play.plain.id);
 
 	if (r && r->done && play.of[play.plain_of].fate == POSTED)
-		play.of[play.plain_of].fate = r->result.status == 0 ? TAKEN : FAILED;
+		play.of[play.plain_of].fate = r->result.status == 0                ? TAKEN :
+					      r->result.status == -SLMPM_EDISABLED ? REFUSED :
+										     FAILED;
 }
 
 /* Of each link what is under way, and together all that was done. */
@@ -388,6 +390,12 @@ static void judge_deadline(void)
 		scene_require(wq->channels[0].deadline > clock_now(), "a send waits too long");
 }
 
+/* That no peer has, of a queue of any. */
+static int64_t free_entries_of(const struct workqueue *wq)
+{
+	return wq ? (int64_t)(receive_allowed(wq) - wq->receive.reserved) : 0;
+}
+
 /* Those that wait wait for what is not there. */
 static void judge_waiting(const struct binding *b)
 {
@@ -400,6 +408,10 @@ static void judge_waiting(const struct binding *b)
 		return;
 	scene_require(!sides[RIGHT].dead, "a send to a dead peer waits for ever");
 	scene_require(b && !binding_allows(b), "a send waits that may go");
+	scene_require(list_empty(&b->shared.waiting) && !b->shared.asks,
+		      "a claim was never answered");
+	scene_require(!scene->shared || free_entries_of(queue_of(play.receives)) <= 0,
+		      "a send waits although an entry is free");
 }
 
 /* What the sender may send still is what the owner has for it. */
@@ -413,6 +425,12 @@ static void judge_counts(const struct binding *b)
 		return;
 	room = (int64_t)(b->allowed - b->sent);
 	here = (int64_t)(wq->enabled - wq->done - wq->failed - count_unexpected(0));
+	scene_require(!scene->shared || room == 0 || !list_empty(&b->shared.unused),
+		      "what is not used is never given back");
+	scene_require(!scene->shared || !scene->bound || wq->receive.empty ||
+			      free_entries_of(wq) >= 0,
+		      "more is reserved than there is");
+	room += scene->shared ? free_entries_of(wq) : 0;
 	scene_require(room == here, "the two sides count differently");
 }
 
