@@ -118,7 +118,8 @@ struct slmpm_operand {
 	slmpm_rmem rmem;
 	uint64_t offset;
 	/* An argument: the next message of `peer`, or any, on `stream`, or any; or of the receive queue
-	 * `wq`, which is not MANAGED. Its bytes are the elements, without gaps, read where they lie. */
+	 * `wq`, one of whose entries it is if that is MANAGED. Its bytes are the elements, without
+	 * gaps, read where they lie. */
 	slmpm_peer peer;
 	slmpm_wq wq;
 };

@@ -12,22 +12,21 @@
 
 int arrival_check(const struct workqueue *wq, const struct slmpm_operand *o, int k)
 {
-	const struct workqueue *source = o->wq.id ? handle_get(&workqueue_table, o->wq.id) : NULL;
+	struct workqueue *source = o->wq.id ? handle_get(&workqueue_table, o->wq.id) : NULL;
 	int rc = 0;
 
 	if (o->wq.id && !source)
 		return handle_error(&workqueue_table, o->wq.id);
-	if (source && (source->ctx != wq->ctx || !(source->flags & SLMPM_WQ_RECEIVE)))
-		return error_set(SLMPM_EINVAL,
-				 "slmpm_post: argument %d: .wq is no receive queue of the context",
+	if (source && source->ctx != wq->ctx)
+		return error_set(SLMPM_EINVAL, "slmpm_post: argument %d: .wq is of another context",
 				 k);
-	if (!source)
-		rc = work_check_source(wq, o->peer);
+	rc = source ? intake_check(source, "an argument") : work_check_source(wq, o->peer);
 	if (rc < 0)
 		return rc;
-	if (source ? source->flags & SLMPM_WQ_MANAGED : receive_is_managed(o->peer, o->stream))
+	if (!source && receive_is_managed(o->peer, o->stream))
 		return error_set(SLMPM_EINVAL,
-				 "slmpm_post: argument %d is of a receive queue that is managed",
+				 "slmpm_post: argument %d is of a receive queue that is managed, "
+				 "which .wq names",
 				 k);
 	return 0;
 }
@@ -35,12 +34,14 @@ int arrival_check(const struct workqueue *wq, const struct slmpm_operand *o, int
 void arrival_init(struct arrival *a, const struct slmpm_operand *o, uint32_t number)
 {
 	const struct workqueue *source = o->wq.id ? handle_get(&workqueue_table, o->wq.id) : NULL;
+	bool managed = source && source->flags & SLMPM_WQ_MANAGED;
 
 	*a = (struct arrival){
 		.from = source ? source->receive.peer : endpoint_plain(o->peer),
 		.stream = source ? source->receive.stream : o->stream,
 		.number = number,
 	};
+	intake_init(&a->source, managed ? o->wq : (slmpm_wq){0});
 }
 
 /* ---- coming ---------------------------------------------------------------------------------- */
@@ -52,6 +53,7 @@ static void arrival_ended(struct queue *inner, uint64_t cookie, const struct slm
 	struct endpoint *ep = endpoint_of(done->peer);
 	bool came = done->status == 0 || done->status == -SLMPM_ECHECKSUM;
 
+	intake_end(&a->source, done->status, done->peer);
 	a->status = done->status;
 	a->len = came ? done->len : 0;
 	a->peer = done->peer.id ? done->peer : a->from;
@@ -66,7 +68,18 @@ static void arrival_ended(struct queue *inner, uint64_t cookie, const struct slm
 
 static void arrival_bound(struct queue *inner, uint64_t cookie, struct request *r)
 {
-	LIST_ENTRY(inner, struct arrivals, inner)->each[cookie].request = r;
+	struct arrival *a = &LIST_ENTRY(inner, struct arrivals, inner)->each[cookie];
+
+	a->request = r;
+	a->source.request = r;
+}
+
+static void arrival_fail(struct arrival *a, int status)
+{
+	intake_end(&a->source, status, (slmpm_peer){0});
+	a->request = NULL;
+	a->status = status;
+	a->ended = true;
 }
 
 static int arrival_begin(const struct arrivals *all, const struct arrival *a)
@@ -86,18 +99,14 @@ static int arrival_begin(const struct arrivals *all, const struct arrival *a)
 
 void arrivals_begin(struct arrivals *all, struct channel *ch)
 {
-	struct context *ctx = ch->wq->ctx;
-
 	all->inner = (struct queue){
-		.ctx = ctx,
+		.ctx = ch->wq->ctx,
 		.pass_on = arrival_ended,
 		.bound = arrival_bound,
 	};
 	all->ch = ch;
-	ctx->begins = &all->inner; /* nothing begins another meanwhile */
 	for (uint32_t i = 0; i < all->count; i++) {
 		struct arrival *a = &all->each[i];
-		int rc;
 
 		a->held = NULL;
 		a->orphan = NULL;
@@ -105,14 +114,29 @@ void arrivals_begin(struct arrivals *all, struct channel *ch)
 		a->status = 0;
 		a->len = 0;
 		a->peer = a->from;
-		rc = arrival_begin(all, a);
-		if (rc < 0) {
-			a->request = NULL;
-			a->status = rc;
-			a->ended = true;
-		}
+		a->begun = false;
 	}
-	ctx->begins = NULL;
+	arrivals_go_on(all);
+}
+
+void arrivals_go_on(struct arrivals *all)
+{
+	struct context *ctx = all->ch->wq->ctx;
+
+	for (uint32_t i = 0; i < all->count; i++) {
+		struct arrival *a = &all->each[i];
+		int rc = a->begun ? 0 : intake_begin(&a->source, all->ch);
+
+		if (!rc)
+			continue;
+		a->begun = true;
+		ctx->begins = &all->inner; /* nothing begins another meanwhile */
+		if (rc > 0)
+			rc = arrival_begin(all, a);
+		ctx->begins = NULL;
+		if (rc < 0)
+			arrival_fail(a, rc);
+	}
 }
 
 /* ---- there ----------------------------------------------------------------------------------- */
@@ -174,9 +198,15 @@ const void *arrival_data(const struct arrival *a)
 
 void arrivals_take_back(struct arrivals *all)
 {
-	for (uint32_t i = 0; i < all->count; i++)
-		if (all->each[i].request)
-			(void)request_cancel(all->each[i].request);
+	for (uint32_t i = 0; i < all->count; i++) {
+		struct arrival *a = &all->each[i];
+
+		if (!a->begun)
+			arrival_fail(a, -SLMPM_ECANCELED);
+		else if (a->request)
+			(void)request_cancel(a->request);
+		a->begun = true;
+	}
 }
 
 void arrivals_give_back(struct arrivals *all)

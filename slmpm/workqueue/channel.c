@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A channel: entries begin in their order and are told in it, up to one that fails. */
-#include "slmpm/workqueue/workqueue.h"
+#include "slmpm/workqueue/intake.h"
 
 #include <stdlib.h>
 
@@ -49,7 +49,10 @@ int channel_error(const struct channel *ch, const char *call)
 
 static bool is_enabled(const struct workqueue *wq, const struct work *w)
 {
-	return !(wq->flags & SLMPM_WQ_MANAGED) || work_number(wq, w) <= wq->enabled;
+	uint64_t number = work_number(wq, w);
+
+	return !(wq->flags & SLMPM_WQ_MANAGED) ||
+	       (number <= wq->enabled && !intake_is_before(wq, number));
 }
 
 void channel_append(struct channel *ch, struct work *w)
@@ -130,7 +133,7 @@ static INLINE void deliver(struct workqueue *wq, struct work *w)
 	else
 		wq->done++;
 	if (wq->flags & SLMPM_WQ_RECEIVE)
-		receive_ended(wq, w);
+		receive_ended(wq, w->done.status, w->done.peer);
 	retire(wq, w);
 	await_inspect(&wq->awaits);
 	if (UNLIKELY(wq->stopped))

@@ -116,6 +116,10 @@ static void dump_far(struct dump *d, const struct slmpm_operand *o)
 static void dump_arrival(struct dump *d, const struct slmpm_operand *o)
 {
 	dump_add(d, "<");
+	if (o->wq.id) {
+		dump_handle(d, SLMPM_NAME_WQ, o->wq.id);
+		return;
+	}
 	if (work_is_any(o->peer))
 		dump_add(d, "any");
 	else

@@ -273,8 +273,11 @@ static void read_arrivals(struct exchange *s)
 static bool gather(struct exchange *s)
 {
 	const struct arrival *which = NULL;
-	int rc = s->arrivals ? arrivals_inspect(s->arrivals, s->bytes, &which) : 1;
+	int rc;
 
+	if (s->arrivals && !s->gathered)
+		arrivals_go_on(s->arrivals);
+	rc = s->arrivals ? arrivals_inspect(s->arrivals, s->bytes, &which) : 1;
 	if (rc < 0)
 		fail_at_argument(s, rc, which);
 	else if (rc && s->arrivals && !s->gathered)
@@ -491,6 +494,9 @@ void exchange_given(const struct work *w, struct slmpm_calc *c,
 		const struct arrival *a = &s->arrivals->each[i];
 
 		operands[a->number].at = NULL;
+		operands[a->number].wq = a->source.queue;
+		if (a->source.queue.id)
+			continue;
 		operands[a->number].peer = a->from;
 		operands[a->number].stream = a->stream;
 	}

@@ -140,13 +140,15 @@ static int load_far(const struct load *l, char *text, struct slmpm_operand *o)
 	return rc == 0 && offset ? load_number(l, offset, UINT64_MAX, &o->offset) : rc;
 }
 
-/* <NAME+STREAM: the next message of a peer's. */
+/* <NAME+STREAM: the next message of a peer's; <NAME: of a receive queue's. */
 static int load_arrival(const struct load *l, char *text, struct slmpm_operand *o)
 {
 	const char *number = cut(text, '+');
 	uint64_t stream = 0;
-	int rc = load_handle(l, SLMPM_NAME_PEER, text, &o->peer.id);
+	int rc = number ? -SLMPM_ENOENT : load_handle(l, SLMPM_NAME_WQ, text, &o->wq.id);
 
+	if (rc < 0)
+		rc = load_handle(l, SLMPM_NAME_PEER, text, &o->peer.id);
 	if (rc == 0 && number)
 		rc = load_number(l, number, UINT32_MAX, &stream);
 	o->stream = (uint32_t)stream;

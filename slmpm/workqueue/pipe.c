@@ -5,7 +5,7 @@
  * are told to a queue of its own, which only notes that they have ended: what follows is begun by
  * the channel's next turn, so that no end begins anything, and each turn is short.
  */
-#include "slmpm/workqueue/workqueue.h"
+#include "slmpm/workqueue/intake.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +24,7 @@ enum place_state { PLACE_EMPTY, PLACE_RECEIVES, PLACE_FULL, PLACE_SENDS };
 struct place { /* a buffer */
 	enum place_state state;
 	struct request *request;    /* under way; or NULL */
+	struct intake source;       /* RECEIVES, or EMPTY and to be the next that does */
 	struct spread_part part;    /* SENDS */
 	struct slmpm_done received; /* FULL: how its receive has ended */
 };
@@ -33,6 +34,9 @@ struct pipe {
 	struct await await; /* the target's receive entry is disabled */
 	struct channel *ch;
 	struct work *work;
+	slmpm_peer from;              /* or any; */
+	uint32_t from_stream;         /* they come from there, */
+	slmpm_wq source;              /* perhaps to this queue */
 	uint64_t receives, forwarded; /* messages: receives begun; sends done */
 	uint32_t in, out;             /* the places of the next receive and of the next send */
 	int32_t status;               /* it fails: why, ... */
@@ -47,14 +51,17 @@ struct pipe {
 
 int piping_source(const struct workqueue *wq, struct slmpm_wr *wr)
 {
-	const struct workqueue *source = handle_get(&workqueue_table, wr->wq.id);
+	struct workqueue *source = handle_get(&workqueue_table, wr->wq.id);
+	int rc;
 
 	if (!source)
 		return handle_error(&workqueue_table, wr->wq.id);
-	if (source->ctx != wq->ctx || wr->from.id || wr->from_stream ||
-	    (source->flags & (SLMPM_WQ_RECEIVE | SLMPM_WQ_MANAGED)) != SLMPM_WQ_RECEIVE)
+	if (source->ctx != wq->ctx || wr->from.id || wr->from_stream)
 		return error_set(SLMPM_EINVAL, "slmpm_post: a PIPE's .wq is a receive queue of its "
-					       "context that is not managed, and stands for .from");
+					       "context, and stands for .from");
+	rc = intake_check(source, "a PIPE");
+	if (rc)
+		return rc < 0 ? rc : 0;
 	wr->from = source->receive.peer;
 	wr->from_stream = source->receive.stream;
 	wr->wq.id = 0;
@@ -70,6 +77,7 @@ bool piping_keep(struct work *w)
 		return false;
 	w->wr.iov = memcpy(&p->places[count], w->wr.iov, pieces);
 	w->owned = p;
+	p->source = w->wr.wq;
 	return true;
 }
 
@@ -94,6 +102,7 @@ static void place_ended(struct queue *inner, uint64_t cookie, const struct slmpm
 		spread_end(p->ch->wq, &at->part, done->status, done->flags);
 	if (at->state == PLACE_RECEIVES) {
 		p->receiving--;
+		intake_end(&at->source, done->status, done->peer);
 		at->state = PLACE_FULL;
 		completion_copy(&at->received, done);
 	} else {
@@ -108,7 +117,10 @@ static void place_ended(struct queue *inner, uint64_t cookie, const struct slmpm
 
 static void place_bound(struct queue *inner, uint64_t cookie, struct request *r)
 {
-	LIST_ENTRY(inner, struct pipe, inner)->places[cookie].request = r;
+	struct place *at = &LIST_ENTRY(inner, struct pipe, inner)->places[cookie];
+
+	at->request = r;
+	at->source.request = r;
 }
 
 static bool piping_has_ended(const struct pipe *p)
@@ -138,13 +150,12 @@ static void piping_end(struct pipe *p)
 static int begin_receive(const struct pipe *p, const struct slmpm_iov *room,
 			 const struct slmpm_how *how)
 {
-	const struct slmpm_wr *wr = &p->work->wr;
-	bool any = work_is_any(wr->from);
-	struct endpoint *ep = any ? NULL : endpoint_of(wr->from);
+	bool any = work_is_any(p->from);
+	struct endpoint *ep = any ? NULL : endpoint_of(p->from);
 
 	if (!ep && !any)
 		return -SLMPM_ECLOSED;
-	return message_recvv(p->ch->wq->ctx, ep, wr->from_stream, room, 1, how, NULL);
+	return message_recvv(p->ch->wq->ctx, ep, p->from_stream, room, 1, how, NULL);
 }
 
 static int begin_send(const struct pipe *p, const struct slmpm_iov *piece,
@@ -223,7 +234,7 @@ static bool send_next(struct pipe *p)
 		return false;
 	if (at->received.status < 0) {
 		piping_fail(p, at->received.status,
-			    at->received.peer.id ? at->received.peer : p->work->wr.from);
+			    at->received.peer.id ? at->received.peer : p->from);
 		return false;
 	}
 	if (is_refused(p))
@@ -245,12 +256,18 @@ static bool receive_next(struct pipe *p)
 
 	if (at->state != PLACE_EMPTY || p->receives == p->work->wr.value)
 		return false;
+	rc = intake_begin(&at->source, p->ch);
+	if (!rc)
+		return false;
 	p->in = behind(p, i);
 	p->receives++;
-	p->receiving++;
-	rc = begin(p, i, PLACE_RECEIVES);
+	if (rc > 0) {
+		p->receiving++;
+		rc = begin(p, i, PLACE_RECEIVES);
+		p->receiving -= rc < 0;
+	}
 	if (rc < 0) { /* in its turn, as if it had ended so */
-		p->receiving--;
+		intake_end(&at->source, rc, (slmpm_peer){0});
 		at->state = PLACE_FULL;
 		at->received.status = rc;
 		at->received.peer.id = 0;
@@ -269,6 +286,8 @@ static void take_back(struct pipe *p)
 
 		if (at->request && (p->cancelled || at->state == PLACE_RECEIVES))
 			(void)request_cancel(at->request);
+		else if (at->state == PLACE_EMPTY)
+			intake_end(&at->source, -SLMPM_ECANCELED, (slmpm_peer){0});
 	}
 	p->busy = busy;
 }
@@ -289,7 +308,8 @@ static void hold_up_source(struct pipe *p)
 {
 	const struct slmpm_wr *wr = &p->work->wr;
 	struct endpoint *ep = work_is_any(wr->from) ? NULL : endpoint_of(wr->from);
-	bool full = !p->status && !p->receiving && p->receives < wr->value;
+	bool full = !p->status && !p->receiving && p->receives < wr->value &&
+		    p->places[p->in].state != PLACE_EMPTY; /* its entry is disabled */
 
 	if (!ep || (!full && !p->full) || (full && p->full && p->full_at == p->forwarded))
 		return;
@@ -322,8 +342,15 @@ static int piping_turn(struct pipe *p)
 void piping_begin(struct channel *ch, struct work *w)
 {
 	struct pipe *p = w->owned;
+	slmpm_wq queue = p->source;
+	const struct workqueue *source = handle_get(&workqueue_table, queue.id);
 
 	memset(p, 0, sizeof(*p) + (size_t)w->wr.iov_count * sizeof(p->places[0]));
+	p->source = queue;
+	p->from = source ? source->receive.peer : w->wr.from;
+	p->from_stream = source ? source->receive.stream : w->wr.from_stream;
+	for (int i = 0; i < w->wr.iov_count; i++)
+		intake_init(&p->places[i].source, queue);
 	p->inner.ctx = ch->wq->ctx;
 	p->inner.pass_on = place_ended;
 	p->inner.bound = place_bound;

@@ -4,7 +4,7 @@
  * one the peer is told how many messages its entries allow (message/binding.h): a total of those
  * sent since it knows, so what it had sent by then takes the first entries.
  */
-#include "slmpm/workqueue/workqueue.h"
+#include "slmpm/workqueue/intake.h"
 
 #include "slmpm/base/error.h"
 #include "slmpm/link/binding.h"
@@ -83,8 +83,8 @@ void receive_up(struct endpoint *ep)
 	LIST_EACH_ENTRY(struct workqueue, wq, &ep->ctx->work_queues, node) {
 		if (receive_peer(wq) == ep) {
 			wq->receive.told = receive_allowed(wq) + wq->receive.empty;
-			wq->receive.which = binding_begin(ep, wq->receive.stream, wq->receive.told,
-							  BIND_TOTAL);
+			wq->receive.which =
+				binding_begin(ep, wq->receive.stream, wq->receive.told, BIND_TOTAL);
 		} else if (reservation_is_for(wq) && reservation_begin(wq, ep) < 0) {
 			endpoint_no_memory(ep);
 			return;
@@ -94,7 +94,7 @@ void receive_up(struct endpoint *ep)
 
 uint64_t receive_count_coming(const struct workqueue *wq, const struct endpoint *ep)
 {
-	uint64_t n = 0;
+	uint64_t n = intake_count_coming(wq, ep);
 
 	LIST_EACH_ENTRY(struct work, w, &wq->receives, node)
 		n += w->request && w->request->message && w->request->message->ep == ep;
@@ -125,15 +125,13 @@ void receive_known(struct endpoint *ep, uint64_t which, uint64_t waiting)
 	}
 }
 
-void receive_ended(struct workqueue *wq, const struct work *w)
+void receive_ended(struct workqueue *wq, int status, slmpm_peer peer)
 {
-	int status = w->done.status;
-
 	if (!tells(wq))
 		return;
 	if (status >= 0 || status == -SLMPM_ETRUNC || status == -SLMPM_ECHECKSUM) {
 		if (reservation_is_for(wq))
-			reservation_taken(wq, w->done.peer);
+			reservation_taken(wq, peer);
 		return;
 	}
 	wq->receive.empty++;

@@ -119,6 +119,14 @@ static bool peers_count(const struct work *w)
 	return c && c->region;
 }
 
+/* W waits for an index of a queue whose entries CALCs and PIPEs take, too. */
+static bool is_taken_from(const struct work *w)
+{
+	const struct workqueue *t = w->wr.wq.id ? handle_get(&workqueue_table, w->wr.wq.id) : NULL;
+
+	return t && t->receive.is_source && w->wr.index != SLMPM_WQ_ENABLED;
+}
+
 static void gate_node(struct simulation *s, struct node *n)
 {
 	const struct workqueue *wq = n->wq;
@@ -128,7 +136,7 @@ static void gate_node(struct simulation *s, struct node *n)
 	n->enabled = n->begun || !(wq->flags & SLMPM_WQ_MANAGED) || n->number <= wq->enabled;
 	if (!n->enabled)
 		add_gate(s, &wq->enabled, n->number - wq->enabled, true);
-	n->met = w->wr.op != SLMPM_OP_WAIT || peers_count(w);
+	n->met = w->wr.op != SLMPM_OP_WAIT || peers_count(w) || is_taken_from(w);
 	if (n->met)
 		return;
 	now = *w->total - wait_start(wq, w);

@@ -4,7 +4,7 @@
  * posted: so much beyond what the queue's earlier ones on the same total take. What came before it
  * is reached is not waited for again.
  */
-#include "slmpm/workqueue/workqueue.h"
+#include "slmpm/workqueue/intake.h"
 
 #include <stdlib.h>
 
@@ -266,6 +266,7 @@ void wait_strand(struct workqueue *wq)
 	LIST_EACH_ENTRY(struct await, a, &wq->awaits, node)
 		if (is_stranded(wq, a))
 			wait_over(a);
+	intake_strand(wq);
 }
 
 uint64_t channel_deadlines(struct context *ctx, uint64_t now)

@@ -83,7 +83,7 @@ static int check_pipe(const struct workqueue *wq, const struct slmpm_wr *wr)
 	if (wr->iov_count < 1 || !wr->value)
 		return error_set(SLMPM_EINVAL, "slmpm_post: a PIPE of %llu messages in %d buffers",
 				 (unsigned long long)wr->value, wr->iov_count);
-	return work_check_source(wq, wr->from);
+	return wr->wq.id ? 0 : work_check_source(wq, wr->from);
 }
 
 /* Behind others they would be copied, from nowhere. */
@@ -136,7 +136,7 @@ static int check_named(const struct workqueue *wq, const struct slmpm_wr *wr)
 /* Of all but WAIT, ENABLE and COUNT. */
 static int check_unnamed(const struct slmpm_wr *wr)
 {
-	if (wr->cq.id | wr->wq.id)
+	if (wr->cq.id || (wr->wq.id && wr->op != SLMPM_OP_PIPE))
 		return error_set(SLMPM_EINVAL, "slmpm_post: .cq and .wq are for WAIT and ENABLE");
 	return 0;
 }

@@ -408,6 +408,8 @@ static struct workqueue *workqueue_new(struct context *ctx, const struct slmpm_w
 	list_init(&wq->receives);
 	list_init(&wq->receive.reservations);
 	list_init(&wq->receive.claims);
+	list_init(&wq->receive.takers);
+	list_init(&wq->receive.taking);
 	list_init(&wq->involved);
 	list_append(&ctx->work_queues, &wq->node);
 	wq->work = calloc(o->depth, sizeof(*wq->work));

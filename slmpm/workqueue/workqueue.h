@@ -126,6 +126,10 @@ struct workqueue {
 		 * entries are reserved or taken. */
 		struct list reservations, claims;
 		uint64_t reserved;
+		/* Entries of CALCs and PIPEs: struct intake, in the order of their numbers; those
+		 * that have begun. */
+		struct list takers, taking;
+		bool is_source; /* there are such, or were */
 	} receive;
 	struct list subjects, idle, receives;
 	struct {                            /* over links, by number, if it is spread */
@@ -291,8 +295,8 @@ void receive_release(struct workqueue *wq);
 bool receive_is_managed(slmpm_peer peer, uint32_t stream);
 /* Which of its entries are enabled, or have ended without message, has changed. */
 void receive_tell(struct workqueue *wq);
-/* W, an entry, has ended. */
-void receive_ended(struct workqueue *wq, const struct work *w);
+/* An entry has ended with STATUS; by a message of PEER's, if it has one. */
+void receive_ended(struct workqueue *wq, int status, slmpm_peer peer);
 /* As of parts: EP is up; it knows of that queue (binding_begin). */
 void receive_up(struct endpoint *ep);
 void receive_known(struct endpoint *ep, uint64_t which, uint64_t waiting);

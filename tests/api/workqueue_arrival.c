@@ -431,8 +431,6 @@ static void refusals(void)
 	refused("an index of argument 0");
 	args[0].stream = 9;
 	refused("of a receive queue that is managed");
-	args[0] = (struct slmpm_operand){.wq = rq};
-	refused("of a receive queue that is managed");
 	args[0] = (struct slmpm_operand){.wq = wq};
 	refused("no receive queue");
 	args[0] = (struct slmpm_operand){.at = own, .stream = 1};

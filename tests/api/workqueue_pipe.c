@@ -362,10 +362,8 @@ static void to_receive_queue(void)
 	wr.wq = from;
 	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EINVAL, "stands for .from");
 	wr.from.id = wr.from_stream = 0;
-	wr.wq = to;
-	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EINVAL, "not managed");
 	wr.wq = wq;
-	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EINVAL, "a receive queue");
+	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EINVAL, "no receive queue");
 	wr.wq = from;
 	post(wr);
 	f = flow_start(40, same, &piece);

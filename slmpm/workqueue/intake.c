@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Managed receive queues that a CALC or a PIPE takes messages of. Each message is an entry of the
+ * queue's, with a number of its own: it begins when it is enabled and all before it have begun, and
+ * ends when its message has come. Where the message goes is its taker's.
+ */
+#include "slmpm/workqueue/intake.h"
+
+#include "slmpm/base/error.h"
+
+static struct workqueue *queue_of(const struct intake *s)
+{
+	return handle_get(&workqueue_table, s->queue.id);
+}
+
+int intake_check(struct workqueue *wq, const char *what)
+{
+	if (!(wq->flags & SLMPM_WQ_RECEIVE))
+		return error_set(SLMPM_EINVAL, "slmpm_post: %s: .wq is no receive queue", what);
+	if (!(wq->flags & SLMPM_WQ_MANAGED))
+		return 0;
+	if (wq->flags & SLMPM_WQ_KEPT)
+		return error_set(
+			SLMPM_EINVAL,
+			"slmpm_post: %s: .wq is SLMPM_WQ_KEPT, and numbers its own entries", what);
+	wq->receive.is_source = true;
+	return 1;
+}
+
+void intake_init(struct intake *s, slmpm_wq queue)
+{
+	*s = (struct intake){.queue = queue};
+	list_init(&s->node);
+	list_init(&s->await.node);
+}
+
+static void intake_over(struct await *a)
+{
+	channel_ready(LIST_ENTRY(a, struct intake, await)->ch);
+}
+
+static void intake_wait(struct workqueue *wq, struct intake *s, const uint64_t *total,
+			uint64_t value)
+{
+	s->await.total = total;
+	s->await.value = value;
+	s->await.over = intake_over;
+	list_append(&wq->awaits, &s->await.node);
+}
+
+static void intake_number(struct workqueue *wq, struct intake *s)
+{
+	s->number = ++wq->posted;
+	list_append(&wq->receive.takers, &s->node);
+	await_inspect(&wq->awaits);
+}
+
+/* It is enabled, and all before it have begun: else it waits. */
+static bool its_turn(struct workqueue *wq, struct intake *s)
+{
+	list_remove(&s->await.node);
+	if (wq->enabled < s->number)
+		intake_wait(wq, s, &wq->enabled, s->number);
+	else if (wq->begun + wq->flushed + 1 < s->number)
+		intake_wait(wq, s, &wq->begun, s->number - 1 - wq->flushed);
+	else
+		return true;
+	return false;
+}
+
+int intake_begin(struct intake *s, struct channel *ch)
+{
+	struct workqueue *wq = s->queue.id ? queue_of(s) : NULL;
+
+	if (!s->queue.id)
+		return 1;
+	if (!wq)
+		return -SLMPM_EHANDLE;
+	s->ch = ch;
+	if (wq->stopped)
+		return channel_first_stopped(wq)->status;
+	if (!s->number)
+		intake_number(wq, s);
+	if (!its_turn(wq, s))
+		return 0;
+	s->begun = true;
+	s->request = NULL;
+	list_remove(&s->node);
+	list_append(&wq->receive.taking, &s->node);
+	wq->begun++;
+	await_inspect(&wq->awaits);
+	channels_ready(wq);
+	return 1;
+}
+
+void intake_end(struct intake *s, int status, slmpm_peer peer)
+{
+	struct workqueue *wq = s->number ? queue_of(s) : NULL;
+
+	if (!wq)
+		return;
+	list_remove(&s->node);
+	list_remove(&s->await.node);
+	if (status < 0)
+		wq->failed++;
+	else
+		wq->done++;
+	wq->flushed += !s->begun;
+	s->number = 0;
+	s->begun = false;
+	s->request = NULL;
+	receive_ended(wq, status, peer);
+	await_inspect(&wq->awaits);
+	if (UNLIKELY(wq->stopped))
+		wait_strand(wq);
+	channels_ready(wq);
+	context_changed(wq->ctx);
+}
