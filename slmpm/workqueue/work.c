@@ -10,6 +10,7 @@
 #include "slmpm/region/memory.h"
 #include "slmpm/sendrecv/sendrecv.h"
 #include "slmpm/mode/mode_hint.h"
+#include "slmpm/workqueue/text.h"
 
 #define ORDERED (SLMPM_SILENT | SLMPM_FENCE | SLMPM_BARRIER)
 
@@ -179,6 +180,16 @@ static int check_operation(const struct workqueue *wq, const struct slmpm_wr *wr
 	return rc < 0 ? rc : check_pieces(wr);
 }
 
+/* BAD are those that its operation does not have; 0: a link or protocol. */
+static COLD int bad_flags(const struct slmpm_wr *wr, uint32_t bad)
+{
+	if (bad)
+		return error_set(SLMPM_EINVAL, "slmpm_post: flags 0x%x: %s has no 0x%x", wr->flags,
+				 text_op_name(wr->op), bad);
+	return error_set(SLMPM_EINVAL, "slmpm_post: flags 0x%x: no such link or protocol",
+			 wr->flags);
+}
+
 int work_check(const struct workqueue *wq, const struct slmpm_wr *wr)
 {
 	uint32_t flags = wr->op <= SLMPM_OP_PIPE ? flags_of[wr->op] : 0;
@@ -189,7 +200,7 @@ int work_check(const struct workqueue *wq, const struct slmpm_wr *wr)
 		return error_set(SLMPM_EINVAL, "slmpm_post: channel %u of %u", wr->channel,
 				 wq->channel_count);
 	if (wr->flags & ~flags || (wr->flags & MODE_LINK_MASK && !mode_hint_is_sound(wr->flags)))
-		return error_set(SLMPM_EINVAL, "slmpm_post: flags 0x%x", wr->flags);
+		return bad_flags(wr, wr->flags & ~flags);
 	if (wr->reserved)
 		return error_set(SLMPM_EINVAL, "slmpm_post: .reserved is %u, not 0", wr->reserved);
 	if (wr->op == SLMPM_OP_CALC)

@@ -336,7 +336,8 @@ static int take_options(struct slmpm_wq_options *o, const struct slmpm_wq_option
 	if (!out)
 		return error_set(SLMPM_EINVAL, "slmpm_wq_create: no place for the handle");
 	if (o->flags & ~OPTIONS)
-		return error_set(SLMPM_EINVAL, "slmpm_wq_create: flags 0x%x", o->flags);
+		return error_set(SLMPM_EINVAL, "slmpm_wq_create: flags 0x%x: there is no 0x%x",
+				 o->flags, o->flags & ~OPTIONS);
 	if (o->depth > DEPTH_MAX)
 		return error_set(SLMPM_ELIMIT, "slmpm_wq_create: depth %u, at most %u", o->depth,
 				 DEPTH_MAX);

@@ -148,7 +148,7 @@ static void refusals(void)
 	REFUSED(slmpm_wq_create(ctx, &o, &no), SLMPM_EINVAL, "size");
 	o.size++;
 	o.flags = 32;
-	REFUSED(slmpm_wq_create(ctx, &o, &no), SLMPM_EINVAL, "flags 0x20");
+	REFUSED(slmpm_wq_create(ctx, &o, &no), SLMPM_EINVAL, "there is no 0x20");
 	o.flags = 0;
 	o.depth = 65537;
 	REFUSED(slmpm_wq_create(ctx, &o, &no), SLMPM_ELIMIT, "65537");
@@ -167,7 +167,7 @@ static void refusals(void)
 	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EINVAL, "operation 7");
 	wr.op = SLMPM_OP_SEND;
 	wr.flags = SLMPM_REMOTE;
-	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EINVAL, "flags 0x10");
+	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EINVAL, "flags 0x10: send has no 0x10");
 	wr.flags = 0;
 	wr.stream = SLMPM_ANY_STREAM;
 	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EINVAL, "stream");
