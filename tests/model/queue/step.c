@@ -153,6 +153,19 @@ static bool is_awake(int side)
 			    (cable_is_over(side) && s->ep->state == SLMPM_PEER_UP));
 }
 
+/* One that would sleep looks once more: what stayed in the ring for a moment is taken, too. */
+static bool finds_work(struct context *ctx)
+{
+	bool found = progress_context(ctx);
+
+	if (found)
+		return true;
+	ctx->armed = true;
+	found = progress_context(ctx);
+	ctx->armed = false;
+	return found;
+}
+
 /* A pass of the library's thread, so many packets being there; it sleeps when it finds nothing. */
 static void make_progress(int side, unsigned packets)
 {
@@ -163,7 +176,7 @@ static void make_progress(int side, unsigned packets)
 	ctx->sleeping = false;
 	heap_enter();
 	/* In this order; what it finds to be due is done by the next pass. */
-	ctx->sleeping = !progress_context(ctx) && channel_deadlines(ctx, clock_now()) &&
+	ctx->sleeping = !finds_work(ctx) && channel_deadlines(ctx, clock_now()) &&
 			claim_deadlines(ctx, clock_now()) && !cable_waits(side);
 	ctx->ready_since = false;
 	heap_leave();
