@@ -16,7 +16,7 @@
 #include "tests/lib/settings.h"
 
 #define WORDS   200
-#define RELAYS  4
+#define MOST    7      /* relays: eight processes */
 #define QUIET   200000 /* us of a measurement */
 #define TRIES   20
 #define WAKE_US 1000 /* of the processor in that time */
@@ -156,17 +156,23 @@ static void relay(slmpm_peer peer)
 	CHECK(kill(info.pid, SIGUSR1) == 0, "kill");
 }
 
-static int relays(void *fabric)
-{
-	slmpm_peer peers[RELAYS];
+struct run {
+	const char *fabric;
+	int relays;
+};
 
-	settings_set("SLMPM_FABRIC", fabric);
+static int run(void *arg)
+{
+	const struct run *r = arg;
+	slmpm_peer peers[MOST];
+
+	settings_set("SLMPM_FABRIC", r->fabric);
 	settings_set("SLMPM_ENGINE", "thread");
-	for (int i = 0; i < RELAYS; i++)
+	for (int i = 0; i < r->relays; i++)
 		peers[i] = actor_spawn("relays", NULL, NULL);
-	for (int i = 0; i < RELAYS; i++)
+	for (int i = 0; i < r->relays; i++)
 		relay(peers[i]);
-	for (int i = 0; i < RELAYS; i++)
+	for (int i = 0; i < r->relays; i++)
 		actor_join(peers[i], 0);
 	return 0;
 }
@@ -174,10 +180,11 @@ static int relays(void *fabric)
 int main(int argc, char **argv)
 {
 	static const struct actor roles[] = {{"relays", role_relays}, {NULL, NULL}};
-	static char *const fabrics[] = {"shm", "tcp"};
+	static struct run runs[] = {{"shm", 1}, {"shm", MOST}, {"tcp", 1}, {"tcp", MOST}};
 
 	actor_begin(argc, argv, roles);
-	for (int i = 0; i < 2; i++)
-		CHECK(child_run(relays, fabrics[i], 25) == 0, "%s: see above", fabrics[i]);
+	for (int i = 0; i < 4; i++)
+		CHECK(child_run(run, &runs[i], 25) == 0, "%d over %s: see above", runs[i].relays,
+		      runs[i].fabric);
 	return 0;
 }

@@ -57,6 +57,8 @@ void ok(int64_t rc, const char *what);
 /* One way of a cache line between the two processors; from a futex call to the woken process. */
 bool bare_hop(double *ns);
 bool bare_wake(double *ns);
+/* A hop of a token from process to process, four in a ring on two processors, that yield. */
+bool bare_ring(double *ns);
 /* BYTES from process to process to process, copied by the middle one through four mapped buffers
  * of SIZE bytes on each side. */
 bool bare_forward(uint64_t bytes, uint64_t size, double *ns);

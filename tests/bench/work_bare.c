@@ -2,6 +2,7 @@
 /* What work queues are held against that needs no library: a cache line, a futex, four buffers. */
 #define _GNU_SOURCE
 #include <linux/futex.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -11,7 +12,7 @@
 #include "tests/bench/stats.h"
 #include "tests/bench/work.h"
 
-enum { TRIPS = 1000, ROUNDS = 21, WAKES = 200, BUFFERS = 4 };
+enum { TRIPS = 1000, ROUNDS = 21, WAKES = 200, BUFFERS = 4, LAPS = 1000, SETTLED_US = 20000 };
 
 #define ASLEEP_NS 100000.0 /* after which a process that sleeps at once does so */
 
@@ -109,6 +110,35 @@ static void wake(int number)
 bool bare_wake(double *ns)
 {
 	bool well = run_processes(2, wake);
+
+	*ns = common->result[0];
+	return well;
+}
+
+/* ---- a ring ---------------------------------------------------------------------------------- */
+
+/* One word says whose turn it is. */
+static void pass_token(int number)
+{
+	double begin;
+
+	bind_to(cpus[number % 2]);
+	meet(PROCESSES);
+	usleep(SETTLED_US); /* as work_ring.c */
+	meet(2 * PROCESSES);
+	begin = now_ns();
+	for (uint32_t i = (uint32_t)number; i < LAPS * PROCESSES; i += PROCESSES) {
+		while (atomic_load_explicit(&common->there, memory_order_acquire) != i)
+			sched_yield();
+		atomic_store_explicit(&common->there, i + 1, memory_order_release);
+	}
+	if (number == PROCESSES - 1)
+		common->result[0] = (now_ns() - begin) / LAPS / PROCESSES;
+}
+
+bool bare_ring(double *ns)
+{
+	bool well = run_processes(PROCESSES, pass_token);
 
 	*ns = common->result[0];
 	return well;
