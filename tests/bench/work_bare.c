@@ -12,7 +12,7 @@
 #include "tests/bench/stats.h"
 #include "tests/bench/work.h"
 
-enum { TRIPS = 1000, ROUNDS = 21, WAKES = 200, BUFFERS = 4, LAPS = 1000, SETTLED_US = 20000 };
+enum { TRIPS = 1000, ROUNDS = 21, WAKES = 200, BUFFERS = 4, LAPS = 5000, SETTLED_US = 20000 };
 
 #define ASLEEP_NS 100000.0 /* after which a process that sleeps at once does so */
 

@@ -15,7 +15,7 @@
 
 /* SETTLED: while one sets up, those that share its processor learn that yielding costs a turn, and
  * sleep for some milliseconds instead (slmpm/link/idle.c). */
-enum { LAPS = 1000, PATIENCE_MS = 20000, SETTLED_US = 20000 };
+enum { LAPS = 5000, PATIENCE_MS = 20000, SETTLED_US = 20000 };
 enum { MAIN, RECEIVES, CHANNELS };
 
 static enum ring ring;
