@@ -203,10 +203,9 @@ static void run_by_thread(int number)
 	(void)number;
 	open_context("thread", "spin");
 	make_pair();
-	bind_to(cpus[1]); /* where the thread, which the first queue starts, stays */
+	bind_to(cpus[0]); /* the thread, which the first queue starts, has the other one */
 	make_called(&with, 0, true);
 	make_called(&without, 1, false);
-	bind_to(cpus[0]);
 	for (int i = 0; i < THREAD_RUNS; i++) {
 		taken[i] = call(&with);
 		taken[i] = (taken[i] - call(&without)) / ENTRIES;
@@ -280,10 +279,9 @@ static void run_beginning(int number)
 
 	(void)number;
 	open_context("thread", wait_mode);
-	bind_to(cpus[1]);
+	bind_to(cpus[0]); /* as above */
 	wq = queue_of(BEGINNINGS + 1, 0);
 	post(wq, step(SLMPM_OP_WAIT, OTHER, back));
-	bind_to(cpus[0]);
 	busy_ns(ASIDE_NS);
 	for (uint64_t i = 0; i < BEGINNINGS; i++) {
 		double begin;
