@@ -44,6 +44,7 @@ struct idle {
 	uint64_t spin;  /* so long it polls from then on */
 	uint64_t bells; /* rung by the last pass that found nothing */
 	uint64_t away;  /* of the time since then: yielded to others, which had the processor */
+	uint64_t read;  /* the clock, last */
 };
 
 /* A wait that is over. */

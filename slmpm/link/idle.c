@@ -41,6 +41,7 @@ static bool may_poll(const struct idle *i, uint64_t now)
 int idle_next(struct context *ctx, struct idle *i, uint64_t now)
 {
 	i->bells = domain_bells(ctx);
+	i->read = now;
 	if (!i->since) {
 		i->since = now;
 		i->spin = spin_begin(&ctx->spin, now, i->bells);
@@ -55,10 +56,11 @@ int idle_next(struct context *ctx, struct idle *i, uint64_t now)
 	return SLMPM_SPIN_SLEEP;
 }
 
-void idle_away(struct idle *i, uint64_t ns)
+void idle_away(struct idle *i, uint64_t now, uint64_t back)
 {
-	if (ns >= SWITCH_NS)
-		i->away += ns;
+	i->read = back;
+	if (back - now >= SWITCH_NS)
+		i->away += back - now;
 }
 
 void idle_over(struct context *ctx, struct idle *i, bool found)
@@ -71,7 +73,7 @@ void idle_over(struct context *ctx, struct idle *i, bool found)
 		ctx->scans = IDLE_SCANS;
 	if (!i->since)
 		return;
-	now = clock_now();
+	now = i->slept ? clock_now() : i->read; /* else a pass ago */
 	wait = (struct spin_wait){
 		.took = now - i->since,
 		.away = i->away,
@@ -212,7 +214,7 @@ static int spin_on(struct context *ctx)
 	ctx->yielding = 0;
 	if (yielding) { /* it has yielded since */
 		back = clock_now();
-		idle_away(&ctx->own, back - yielding);
+		idle_away(&ctx->own, yielding, back);
 		yield_taken(ctx, yielding, back, !is_trusted(ctx) && was_switched(yielding, back));
 		return SLMPM_SPIN_ON;
 	}

@@ -15,8 +15,8 @@ static inline bool idle_is_new(struct context *ctx, struct idle *i)
 }
 /* SLMPM_SPIN_*: what to do NOW. */
 int idle_next(struct context *ctx, struct idle *i, uint64_t now);
-/* It has yielded for so long. */
-void idle_away(struct idle *i, uint64_t ns);
+/* It has yielded from NOW until BACK. */
+void idle_away(struct idle *i, uint64_t now, uint64_t back);
 /* Something has come (FOUND), or the wait is over. */
 void idle_over(struct context *ctx, struct idle *i, bool found);
 

@@ -29,6 +29,7 @@ struct waiter {
 	struct idle idle;
 	uint64_t deadline;
 	uint64_t inspected;      /* at the descriptors */
+	uint64_t back;           /* from a yield, a pass ago; or 0 */
 	bool (*test)(void *arg); /* what is waited for */
 	void *arg;
 };
@@ -80,6 +81,7 @@ static void let_others_in(struct waiter *w)
 /* After a pass that found something: traffic of others must not put the deadline off. */
 static int wait_busy(struct waiter *w)
 {
+	w->back = 0;
 	idle_over(w->ctx, &w->idle, true); /* what comes next may follow at once */
 	if (++w->busy < BUSY && !w->ctx->laboured)
 		return 0;
@@ -97,7 +99,8 @@ static void wait_yield(struct waiter *w, uint64_t now)
 {
 	uint64_t back = yield_turn(w->ctx, now);
 
-	idle_away(&w->idle, back - now);
+	idle_away(&w->idle, now, back);
+	w->back = back;
 	(void)inspect_if_due(w, back);
 }
 
@@ -115,7 +118,8 @@ static int wait_idle(struct waiter *w)
 		clock_between_polls();
 		return 0;
 	}
-	now = clock_now();
+	now = w->back ? w->back : clock_now();
+	w->back = 0;
 	if (is_late(w, now)) {
 		(void)inspect_if_due(w, now); /* others may have had the processor all the time */
 		return -SLMPM_ETIMEOUT;

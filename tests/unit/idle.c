@@ -75,10 +75,10 @@ static void yielding_to_others_puts_sleep_off(void **state)
 	(void)state;
 	start();
 	assert_int_equal(idle_next(&ctx, &i, 1), SLMPM_SPIN_YIELD);
-	idle_away(&i, i.spin);
+	idle_away(&i, 0, i.spin);
 	assert_int_equal(idle_next(&ctx, &i, i.spin + i.spin / 2), SLMPM_SPIN_YIELD);
 	assert_int_equal(idle_next(&ctx, &i, 2 * i.spin + 2), SLMPM_SPIN_SLEEP);
-	idle_away(&i, 1000 * i.spin);
+	idle_away(&i, 0, 1000 * i.spin);
 	assert_int_equal(idle_next(&ctx, &i, 4 * i.spin), SLMPM_SPIN_YIELD);
 	assert_int_equal(idle_next(&ctx, &i, 100 * i.spin), SLMPM_SPIN_SLEEP);
 	idle_over(&ctx, &i, true);
