@@ -35,7 +35,7 @@ static bool may_poll(const struct idle *i, uint64_t now)
 {
 	uint64_t took = now - i->since;
 
-	return took < i->spin + i->away && took < MOST_SPINS * i->spin;
+	return excess_of(took, i->away) < i->spin && took / MOST_SPINS < i->spin;
 }
 
 int idle_next(struct context *ctx, struct idle *i, uint64_t now)
