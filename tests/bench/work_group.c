@@ -35,7 +35,8 @@ static bool take_hop(bool first, struct figures *f)
 	return true;
 }
 
-/* A round trip is a hop by hand and one by the queue: the former as it is without an engine. */
+/* A round trip is a hop by hand and one by the queue. Where the engine's thread runs decides what
+ * both take; 1.15 of a hop are 1.075 of two. */
 static bool take_sleeping_hop(bool first, struct figures *f)
 {
 	struct figures with, without;
@@ -43,9 +44,9 @@ static bool take_sleeping_hop(bool first, struct figures *f)
 	if (!(first ? perftest_asleep("thread", &with) && perftest_asleep("none", &without) :
 		      perftest_asleep("none", &without) && perftest_asleep("thread", &with)))
 		return false;
-	f[0].against = without.against;
-	f[0].ours = with.ours + with.against - without.against;
-	return f[0].ours > 0;
+	f[0].against = 2 * without.against;
+	f[0].ours = with.ours + with.against;
+	return true;
 }
 
 static bool better_by_hand(double *ns)
@@ -198,8 +199,8 @@ static const struct row arming_rows[] = {
 static const struct row hop_rows[] = {
 	{"hop, spinning", "by hand + 35 ns", "by hand", "ns", DIFFERENCE, false, 35, NS_OF_US},
 	{"hop, spinning", "1.5", "by hand", "ns", RATIO, false, 1.5, NS_OF_US}};
-static const struct row sleeping_hop_rows[] = {
-	{"hop, the engine asleep", "1.15", "by hand, asleep", "us", RATIO, false, 1.15, 1}};
+static const struct row sleeping_hop_rows[] = {{"there and back, the engine asleep", "1.075",
+						"by hand, asleep", "us", RATIO, false, 1.075, 1}};
 static const struct row ring_rows[] = {
 	{"ring of 4 on 2 processors, a hop", "0.9", "the better by hand", "us", RATIO, false, 0.9,
 	 US},
