@@ -103,7 +103,7 @@ void link_control_latest(struct endpoint *ep, uint8_t opcode, uint64_t seq, uint
 			 uint64_t extent);
 /* Those of ROUTE that wait for room are not sent. */
 void link_drop_route(struct endpoint *ep, uint8_t opcode, uint64_t route);
-/* Such a packet for ROUTE waits for room: the newest is of EXTENT. */
+/* Such a packet for ROUTE and of EXTENT waits for room. */
 bool link_defers(struct endpoint *ep, uint8_t opcode, uint64_t route, uint64_t extent);
 /* The eager bytes matched so far; a newer total replaces one not yet sent. */
 void link_return_credit(struct endpoint *ep);

@@ -98,9 +98,11 @@ void link_control_latest(struct endpoint *ep, uint8_t opcode, uint64_t seq, uint
 
 bool link_defers(struct endpoint *ep, uint8_t opcode, uint64_t route, uint64_t extent)
 {
-	const struct packet *waits = find_deferred(ep, opcode, route);
-
-	return waits && waits->extent == extent;
+	LIST_EACH_ENTRY(struct deferred, o, &ep->link.deferred, node)
+		if (o->packet.opcode == opcode && o->packet.route == route &&
+		    o->packet.extent == extent)
+			return true;
+	return false;
 }
 
 /* Where a packet is a system call, credit that a peer cannot be short of yet goes with the next

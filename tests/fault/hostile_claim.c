@@ -107,6 +107,17 @@ static void for_ever(struct raw_peer *p)
 		claim(p, ENABLED + 1, CLAIM_NOW);
 }
 
+/* The same, with something else to be answered between. */
+static void by_turns(struct raw_peer *p)
+{
+	hoard(p);
+	for (uint64_t i = 1; i < 20000; i++) {
+		claim(p, i, CLAIM_BACK);
+		claim(p, ENABLED + i, CLAIM_WAIT);
+		claim(p, ENABLED + i + 1, CLAIM_NOW);
+	}
+}
+
 /* More than what it may; and then it is to be noticed. */
 static void unasked(struct raw_peer *p)
 {
@@ -129,6 +140,7 @@ static const struct offence offences[] = {
 	{"R8", "claims, how?", otherwise, "claim", 0},
 	{"R8", "a claim with payload", with_payload, "claim", 0},
 	{"R10", "claims for ever", for_ever, "claim", 0},
+	{"R10", "claims by turns", by_turns, "claim", 0},
 	{"R8", "sends without a claim", unasked, "claim", 0},
 };
 
