@@ -55,14 +55,23 @@ static void intake_number(struct workqueue *wq, struct intake *s)
 	await_inspect(&wq->awaits);
 }
 
-/* It is enabled, and all before it have begun: else it waits. */
+/* All before S have begun, or never will. The totals do not say so: one behind S may have been
+ * flushed. */
+static bool is_first(const struct workqueue *wq, const struct intake *s)
+{
+	const struct work *next = wq->channels_used ? wq->channels[0].at : NULL;
+
+	return wq->receive.takers.next == &s->node && (!next || work_number(wq, next) > s->number);
+}
+
+/* It is enabled, and the first: else it waits. */
 static bool its_turn(struct workqueue *wq, struct intake *s)
 {
 	list_remove(&s->await.node);
 	if (wq->enabled < s->number)
 		intake_wait(wq, s, &wq->enabled, s->number);
-	else if (wq->begun + wq->flushed + 1 < s->number)
-		intake_wait(wq, s, &wq->begun, s->number - 1 - wq->flushed);
+	else if (!is_first(wq, s))
+		intake_wait(wq, s, &wq->begun, wq->begun + 1);
 	else
 		return true;
 	return false;
@@ -105,7 +114,10 @@ void intake_end(struct intake *s, int status, slmpm_peer peer)
 		wq->failed++;
 	else
 		wq->done++;
-	wq->flushed += !s->begun;
+	if (!s->begun) {
+		wq->flushed++;
+		intake_strand(wq); /* the next may be the first now */
+	}
 	s->number = 0;
 	s->begun = false;
 	s->request = NULL;

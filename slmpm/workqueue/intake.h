@@ -34,7 +34,8 @@ static inline bool intake_is_before(const struct workqueue *wq, uint64_t number)
 	       LIST_ENTRY(first, const struct intake, node)->number < number;
 }
 
-/* WQ's channel has stopped: those that have not begun fail. */
+/* Those that have not begun look again: WQ's channel has stopped, so that they fail, or one of them
+ * has ended. */
 static inline void intake_strand(const struct workqueue *wq)
 {
 	LIST_EACH_ENTRY(struct intake, s, &wq->receive.takers, node) {

@@ -265,7 +265,7 @@ void wait_strand(struct workqueue *wq)
 {
 	LIST_EACH_ENTRY(struct await, a, &wq->awaits, node)
 		if (is_stranded(wq, a))
-			wait_over(a);
+			a->over(a);
 	intake_strand(wq);
 }
 

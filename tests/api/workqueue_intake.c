@@ -12,6 +12,7 @@
 
 static slmpm_wq receives;
 static bool of_any;
+static uint32_t channel; /* of what is posted to the other queue */
 static struct slmpm_operand args[2], target;
 static struct slmpm_calc sum;
 
@@ -59,7 +60,8 @@ static void post_receive(uint64_t at)
 /* Two messages of the queue (N), or one and what lies at OWN, of COUNT elements, are added. */
 static void post_sum(int n, uint64_t *own, uint64_t count, uint64_t *to, uint64_t cookie)
 {
-	struct slmpm_wr wr = {.size = sizeof(wr), .op = SLMPM_OP_CALC, .calc = &sum};
+	struct slmpm_wr wr = {
+		.size = sizeof(wr), .op = SLMPM_OP_CALC, .calc = &sum, .channel = channel};
 
 	args[0] = (struct slmpm_operand){.wq = receives};
 	args[1] = n == 2 ? args[0] : (struct slmpm_operand){.at = own};
@@ -168,6 +170,31 @@ static void in_order(bool together)
 	      (unsigned long long)here[1], (unsigned long long)here[2],
 	      (unsigned long long)here[3]);
 	expect_totals(3, 3, 3, 0);
+	end();
+}
+
+/* Nor does one behind them that is cancelled let anything pass. */
+static void cancelled_behind(void)
+{
+	uint64_t own = 100;
+
+	start(0);
+	post_receive(1);
+	post_sum(1, &own, 1, &here[2], 2);
+	channel = 1;
+	post_sum(1, &own, 1, &here[4], 4);
+	channel = 0;
+	OK(slmpm_wq_cancel(wq, 2));
+	expect(4, -SLMPM_ECANCELED);
+	settle();
+	enable(3);
+	OK(send(1));
+	expect(1, 0);
+	OK(send(2));
+	expect(2, 0);
+	CHECK(here[1] == 1 && here[2] == 102, "%llu %llu", (unsigned long long)here[1],
+	      (unsigned long long)here[2]);
+	expect_totals(3, 2, 2, 1);
 	end();
 }
 
@@ -421,6 +448,7 @@ static int everything(void *fabric)
 		two_of_one_queue();
 		in_order(false);
 		in_order(true);
+		cancelled_behind();
 		flooded();
 		cancelled();
 		source_stops();

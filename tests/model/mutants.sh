@@ -101,7 +101,7 @@ mutant back-unheard 'claimed, time goes by' $reservation 's/^\tr->given_back = t
 mutant early-uncounted 'claimed amidst' $reservation 's/^\t\tr->early = .*/\t\t;/'
 mutant waiting-uncounted 'claimed amidst' $reservation 's/r->granted = r->told = r->wanted = waiting;/;/'
 mutant relative-taken 'two queues wait for each other' $wait 's/s->taken = total_plus(s->taken, w->value);/;/'
-mutant strand-none 'two queues, failures' $wait '/^void wait_strand/,/^}/s/wait_over(a);/;/'
+mutant strand-none 'two queues, failures' $wait '/^void wait_strand/,/^}/s/a->over(a);/;/'
 mutant reach-noawait 'two queues wait for each other' $wait '/^static void reach/,/^}/s/await_inspect.*/;/'
 mutant step-nolist 'two queues wait for each other' $wait '/^static NOINLINE int wait_on/,/^}/s/list_append(w->awaits, &a->node);/;/'
 mutant cancel-begun 'two queues, cancels' $workqueue 's/w->wr.op != SLMPM_OP_WAIT \&\& w->wr.op != SLMPM_OP_CALC))/w->wr.op != SLMPM_OP_CALC))/'
