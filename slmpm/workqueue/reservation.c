@@ -47,11 +47,13 @@ static void set_counted(struct reservation *r, uint64_t n)
 	r->counted = n;
 }
 
-/* What has come without having been granted counts as well. Of one that has ended nothing comes. */
+/* What has come without having been granted counts as well: of one that has ended, or does not know
+ * yet, that is all. */
 static void count_reserved(struct reservation *r)
 {
-	uint64_t n = endpoint_has_ended(r->ep) ? r->taken + receive_count_coming(r->wq, r->ep) :
-						 r->early + r->granted - r->given_back;
+	uint64_t n = endpoint_has_ended(r->ep) || !r->known ?
+			     r->taken + receive_count_coming(r->wq, r->ep) :
+			     r->early + r->granted - r->given_back;
 
 	set_counted(r, n > r->taken ? n : r->taken);
 }
@@ -148,8 +150,10 @@ void reservation_taken(struct workqueue *wq, slmpm_peer peer)
 	struct endpoint *ep = endpoint_of(peer);
 	struct reservation *r = ep ? find_reservation(ep, wq) : NULL;
 
-	if (!r)
+	if (!r) { /* it has left meanwhile */
+		wq->receive.reserved++;
 		return;
+	}
 	r->taken++;
 	count_reserved(r);
 }
@@ -239,7 +243,9 @@ int reservation_begin(struct workqueue *wq, struct endpoint *ep)
 	list_init(&r->claims);
 	list_append(&wq->receive.reservations, &r->of_queue);
 	list_append(&ep->rooms->bindings->reservations, &r->of_peer);
-	r->which = binding_begin(ep, wq->receive.stream, 0, BIND_SHARED);
+	count_reserved(r);
+	if (ep->state == SLMPM_PEER_UP)
+		r->which = binding_begin(ep, wq->receive.stream, 0, BIND_SHARED);
 	return 0;
 }
 
@@ -248,8 +254,8 @@ int reservation_bind(struct workqueue *wq)
 	const struct context *ctx = wq->ctx;
 	int rc = 0;
 
-	for (uint32_t i = 0; i < ctx->live && rc == 0; i++)
-		if (ctx->endpoints[i]->state == SLMPM_PEER_UP)
+	for (uint32_t i = 0; i < ctx->count && rc == 0; i++)
+		if (ctx->endpoints[i]->state != SLMPM_PEER_CONNECTING)
 			rc = reservation_begin(wq, ctx->endpoints[i]);
 	return rc;
 }

@@ -322,7 +322,7 @@ static inline bool reservation_is_for(const struct workqueue *wq)
 /* WQ's peers are told of it. Negative with the detail set: there is no memory. */
 int reservation_bind(struct workqueue *wq);
 void reservation_release(struct workqueue *wq);
-/* EP, which is up, is told of WQ. */
+/* EP, which is up, is told of WQ; of one that has ended messages may be here. */
 int reservation_begin(struct workqueue *wq, struct endpoint *ep);
 /* WQ's enabled entries go to those that have claimed them. */
 void reservation_give(struct workqueue *wq);

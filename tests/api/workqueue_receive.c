@@ -500,6 +500,32 @@ static void anew(void)
 	end();
 }
 
+/* What one has sent that has ended takes an entry, too. */
+static void left_behind(void)
+{
+	uint64_t value = 5;
+	slmpm_peer c, d;
+
+	begin(0, 0);
+	actor_pair(ctx, &c, &d);
+	OK(slmpm_send(c, STREAM, &value, 8, PATIENCE));
+	settle();
+	OK(slmpm_close(c, PATIENCE));
+	settle();
+	receive_queue(SLMPM_WQ_MANAGED);
+	enable(1);
+	REFUSED(slmpm_send(a, STREAM, &value, 8, PATIENCE), SLMPM_EDISABLED, "");
+	post_receive(&here[0], 8, 1);
+	expect(1, 0, 8);
+	CHECK(here[0] == 5, "%llu", (unsigned long long)here[0]);
+	REFUSED(slmpm_send(a, STREAM, &value, 8, PATIENCE), SLMPM_EDISABLED, "");
+	OK(slmpm_close(d, PATIENCE));
+	REFUSED(slmpm_send(a, STREAM, &value, 8, PATIENCE), SLMPM_EDISABLED, "");
+	enable(2);
+	OK(slmpm_send(a, STREAM, &value, 8, PATIENCE));
+	end();
+}
+
 /* By an ENABLE of another queue, and as a program that runs again. */
 static void enabled_by_entries(void)
 {
@@ -644,6 +670,7 @@ static int claimed(void *fabric)
 	early_burst();
 	half_way();
 	enabled_by_entries();
+	left_behind();
 	return 0;
 }
 
