@@ -168,10 +168,13 @@ int slmpm_post(slmpm_wq handle, const struct slmpm_wr *wr, int n)
 	if (!wq)
 		return rc;
 	if (n == 1 && wr && wr->size == sizeof(*wr) && wr->op == SLMPM_OP_CALC &&
-	    calculation_at_once(wq, wr))
+	    calculation_at_once(wq, wr)) {
 		rc = 1;
-	else
+		if (UNLIKELY(!list_empty(&wq->ctx->ready))) /* others have waited for that */
+			(void)workqueue_advance(wq->ctx);
+	} else {
 		rc = workqueue_post(wq, wr, n);
+	}
 	context_unlock(wq->ctx);
 	return rc;
 }

@@ -184,8 +184,8 @@ static void short_alone(struct slmpm_wr wr)
 	wr.flags = SLMPM_SILENT;
 	post(wr);
 	sum_is(14);
-	told(9, SLMPM_OP_WAIT, 0);
 	totals_are(3, 3, 3);
+	told(9, SLMPM_OP_WAIT, 0);
 	/* What comes with it is posted before it is done. */
 	both[1] = on_queue(SLMPM_WQ_DONE, 1, SLMPM_RELATIVE);
 	EXPECT(slmpm_post(wq, both, 2), 2);
