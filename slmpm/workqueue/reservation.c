@@ -197,7 +197,7 @@ static bool is_bad_claim(const struct reservation *r, uint64_t total, uint64_t h
 		return (int64_t)(total - r->granted) > (int64_t)CLAIM_MOST ||
 		       link_defers(r->ep, WIRE_BIND, r->wq->receive.stream, BIND_REFUSED);
 	case CLAIM_WAIT:
-		return total - r->wanted - 1 >= CLAIM_MOST ||
+		return (int64_t)(total - r->wanted) <= 0 ||
 		       (int64_t)(total - r->granted) > (int64_t)CLAIM_MOST;
 	default: return total <= r->given_back || total > r->granted;
 	}

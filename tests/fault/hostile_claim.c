@@ -12,8 +12,9 @@
 
 #define STREAM  20
 #define ENABLED 8
+#define ENDLESS (STREAM + 2)
 
-static slmpm_wq queue;
+static slmpm_wq queue, endless;
 
 static void claim(struct raw_peer *p, uint64_t total, uint64_t how)
 {
@@ -23,6 +24,21 @@ static void claim(struct raw_peer *p, uint64_t total, uint64_t how)
 static void bound(struct raw_peer *p, uint64_t waiting)
 {
 	raw_post(p, WIRE_BOUND, waiting, STREAM, 0, NULL, 0);
+}
+
+/* Once more than it has been told of. What comes before is not to be taken for wrong: the first
+ * that waits, behind very many that did not. */
+static void late_in_life(struct raw_peer *p)
+{
+	const uint64_t many = UINT64_C(1) << 32;
+
+	bound(p, 0);
+	bound(p, 0);
+	raw_post(p, WIRE_CLAIM, many, ENDLESS, CLAIM_NOW, NULL, 0);
+	raw_post(p, WIRE_CLAIM, 2 * many, ENDLESS, CLAIM_NOW, NULL, 0);
+	raw_post(p, WIRE_CLAIM, 2 * many, ENDLESS, CLAIM_BACK, NULL, 0);
+	raw_post(p, WIRE_CLAIM, 2 * many + 1, ENDLESS, CLAIM_WAIT, NULL, 0);
+	bound(p, 0);
 }
 
 /* Whatever follows: it has all of them. */
@@ -129,6 +145,7 @@ static void unasked(struct raw_peer *p)
 
 static const struct offence offences[] = {
 	{"R8", "too many are on their way", too_many_waiting, "receive queue", 0},
+	{"R8", "knows of too many", late_in_life, "word of", 0},
 	{"R8", "claims before it knows", before_it_knows, "claim", 0},
 	{"R8", "claims on another stream", on_other_stream, "claim", 0},
 	{"R10", "claims too much", too_much, "claim", 0},
@@ -170,6 +187,9 @@ int main(void)
 	OK(slmpm_cq_create(v.ctx, &o.cq));
 	o.peer = slmpm_any(v.ctx);
 	OK(slmpm_wq_create(v.ctx, &o, &queue));
+	o.stream = ENDLESS;
+	OK(slmpm_wq_create(v.ctx, &o, &endless));
+	OK(slmpm_wq_enable(endless, UINT64_MAX));
 	for (int i = 0; i < ENABLED; i++) {
 		const struct slmpm_iov place = {&places[i], sizeof(places[i])};
 		const struct slmpm_wr wr = {
