@@ -98,6 +98,7 @@ static void note_unused(struct binding *b)
 		return;
 	b->shared.deadline = clock_now() + UNUSED_NS;
 	list_append(&b->ep->ctx->unused, &b->shared.unused);
+	context_changed(b->ep->ctx); /* a sleeper does not know of it */
 }
 
 int claim_serve(struct binding *b)
