@@ -52,7 +52,13 @@ static COLD int put_measured(struct remote *remote, int kind, slmpm_rmem rmem, u
 	return rc;
 }
 
-/* Under the lock of its threads: but for those that are measured, or go with an inspection. */
+/* The next one is neither measured nor goes with an inspection. */
+static inline bool is_unwatched(const struct rma *rma)
+{
+	return rma->directs % RMA_INSPECT_EVERY && (rma->directs + 1) % RMA_PASS_EVERY;
+}
+
+/* Under the lock of its threads. */
 static NOINLINE bool put_locked(struct remote *remote, slmpm_rmem to, uint64_t offset,
 				const void *from, size_t len)
 {
@@ -62,7 +68,7 @@ static NOINLINE bool put_locked(struct remote *remote, slmpm_rmem to, uint64_t o
 	context_lock_shared(ctx);
 	may = handle_id(remote) == to.id && remote->ctx == ctx &&
 	      direct_is_locked(remote, FABRIC_WRITE) && direct_is_within(remote, offset, len) &&
-	      (remote->ep->rma->directs + 1) % RMA_PASS_EVERY;
+	      is_unwatched(remote->ep->rma);
 	if (LIKELY(may)) {
 		copy_payload(direct_at(remote, offset), from, len);
 		remote->direct.stats->put_bytes += len;

@@ -118,6 +118,21 @@ static void *look_on(void *unused)
 	return NULL;
 }
 
+/* One after the other, short: of them, too, some are timed. */
+static void times_short_puts(void)
+{
+	struct slmpm_monitor m;
+	uint64_t samples = 0;
+
+	for (uint64_t n = 0; n < 3000; n++)
+		OK(slmpm_put(theirs, 64, &n, sizeof(n), NULL, NULL));
+	OK(slmpm_monitor(here, &m, sizeof(m)));
+	for (int warmth = 0; warmth < SLMPM_WARMTH; warmth++)
+		samples += m.timing[SLMPM_BY_PUT][0][warmth].samples;
+	CHECK(samples || !m.requests[SLMPM_BY_PUT], "none of %llu puts",
+	      (unsigned long long)m.requests[SLMPM_BY_PUT]);
+}
+
 static void mirror(void)
 {
 	static uint64_t follows[64];
@@ -149,6 +164,7 @@ int main(void)
 	memset(base, 0, SIZE);
 	OK(slmpm_mem_key(mem, there, SLMPM_READ_WRITE, &key));
 	OK(slmpm_mem_open(here, &key, &theirs));
+	times_short_puts();
 	mirror();
 	for (uint32_t i = 0; i < n; i++)
 		CHECK(pthread_create(&threads[i], NULL, parts[i], NULL) == 0, "thread %u", i);
