@@ -37,12 +37,6 @@ void lock_prepare(struct lock *l)
 		    membarrier_private(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0;
 }
 
-void lock_admit(struct lock *l)
-{
-	l->favours = l->fences;
-	atomic_store_explicit(&l->guest, lock_self(), memory_order_relaxed);
-}
-
 void lock_dismiss(struct lock *l)
 {
 	atomic_store_explicit(&l->guest, 0, memory_order_relaxed);
@@ -123,6 +117,13 @@ bool lock_take(struct lock *l)
 	else if (l->favours && ++l->streak > STREAK)
 		lock_favour(l);
 	return waits;
+}
+
+void lock_admit(struct lock *l)
+{
+	atomic_store_explicit(&l->guest, lock_self(), memory_order_relaxed);
+	(void)lock_take(l); /* the owner may be favoured since there was a guest before */
+	l->favours = l->fences;
 }
 
 /* The owner is in without the mutex: it goes on with it. */

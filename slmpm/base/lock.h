@@ -32,7 +32,7 @@ struct lock {
 void lock_init(struct lock *l);
 /* A guest may come that may use membarrier, if the kernel has it. */
 void lock_prepare(struct lock *l);
-/* The calling thread, which has it, is the guest from now on. */
+/* The calling thread is the guest from now on, and takes it. */
 void lock_admit(struct lock *l);
 /* The guest has ended. */
 void lock_dismiss(struct lock *l);

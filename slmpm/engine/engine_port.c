@@ -129,9 +129,10 @@ static void *engine_port_serve(void *arg)
 	struct context *ctx = port->ctx;
 
 	engine_unbind(true);
-	context_lock_shared(ctx);
 	if (port->attends)
 		lock_admit(&ctx->lock);
+	else
+		context_lock_shared(ctx);
 	while (port->waits && !port_stops(port))
 		(void)lock_wait(&ctx->lock, &ctx->changed, UINT64_MAX);
 	while (!port_stops(port)) {
@@ -156,7 +157,8 @@ static int start_serving(struct context *ctx, bool attends)
 	port->attends = attends;
 	rc = engine_start_thread(&port->server, engine_port_serve, port);
 	port->served = rc == 0;
-	port->attends = attends && rc == 0;
+	if (rc < 0) /* else it reads that */
+		port->attends = false;
 	ctx->parked = port->waits && rc == 0;
 	lock_leave(&ctx->lock);
 	return rc < 0 ? error_system(rc, "the engine's thread") : 0;

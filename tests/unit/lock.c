@@ -79,7 +79,6 @@ static void *visit_often(void *unused)
 {
 	uint64_t until = now_ns() + LONGEST_NS;
 
-	(void)lock_take(&lock);
 	lock_admit(&lock);
 	lock_leave(&lock);
 	for (int i = 0; i < VISITS && now_ns() < until; i++) {
@@ -148,7 +147,6 @@ static void not_favoured(void **unused)
 /* A guest that waits, and tells. */
 static void *answer(void *unused)
 {
-	(void)lock_take(&lock);
 	lock_admit(&lock);
 	while (!news)
 		(void)lock_wait(&lock, &changed, UINT64_MAX);
@@ -171,6 +169,30 @@ static void get_favoured(void)
 		if (!is_favoured())
 			nanosleep(&moment, NULL); /* the guest is on its way */
 	}
+}
+
+/* Once more, while the owner is in by the favour that it had beside the guest before. */
+static void another_guest(void **unused)
+{
+	pthread_t guest;
+	uint64_t until;
+
+	(void)unused;
+	make(true);
+	(void)own(&guest);
+	assert_int_equal(pthread_join(guest, NULL), 0);
+	if (lock.fences)
+		get_favoured();
+	lock_dismiss(&lock);
+	enter();
+	over = false;
+	news = true; /* nothing is waited for */
+	assert_int_equal(pthread_create(&guest, NULL, answer, NULL), 0);
+	for (until = now_ns() + 20 * (uint64_t)AWAY_NS; now_ns() < until;)
+		assert_false(*(volatile bool *)&over);
+	lock_leave(&lock);
+	assert_int_equal(pthread_join(guest, NULL), 0);
+	assert_true(over);
 }
 
 /* The owner waits from within a favour, with the mutex from then on; the guest ends one. */
@@ -201,6 +223,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(never_both),
 		cmocka_unit_test(not_favoured),
+		cmocka_unit_test(another_guest),
 		cmocka_unit_test(waits),
 	};
 
