@@ -85,6 +85,9 @@ COLD bool inbound_waits(struct endpoint *ep, const struct head *h)
 	/* Who is about to sleep, or looks for another packet, would not see what has come. */
 	if (!mine || !ep->ctx->passing || ep->ctx->armed || h->data == l->landing->place)
 		return false;
+	/* What those that are to go there wait for may lie behind it; damage is counted once. */
+	if (!list_empty(&l->queue) || !list_empty(&l->announced) || h->damaged)
+		return false;
 	if (clock_now() >= ep->messages->full.until) {
 		l->full = false;
 		return false;
