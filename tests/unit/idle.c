@@ -8,7 +8,6 @@
 
 #include <cmocka.h>
 
-#include "slmpm/domain.h"
 #include "slmpm/link/idle.h"
 
 static struct context ctx;
@@ -86,26 +85,6 @@ static void yielding_to_others_puts_sleep_off(void **state)
 	assert_int_equal(i.away, 0);
 }
 
-/* A queue that sends on in the pass that has brought its message wakes the next wait's peer. */
-static void a_bell_of_the_last_pass_is_the_next_waits(void **state)
-{
-	struct fabric_domain port = {.fd = -1, .bells = 7};
-	struct domain domain = {.port = &port};
-	struct idle i = {0};
-
-	(void)state;
-	start();
-	ctx.domains = &domain;
-	(void)idle_next(&ctx, &i, 1000);
-	port.bells++;
-	idle_over(&ctx, &i, true);
-	(void)idle_next(&ctx, &i, 2000);
-	assert_true(ctx.spin.rang);
-	idle_over(&ctx, &i, true);
-	(void)idle_next(&ctx, &i, 3000);
-	assert_false(ctx.spin.rang);
-}
-
 static void an_answer_before_sleep_makes_passes_many(void **state)
 {
 	struct idle i = {0};
@@ -145,7 +124,6 @@ int main(void)
 		cmocka_unit_test(a_sleep_without_credit_makes_passes_few),
 		cmocka_unit_test(a_sleep_with_credit_leaves_passes_many),
 		cmocka_unit_test(yielding_to_others_puts_sleep_off),
-		cmocka_unit_test(a_bell_of_the_last_pass_is_the_next_waits),
 		cmocka_unit_test(an_answer_before_sleep_makes_passes_many),
 		cmocka_unit_test(a_timeout_leaves_passes_as_they_were),
 	};
