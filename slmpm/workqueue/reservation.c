@@ -69,7 +69,7 @@ static void drop_reservation(struct reservation *r)
 
 /* ---- giving ---------------------------------------------------------------------------------- */
 
-/* Enabled entries that are nobody's. */
+/* Enabled entries that no peer has reserved or taken. */
 static uint64_t free_entries(const struct workqueue *wq)
 {
 	uint64_t n = receive_allowed(wq) - wq->receive.reserved;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 60 */
 /*
- * An address is closed, and named anew, while other threads post to it: it is closed when no entry
+ * An address is closed, and named again, while other threads post to it: it is closed when no entry
  * names it, and an entry that was taken ends and its message comes. SLMPM_TEST_MS: how long.
  */
 #include <pthread.h>
