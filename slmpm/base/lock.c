@@ -54,13 +54,15 @@ static void lock_favour(struct lock *l)
 }
 
 /* A full barrier in the owner, wherever it is. Refused later than by lock_prepare (a filter was put
- * on since): a store of the owner's leaves its store buffer long before this is over. */
-static void fence_owner(void)
+ * on since): this once a store of the owner's leaves its store buffer long before the pause is
+ * over, and it is favoured no more. */
+static void fence_owner(struct lock *l)
 {
 	static const struct timespec pause = {0, DRAIN_NS};
 
 	if (membarrier_private(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0)
 		return;
+	l->fences = l->favours = false;
 	atomic_thread_fence(memory_order_seq_cst);
 	nanosleep(&pause, NULL);
 }
@@ -75,7 +77,7 @@ static void lock_claim(struct lock *l)
 		return;
 	atomic_fetch_add_explicit(&l->wanted, 1, memory_order_relaxed);
 	atomic_store_explicit(&l->shared, true, memory_order_relaxed);
-	fence_owner();
+	fence_owner(l);
 	/* Pairs with the release in lock_leave: what the owner did inside. */
 	for (int i = 0; (n = atomic_load_explicit(&l->inside, memory_order_acquire)); i++)
 		if (i < SPINS)

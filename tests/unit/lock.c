@@ -8,7 +8,12 @@
 #include <stddef.h>
 
 #include <cmocka.h>
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sched.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <time.h>
 
 #include "slmpm/base/lock.h"
@@ -98,11 +103,11 @@ static void *visit_often(void *unused)
 	return unused;
 }
 
-static uint64_t own(pthread_t *guest)
+static uint64_t own(pthread_t *guest, void *(*visit)(void *))
 {
 	uint64_t entries = 0;
 
-	assert_int_equal(pthread_create(guest, NULL, visit_often, NULL), 0);
+	assert_int_equal(pthread_create(guest, NULL, visit, NULL), 0);
 	for (bool ends = false; !ends;) {
 		enter();
 		work(entries % 4 ? 0 : LONG_TURNS); /* some are longer than it takes to fence */
@@ -124,7 +129,7 @@ static void never_both(void **unused)
 
 	(void)unused;
 	make(true);
-	entries = own(&guest);
+	entries = own(&guest, visit_often);
 	assert_int_equal(pthread_join(guest, NULL), 0);
 	lock_dismiss(&lock);
 	assert_true(!broken && first == second && first == 3 * entries + visits);
@@ -139,7 +144,7 @@ static void not_favoured(void **unused)
 
 	(void)unused;
 	make(false);
-	(void)own(&guest);
+	(void)own(&guest, visit_often);
 	assert_int_equal(pthread_join(guest, NULL), 0);
 	assert_true(claims == 0 && !is_favoured() && first == second);
 }
@@ -179,7 +184,7 @@ static void another_guest(void **unused)
 
 	(void)unused;
 	make(true);
-	(void)own(&guest);
+	(void)own(&guest, visit_often);
 	assert_int_equal(pthread_join(guest, NULL), 0);
 	if (lock.fences)
 		get_favoured();
@@ -218,13 +223,54 @@ static void waits(void **unused)
 	assert_true(turns >= 1);
 }
 
+/* The filter is the calling thread's. */
+static bool refuse_membarrier(void)
+{
+	struct sock_filter lines[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_membarrier, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog filter = {sizeof(lines) / sizeof(lines[0]), lines};
+
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+}
+
+static bool refused;
+
+static void *visit_refused(void *unused)
+{
+	refused = refuse_membarrier();
+	return visit_often(unused);
+}
+
+/* Refused since it was prepared: the owner is favoured up to the first visit that ends that. */
+static void favoured_no_more(void **unused)
+{
+	pthread_t guest;
+	uint64_t entries;
+
+	(void)unused;
+	make(true);
+	if (!lock.fences)
+		skip();
+	entries = own(&guest, visit_refused);
+	assert_int_equal(pthread_join(guest, NULL), 0);
+	lock_dismiss(&lock);
+	if (!refused)
+		skip();
+	assert_true(!broken && first == second && first == 3 * entries + visits);
+	assert_true(claims <= 1 && !is_favoured());
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(never_both),
-		cmocka_unit_test(not_favoured),
-		cmocka_unit_test(another_guest),
-		cmocka_unit_test(waits),
+		cmocka_unit_test(never_both),       cmocka_unit_test(not_favoured),
+		cmocka_unit_test(another_guest),    cmocka_unit_test(waits),
+		cmocka_unit_test(favoured_no_more),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
