@@ -133,7 +133,7 @@ static INLINE void deliver(struct workqueue *wq, struct work *w)
 	else
 		wq->done++;
 	if (wq->flags & SLMPM_WQ_RECEIVE)
-		receive_ended(wq, w->done.status, w->done.peer);
+		receive_ended(wq, work_number(wq, w), w->done.status, w->done.peer);
 	retire(wq, w);
 	await_inspect(&wq->awaits);
 	if (UNLIKELY(wq->stopped))

@@ -118,10 +118,10 @@ void intake_end(struct intake *s, int status, slmpm_peer peer)
 		wq->flushed++;
 		intake_strand(wq); /* the next may be the first now */
 	}
+	receive_ended(wq, s->number, status, peer);
 	s->number = 0;
 	s->begun = false;
 	s->request = NULL;
-	receive_ended(wq, status, peer);
 	await_inspect(&wq->awaits);
 	if (UNLIKELY(wq->stopped))
 		wait_strand(wq);

@@ -82,7 +82,7 @@ void receive_up(struct endpoint *ep)
 {
 	LIST_EACH_ENTRY(struct workqueue, wq, &ep->ctx->work_queues, node) {
 		if (receive_peer(wq) == ep) {
-			wq->receive.told = receive_allowed(wq) + wq->receive.empty;
+			wq->receive.told = receive_allowed(wq);
 			wq->receive.which =
 				binding_begin(ep, wq->receive.stream, wq->receive.told, BIND_TOTAL);
 		} else if (reservation_is_for(wq) && reservation_begin(wq, ep) < 0) {
@@ -125,7 +125,7 @@ void receive_known(struct endpoint *ep, uint64_t which, uint64_t waiting)
 	}
 }
 
-void receive_ended(struct workqueue *wq, int status, slmpm_peer peer)
+void receive_ended(struct workqueue *wq, uint64_t number, int status, slmpm_peer peer)
 {
 	if (!tells(wq))
 		return;
@@ -135,6 +135,17 @@ void receive_ended(struct workqueue *wq, int status, slmpm_peer peer)
 		return;
 	}
 	wq->receive.empty++;
+	if (number > wq->enabled)
+		wq->receive.ahead++;
+	else
+		receive_tell(wq);
+}
+
+/* Those ahead count as the first that are enabled: of a CALC's or PIPE's there may be others before
+ * it, which the peer may use only once it is enabled, too. */
+void receive_enabled(struct workqueue *wq, uint64_t more)
+{
+	wq->receive.ahead -= more < wq->receive.ahead ? more : wq->receive.ahead;
 	receive_tell(wq);
 }
 

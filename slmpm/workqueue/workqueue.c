@@ -70,10 +70,12 @@ bool workqueue_pending(const struct context *ctx)
 
 void workqueue_enable(struct workqueue *wq, uint64_t index)
 {
-	if (index <= wq->enabled)
+	uint64_t before = wq->enabled;
+
+	if (index <= before)
 		return;
 	wq->enabled = index;
-	receive_tell(wq);
+	receive_enabled(wq, index - before);
 	await_inspect(&wq->awaits);
 	channels_ready(wq);
 }

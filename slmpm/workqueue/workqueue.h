@@ -120,7 +120,8 @@ struct workqueue {
 		uint32_t stream;
 		uint64_t which; /* of the peer's, if it is managed: as of binding_begin; or 0 */
 		uint64_t early; /* messages that it had sent by then */
-		uint64_t empty; /* entries that have ended without a message */
+		uint64_t empty; /* entries that have ended without a message, ... */
+		uint64_t ahead; /* ... of these, those that were to be enabled first */
 		uint64_t told;  /* messages allowed, as last told */
 		/* Of any peer: struct reservation, all, and those that wait for entries; how many
 		 * entries are reserved or taken. */
@@ -295,8 +296,10 @@ void receive_release(struct workqueue *wq);
 bool receive_is_managed(slmpm_peer peer, uint32_t stream);
 /* Which of its entries are enabled, or have ended without message, has changed. */
 void receive_tell(struct workqueue *wq);
-/* An entry has ended with STATUS; by a message of PEER's, if it has one. */
-void receive_ended(struct workqueue *wq, int status, slmpm_peer peer);
+/* Entry NUMBER has ended with STATUS; by a message of PEER's, if it has one. */
+void receive_ended(struct workqueue *wq, uint64_t number, int status, slmpm_peer peer);
+/* So many more are enabled. */
+void receive_enabled(struct workqueue *wq, uint64_t more);
 /* As of parts: EP is up; it knows of that queue (binding_begin). */
 void receive_up(struct endpoint *ep);
 void receive_known(struct endpoint *ep, uint64_t which, uint64_t waiting);
@@ -308,7 +311,7 @@ static inline uint64_t receive_allowed(const struct workqueue *wq)
 	/* What is told is compared with a sign: no peer sends as many as that. */
 	const uint64_t most = UINT64_C(1) << 62;
 
-	return (wq->enabled < most ? wq->enabled : most) - wq->receive.empty;
+	return (wq->enabled < most ? wq->enabled : most) - (wq->receive.empty - wq->receive.ahead);
 }
 
 /* ---- reservation.c: managed receive queues of any peer ---- */

@@ -316,6 +316,37 @@ static void cancelled(void)
 	end();
 }
 
+/* Nor one less, of those that are enabled, where it is not itself. */
+static void cancelled_ahead(void)
+{
+	uint64_t value = 5;
+
+	begin(0, 0);
+	receive_queue(SLMPM_WQ_MANAGED);
+	enable(2);
+	for (uint64_t i = 0; i < 4; i++)
+		post_receive(&here[i], 8, i);
+	OK(slmpm_wq_cancel(receives, 3));
+	settle();
+	expect(2, -SLMPM_ECANCELED, 0);
+	expect(3, -SLMPM_ECANCELED, 0);
+	for (uint64_t i = 0; i < 2; i++) {
+		OK(slmpm_send(a, STREAM, &value, 8, PATIENCE));
+		expect(i, 0, 8);
+	}
+	REFUSED(slmpm_send(a, STREAM, &value, 8, PATIENCE), SLMPM_EDISABLED, "");
+	OK(slmpm_wq_reset(receives));
+	post_receive(&here[4], 8, 4);
+	for (uint64_t i = 3; i < 5; i++) {
+		enable(i);
+		REFUSED(slmpm_send(a, STREAM, &value, 8, PATIENCE), SLMPM_EDISABLED, "");
+	}
+	enable(5);
+	OK(slmpm_send(a, STREAM, &value, 8, PATIENCE));
+	expect(4, 0, 8);
+	end();
+}
+
 /* As many as there are. */
 static void all_enabled(void)
 {
@@ -662,6 +693,7 @@ static int claimed(void *fabric)
 	waiting();
 	early();
 	cancelled();
+	cancelled_ahead();
 	all_enabled();
 	waits_behind();
 	impossible();
@@ -685,6 +717,7 @@ static int everything(void *fabric)
 	waiting();
 	early();
 	cancelled();
+	cancelled_ahead();
 	all_enabled();
 	waits_behind();
 	impossible();

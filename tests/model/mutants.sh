@@ -64,7 +64,7 @@ mutant count-early-empty 'bound amidst' $receive 's/wq->done + wq->failed - wq->
 mutant receive-ended-empty 'bound amidst' $receive 's/^\twq->receive.empty++;/\t;/'
 mutant receive-tell-empty 'bound amidst' $receive 's/receive_allowed(wq) - wq->receive.early/receive_allowed(wq) + wq->receive.empty - wq->receive.early/'
 mutant receive-known-nocount 'bound amidst' $receive 's/wq->receive.early = count_early(wq, ep);/;/'
-mutant enable-notell 'three in flight' $workqueue '/^void workqueue_enable/,/^}/s/receive_tell(wq);/;/'
+mutant enable-notell 'three in flight' $receive '/^void receive_enabled/,/^}/s/receive_tell(wq);/;/'
 mutant enable-notready 'two queues wait for each other' $workqueue '/^void workqueue_enable/,/^}/s/channels_ready(wq);/;/'
 mutant enable-noawait 'two queues wait for each other' $workqueue '/^void workqueue_enable/,/^}/s/await_inspect(&wq->awaits);/;/'
 mutant deliver-nostrand 'two queues, failures' $channel 's/^\t\twait_strand(wq);/\t\t;/'

@@ -424,7 +424,8 @@ static void judge_counts(const struct binding *b)
 	if (!b || !wq)
 		return;
 	room = (int64_t)(b->allowed - b->sent);
-	here = (int64_t)(wq->enabled - wq->done - wq->failed - count_unexpected(0));
+	here = (int64_t)(wq->enabled - wq->done - (wq->failed - wq->receive.ahead) -
+			 count_unexpected(0));
 	scene_require(!scene->shared || room == 0 || !list_empty(&b->shared.unused),
 		      "what is not used is never given back");
 	scene_require(!scene->shared || !scene->bound || wq->receive.empty ||
