@@ -102,7 +102,7 @@ void engine_step_aside(struct context *ctx, bool waits)
 		port->enters = false;
 		return;
 	}
-	port_set_aside(port, port->served);
+	port_set_aside(port, port->served && !port->waits);
 	if (waits && port->polls)
 		context_wake(ctx);
 }
