@@ -217,7 +217,8 @@ bool wait_sleep(struct context *ctx, uint64_t now, uint64_t deadline, wait_test 
 	ctx->wakes = !lock_is_guest(&ctx->lock);
 	ctx->ready_since = false;
 	context_unlock(ctx);
-	n = epoll_wait(ctx->epoll, events, EVENTS, clock_ms(now, until, -1));
+	/* What has been done since NOW may have taken its time. */
+	n = epoll_wait(ctx->epoll, events, EVENTS, clock_ms(clock_now(), until, -1));
 	context_lock(ctx);
 	ctx->sleeping = ctx->wakes = false;
 	wait_disarm(ctx);
