@@ -43,14 +43,8 @@ static inline void complete_room(struct queue *q, const struct slmpm_wr *wr)
 		return;
 	}
 	done = queue_next(q);
-	done->len = 0;
-	done->status = 0;
-	done->stream = wr->stream;
-	done->imm = done->flags = 0;
-	done->peer = (slmpm_peer){0};
+	work_describe(done, wr, 0, 0);
 	done->cookie = wr->cookie;
-	done->op = SLMPM_OP_CALC;
-	done->protocol = done->reason = 0;
 	await_inspect(&q->awaits);
 }
 

@@ -197,14 +197,9 @@ static INLINE void entry_describe(struct work *w, int status, uint64_t len)
 	done->status = status;
 	if (!is_told(w))
 		return;
-	done->len = len;
-	done->stream = w->wr.stream;
-	done->imm = done->flags = 0;
-	done->peer = (slmpm_peer){0};
+	work_describe(done, &w->wr, status, len);
 	if (UNLIKELY(work_has_peer(w->wr.op) || w->wr.rctr.id))
 		done->peer = peer_described(&w->wr);
-	done->op = w->wr.op;
-	done->protocol = done->reason = 0;
 }
 
 void channel_end(struct channel *ch, struct work *w, int status, uint64_t len)

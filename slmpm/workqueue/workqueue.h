@@ -170,6 +170,19 @@ static inline uint64_t work_number(const struct workqueue *wq, const struct work
 	return wq->run + w->number;
 }
 
+/* What the completion of WR says that has no peer, but for its cookie. */
+static inline void work_describe(struct slmpm_done *done, const struct slmpm_wr *wr, int status,
+				 uint64_t len)
+{
+	done->len = len;
+	done->status = status;
+	done->stream = wr->stream;
+	done->imm = done->flags = 0;
+	done->peer = (slmpm_peer){0};
+	done->op = wr->op;
+	done->protocol = done->reason = 0;
+}
+
 /* The queue of a handle, its context locked; NULL with *RC and the detail set. */
 static inline struct workqueue *workqueue_lock(slmpm_wq handle, int *rc)
 {
