@@ -242,10 +242,12 @@ int binding_room(const struct endpoint *ep, uint32_t shared)
 	if (ep->rooms->bindings->in + shared >= BINDINGS_MAX)
 		return error_set(SLMPM_ELIMIT, "%s has %d streams that end in receive queues",
 				 ep->life->name, BINDINGS_MAX);
-	if (ep->rooms->bindings->told - ep->rooms->bindings->known == BINDINGS_MAX)
-		return error_set(SLMPM_EAGAIN, "%s knows nothing of %d receive queues yet",
-				 ep->life->name, BINDINGS_MAX);
 	return 0;
+}
+
+bool binding_may_begin(const struct endpoint *ep)
+{
+	return ep->rooms->bindings->told - ep->rooms->bindings->known < BINDINGS_MAX;
 }
 
 void binding_hold(struct endpoint *ep)

@@ -115,6 +115,8 @@ uint64_t claim_deadlines(struct context *ctx, uint64_t now);
 
 /* May there be one more, beside SHARED ones? 0, or negative with the detail set. */
 int binding_room(const struct endpoint *ep, uint32_t shared);
+/* It may be told of one more now: there are not too many that it has not answered. */
+bool binding_may_begin(const struct endpoint *ep);
 /* There is one, of which the peer learns now or once it is up. */
 void binding_hold(struct endpoint *ep);
 /* STREAM ends in a receive queue from now on, which allows so many messages in all; HOW: enum

@@ -171,6 +171,16 @@ static int check_of_any(const struct workqueue *wq, const struct slmpm_wq_option
 	return rc;
 }
 
+static int check_of_one(const struct endpoint *ep)
+{
+	if (!binding_may_begin(ep))
+		return error_set(SLMPM_EAGAIN,
+				 "slmpm_wq_create: %s has not answered yet that it knows of %d "
+				 "receive queues before",
+				 ep->life->name, BINDINGS_MAX);
+	return binding_room(ep, count_of_any(ep->ctx));
+}
+
 static int receive_check(const struct workqueue *wq, const struct slmpm_wq_options *o)
 {
 	bool managed = o->flags & SLMPM_WQ_MANAGED;
@@ -192,7 +202,7 @@ static int receive_check(const struct workqueue *wq, const struct slmpm_wq_optio
 				 o->stream, ep->life->name);
 	if (!ep || find_of_any(wq->ctx, o->stream, false))
 		return check_of_any(wq, o);
-	return managed ? binding_room(ep, count_of_any(wq->ctx)) : 0;
+	return managed ? check_of_one(ep) : 0;
 }
 
 int receive_bind(struct workqueue *wq, const struct slmpm_wq_options *o)

@@ -22,7 +22,7 @@ struct reservation {          /* what a peer has of a queue's entries; totals */
 	struct list claims;   /* of the queue's, or alone */
 	struct workqueue *wq;
 	struct endpoint *ep;
-	uint64_t which; /* as of binding_begin */
+	uint64_t which; /* as of binding_begin; 0: it is told later */
 	bool known;
 	uint64_t early;      /* messages that it had sent by then */
 	uint64_t granted;    /* and may send behind them, ... */
@@ -131,8 +131,18 @@ void reservation_give(struct workqueue *wq)
 
 /* ---- what comes ------------------------------------------------------------------------------ */
 
+/* A peer that does not answer keeps no queue from the others: it is told of one more for each of
+ * which it knows. Until then what it sends counts as what is sent before a peer knows. */
+static void begin_binding(struct reservation *r)
+{
+	if (!r->which && r->ep->state == SLMPM_PEER_UP && binding_may_begin(r->ep))
+		r->which = binding_begin(r->ep, r->wq->receive.stream, 0, BIND_SHARED);
+}
+
 bool reservation_known(struct endpoint *ep, uint64_t which, uint64_t waiting)
 {
+	LIST_EACH_ENTRY(struct reservation, r, &ep->rooms->bindings->reservations, of_peer)
+		begin_binding(r);
 	LIST_EACH_ENTRY(struct reservation, r, &ep->rooms->bindings->reservations, of_peer) {
 		if (r->which != which)
 			continue;
@@ -244,8 +254,7 @@ int reservation_begin(struct workqueue *wq, struct endpoint *ep)
 	list_append(&wq->receive.reservations, &r->of_queue);
 	list_append(&ep->rooms->bindings->reservations, &r->of_peer);
 	count_reserved(r);
-	if (ep->state == SLMPM_PEER_UP)
-		r->which = binding_begin(ep, wq->receive.stream, 0, BIND_SHARED);
+	begin_binding(r);
 	return 0;
 }
 
@@ -263,7 +272,7 @@ int reservation_bind(struct workqueue *wq)
 void reservation_release(struct workqueue *wq)
 {
 	LIST_EACH_ENTRY(struct reservation, r, &wq->receive.reservations, of_queue) {
-		if (r->ep->state == SLMPM_PEER_UP)
+		if (r->which && r->ep->state == SLMPM_PEER_UP)
 			binding_release_shared(r->ep, wq->receive.stream);
 		drop_reservation(r);
 	}
