@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* libs: -Wl,--wrap=domain_bells */
 /* How many passes a wait makes before it reads the clock: few where waits have slept and polling
- * has not paid. */
+ * has not paid. And which wait a bell belongs to. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,8 +13,18 @@
 
 static struct context ctx;
 
+static uint64_t rung;
+
+uint64_t __wrap_domain_bells(const struct context *c);
+uint64_t __wrap_domain_bells(const struct context *c)
+{
+	(void)c;
+	return rung;
+}
+
 static void start(void)
 {
+	rung = 0;
 	ctx = (struct context){.wait = SLMPM_WAIT_ADAPTIVE, .scans = IDLE_SCANS};
 	spin_init(&ctx.spin, SPIN_AUTO);
 }
@@ -118,6 +129,33 @@ static void a_timeout_leaves_passes_as_they_were(void **state)
 	assert_int_equal(ctx.scans, IDLE_SCANS);
 }
 
+/* Of one that reads the clock: its peer was asleep when last sent to. */
+static bool rang(struct idle *i, uint64_t now)
+{
+	(void)passes(i);
+	(void)idle_next(&ctx, i, now);
+	return ctx.spin.rang;
+}
+
+/* What is sent within the pass that brought a message is answered in the next wait. */
+static void a_bell_of_the_last_pass_is_the_next_waits(void **state)
+{
+	struct idle i = {0};
+
+	(void)state;
+	start();
+	assert_false(rang(&i, 1));
+	rung++;
+	idle_over(&ctx, &i, true);
+	assert_true(rang(&i, 2));
+	idle_over(&ctx, &i, true);
+	assert_false(rang(&i, 3));
+	rung++; /* by a pass that found nothing: of this one */
+	(void)idle_next(&ctx, &i, 4);
+	idle_over(&ctx, &i, true);
+	assert_false(rang(&i, 5));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -126,6 +164,7 @@ int main(void)
 		cmocka_unit_test(yielding_to_others_puts_sleep_off),
 		cmocka_unit_test(an_answer_before_sleep_makes_passes_many),
 		cmocka_unit_test(a_timeout_leaves_passes_as_they_were),
+		cmocka_unit_test(a_bell_of_the_last_pass_is_the_next_waits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
