@@ -5,7 +5,8 @@
 # timeout: 300
 #
 # Faults in the code of work queues, a line each, that the model checker's scenes must find: the file is changed, compiled,
-# and put in front of the library. mutants.sh [NAME...]: these alone.
+# and put in front of the library. So are those in the lock of a context, which is compiled into its scenario.
+# mutants.sh [NAME...]: these alone.
 set -u
 fail() { echo "$*" >&2; exit 1; }
 dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
@@ -13,9 +14,30 @@ obj=${SLMPM_BUILD:=$PWD/build}/obj
 [ -e "$obj/tests/model/queues.o" ] || fail "tests/model/queues is not built"
 wanted=" $* "
 
+# try_lock NAME SCENARIO FILE SED: what the scenario says of the lock as SED changes it in FILE
+try_lock() {
+	local name=$1 scenario=$2 file=$3 at=$dir/$1 others
+	mkdir -p "$at/slmpm/base"
+	cp slmpm/base/lock.[ch] "$at/slmpm/base"
+	sed -i "$4" "$at/$file"
+	! cmp -s "$file" "$at/$file" || { echo "$name: $file has no such line any more"; return 1; }
+	mapfile -t others < <(find "$obj/model" -name '*.o' ! -name lock.o)
+	${CC:-gcc} -std=gnu11 -O1 -w -D_GNU_SOURCE= -DSLMPM_MODEL -fno-stack-protector -pthread -I"$at" -I. -Iinclude \
+		tests/model/lock.c "${others[@]}" -o "$at/check" || { echo "$name: cannot be built"; return 1; }
+	"$at/check" "$scenario" >"$at.out" 2>&1
+	if [ $? = 1 ] && ! grep -q 'the checker:' "$at.out"; then
+		printf '%-28s %-34s %s\n' "$name" "$scenario" "$(sed -n '1s/.*executions: //p' "$at.out")"
+	else
+		cat "$at.out"
+		echo "$name: NOT NOTICED"
+		return 1
+	fi
+}
+
 # try NAME SCENE FILE SED: what the scene says of the file as SED changes it
 try() {
 	local name=$1 scene=$2 file=$3 at=$dir/$1
+	[[ $file != slmpm/base/lock.* ]] || { try_lock "$@"; return; }
 	sed "$4" "$file" >"$at.c"
 	! cmp -s "$file" "$at.c" || { echo "$name: $file has no such line any more"; return 1; }
 	${CC:-gcc} -std=gnu11 -O0 -w -D_GNU_SOURCE= -pthread -fPIC -fvisibility=hidden -I. -Iinclude -I"$SLMPM_BUILD/gen" \
@@ -138,6 +160,15 @@ mutant spread-any 'spread over two links' $spread 's/if (up >> link \& 1 && /if 
 mutant spread-stays 'spread over two links' $spread '/^void spread_end/,/^}/s/^\tpart->by = 0;/\t;/'
 mutant spread-bytes 'spread over two links' $spread '/^void spread_end/,/^}/s/if (status >= 0)/if (true)/'
 mutant spread-load 'spread over two links' $spread 's/load\[link\] -= part->bytes + PACKET/load[link] -= PACKET/'
+lock='a favoured owner and a guest'
+mutant lock-enter-first "$lock" slmpm/base/lock.h 's/if (LIKELY(n || !atomic_load_explicit(&l->shared, memory_order_acquire)))/if (true)/'
+mutant lock-enter-stays "$lock" slmpm/base/lock.h '/^static inline bool lock_enter/,/^}/s/atomic_store_explicit(&l->inside, 0, memory_order_release);/;/'
+mutant lock-enter-nowake "$lock" slmpm/base/lock.h '/^static inline bool lock_enter/,/^}/s/lock_wake(l);/;/'
+mutant lock-leave-nowake "$lock" slmpm/base/lock.h '/^static inline void lock_leave/,/^}/s/lock_wake(l);/;/'
+mutant lock-leave-relaxed "$lock" slmpm/base/lock.h '/^static inline void lock_leave/,/^}/s/memory_order_release/memory_order_relaxed/'
+mutant lock-claim-unfenced "$lock" slmpm/base/lock.c 's/^\tfence_owner(l);/\t;/'
+mutant lock-claim-relaxed "$lock" slmpm/base/lock.c 's/&l->inside, memory_order_acquire/\&l->inside, memory_order_relaxed/'
+mutant lock-claim-late "$lock" slmpm/base/lock.c '/^static void lock_claim/,/^}/{/memory_order_relaxed);$/d;s/^\tfence_owner(l);/&\n\tatomic_store_explicit(\&l->shared, true, memory_order_relaxed);/}'
 wait
 missed=$(find "$dir" -name '*.missed' | wc -l)
 echo "$count mutants, $missed not noticed"

@@ -71,6 +71,8 @@ const struct scenario scenarios[] = {
 	{"a ring each way, fences", 2, 3, DUPLEX, 2, 2, 2, 0, EPOCH},
 	{"a ring each way, membarrier", 2, 2, DUPLEX | MEMBARRIER, 2, 2, 2, 0, EPOCH},
 
+	{"a favoured owner and a guest", 0, 3, LOCK, 0, 0, 0, 0, 0},
+
 	{"hostile writer", 4, 0, HOSTILE_WRITER, 2, 1, 0, 0, EPOCH},
 	{"hostile overrun", 2, 0, HOSTILE_WRITER | HOLD, 2, 1, 0, 0, EPOCH},
 	{"hostile reader", 4, 0, HOSTILE_READER, 2, 1, 0, 0, EPOCH},

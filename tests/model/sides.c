@@ -106,6 +106,8 @@ struct search scenario_search(const struct scenario *s)
 		return hostile_search(s);
 	if (s->flags & DUPLEX)
 		return duplex_search(s);
+	if (s->flags & LOCK)
+		return lock_search(s);
 	scenario = s;
 	return (struct search){
 		.entry = {play_writer, play_reader},

@@ -31,6 +31,7 @@ enum {
 	TWICE = 1 << 20,      /* announced again without a retraction */
 	EACH_STORE = 1 << 18, /* no store is taken at once (struct search, hurry) */
 	DUPLEX = 1 << 17,     /* a ring each way, one doorbell: both send, both sleep */
+	LOCK = 1 << 21,       /* no ring, but a lock that its owner enters so often */
 };
 
 struct scenario {
@@ -60,5 +61,7 @@ void sides_retracted(struct doorbell *b);
 struct search hostile_search(const struct scenario *scenario);
 /* Those with a ring each way (duplex.c). */
 struct search duplex_search(const struct scenario *scenario);
+/* Those of a lock (lock.c). */
+struct search lock_search(const struct scenario *scenario);
 
 #endif
