@@ -53,9 +53,9 @@ static void lock_favour(struct lock *l)
 	pthread_mutex_unlock(&l->mutex);
 }
 
-/* A full barrier in the owner, wherever it is. Refused later than by lock_prepare (a filter was put
- * on since): this once a store of the owner's leaves its store buffer long before the pause is
- * over, and it is favoured no more. */
+/* A full barrier in the owner, wherever it is. Where the kernel refuses it although lock_prepare
+ * had it (a filter was put on since) a pause takes its place, far longer than a store stays in a
+ * store buffer; and the owner is not favoured again. */
 static void fence_owner(struct lock *l)
 {
 	static const struct timespec pause = {0, DRAIN_NS};
