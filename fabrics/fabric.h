@@ -388,6 +388,9 @@ struct fabric {
 	/* ON: publish what has not been published yet and ask to be woken; poll once more
 	 * afterwards before sleeping. Off: awake again. */
 	void (*arm)(struct fabric_domain *domain, bool on);
+	/* A word of this side's memory that is *NOTHING as long as poll would find nothing; it stays
+	 * until disconnect. NULL: something has come. Or, in place of the function: no such word. */
+	const _Atomic uint64_t *(*awaited)(const struct fabric_link *link, uint64_t *nothing);
 };
 
 #endif

@@ -292,6 +292,11 @@ static void shm_arm(struct fabric_domain *domain, bool on)
 	(on ? announce_all : retract_all)((struct shm_domain *)domain);
 }
 
+static const _Atomic uint64_t *shm_awaited(const struct fabric_link *link, uint64_t *nothing)
+{
+	return ring_awaited(&((const struct shm_link *)link)->reader, nothing);
+}
+
 const struct fabric fabric_shm = {
 	.name = "shm",
 	.domain_size = sizeof(struct shm_domain),
@@ -310,4 +315,5 @@ const struct fabric fabric_shm = {
 	.poll = shm_poll,
 	.release = shm_release,
 	.arm = shm_arm,
+	.awaited = shm_awaited,
 };

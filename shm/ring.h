@@ -295,6 +295,18 @@ static inline int ring_peek(struct ring_reader *r, struct ring_packet *p)
 	}
 }
 
+/* The commit word of the next packet, which is *NOTHING until that comes; NULL: it has come. A word
+ * that differs says that ring_peek is worth while, and no more: it is read by no rule. */
+static inline const _Atomic uint64_t *ring_awaited(const struct ring_reader *r, uint64_t *nothing)
+{
+	uint64_t total = r->read + 1;
+	const unsigned char *first = r->segments + (ring_at(total, r->mask) << r->shift);
+	const _Atomic uint64_t *word = (const _Atomic uint64_t *)(const void *)first;
+
+	*nothing = atomic_load_explicit(word, memory_order_relaxed);
+	return (uint32_t)LITTLE_64(*nothing) == ring_tag(total, r->epoch) ? NULL : word;
+}
+
 /* Gives the packet's segments back to the writer, who learns of it when K is published. */
 static inline void ring_release(struct ring_reader *r, const struct ring_packet *p)
 {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "slmpm/domain.h"
@@ -11,6 +12,7 @@
 #include "slmpm/base/clock.h"
 #include "slmpm/base/error.h"
 #include "slmpm/part.h"
+#include "slmpm/scan.h"
 #include "slmpm/net/topology.h"
 #include "slmpm/base/sized.h"
 #include "slmpm/stats.h"
@@ -18,6 +20,7 @@
 
 #define SEGMENTS_MAX     (1U << 24) /* as of the settings */
 #define SEGMENT_SIZE_MAX (1U << 20)
+#define SCAN_SPINS       1000 /* until who scans without the lock has ended that, as a rule */
 
 struct handle_table context_table = HANDLE_TABLE("context", struct context);
 
@@ -31,6 +34,8 @@ void context_wake(struct context *ctx)
 
 	if (ctx->waiting)
 		pthread_cond_broadcast(&ctx->changed);
+	if (ctx->scan)
+		atomic_store_explicit(&ctx->scan->over, true, memory_order_relaxed);
 	if (ctx->sleeping && ctx->kick >= 0)
 		(void)!write(ctx->kick, &one, sizeof(one));
 }
@@ -41,12 +46,39 @@ void context_take_lock(struct context *ctx)
 		ctx->turns++;
 }
 
+/* A pass has something to do of which no word that is scanned tells. */
+static bool leaves_pass(const struct context *ctx)
+{
+	if (!list_empty(&ctx->ready))
+		return true;
+	for (uint32_t i = 0; i < ctx->live; i++)
+		if (!endpoint_is_at_rest(ctx->endpoints[i]))
+			return true;
+	return false;
+}
+
 COLD void context_rouse(struct context *ctx)
 {
-	bool roused = domain_has_roused(ctx);
+	bool roused = ctx->scan ? leaves_pass(ctx) : domain_has_roused(ctx);
 
 	if (context_leaves_work(ctx) || roused)
 		context_wake(ctx);
+}
+
+COLD void context_end_scan(struct context *ctx)
+{
+	static const struct timespec moment = {.tv_nsec = 20000};
+	struct scan *s = ctx->scan;
+
+	if (!s)
+		return;
+	atomic_store_explicit(&s->over, true, memory_order_relaxed);
+	/* Pairs with the release in wait_scan: its last load comes before what is done here next. */
+	for (int i = 0; atomic_load_explicit(&s->inside, memory_order_acquire); i++)
+		if (i < SCAN_SPINS)
+			clock_pause();
+		else
+			(void)nanosleep(&moment, NULL);
 }
 
 /* ---- opening -------------------------------------------------------------------------------- */

@@ -21,6 +21,7 @@ struct aggregate_part;
 struct watch;
 struct monitor_pages;
 struct queue;
+struct scan;
 
 struct context {
 	struct handle handle;
@@ -28,11 +29,12 @@ struct context {
 	bool careful;     /* multiple, or has mirrors: what lands in memory is noted */
 	bool finished;    /* a request since this was last cleared: who waits may go on */
 	bool news;        /* something to look at since slmpm_arm was last asked */
-	bool ready_since; /* ... and a channel of a work queue ready, since a thread sleeps */
+	bool ready_since; /* ... and a channel of a work queue ready, since a thread is away */
 	bool rung;        /* bells wait in the sockets */
 	bool armed;       /* peers have been asked to ring */
 	bool polling;     /* multiple: one thread polls for all ... */
-	bool sleeping;    /* ... and sleeps, with the lock given back */
+	bool away;        /* ... and has given the lock back, to scan or to sleep, ... */
+	bool sleeping;    /* ... which it does, on the descriptors, ... */
 	bool wakes;       /* ... until others have news: it is not the engine's, which work wakes */
 	bool parked;      /* the engine's thread is there, and stays out until it has work */
 	bool kills;       /* a process has SIGKILL coming */
@@ -83,6 +85,7 @@ struct context {
 	struct engine_port *port; /* where the engine brings back what it has moved; or NULL */
 	struct list spent;        /* requests that have been told to one of these: to be dropped */
 
+	struct scan *scan;      /* the polling thread's, without the lock; or NULL */
 	struct domain *domains; /* fabrics opened so far (domain.c) */
 	/* The socket in which a bell waits, where there is only one such; or NULL. */
 	struct watch *bell;
@@ -207,7 +210,7 @@ static inline void *context_lock_sized(struct handle_table *table, uint64_t id, 
 void context_wake(struct context *ctx);
 static inline void context_changed(struct context *ctx)
 {
-	if (UNLIKELY(ctx->waiting || ctx->sleeping))
+	if (UNLIKELY(ctx->waiting || ctx->away))
 		context_wake(ctx);
 }
 
@@ -218,7 +221,7 @@ static inline void context_told(struct context *ctx)
 		context_wake(ctx);
 }
 
-/* A channel has become ready while the engine's thread slept, and is still: asked once. */
+/* A channel has become ready while the engine's thread was away, and is still: asked once. */
 static inline bool context_leaves_work(struct context *ctx)
 {
 	bool leaves = ctx->ready_since && !list_empty(&ctx->ready);
@@ -234,15 +237,18 @@ static inline int context_forbids(const struct context *ctx, const char *call)
 	return UNLIKELY(ctx->handling) ? context_in_handler(call) : 0;
 }
 
-/* Another thread sleeps, and the one that has the lock may have taken what was to wake it, or leave
- * work for it. */
+/* Another thread is away, and the one that has the lock may have taken what was to wake it, or
+ * leave work for it. */
 void context_rouse(struct context *ctx);
+
+/* The words that a thread scans without the lock are out of date: it is through with them. */
+void context_end_scan(struct context *ctx);
 
 static inline void context_unlock(struct context *ctx)
 {
 	if (LIKELY(!ctx->multiple))
 		return;
-	if (ctx->sleeping)
+	if (ctx->away)
 		context_rouse(ctx);
 	lock_leave(&ctx->lock);
 }

@@ -200,6 +200,7 @@ void endpoint_up(struct endpoint *ep)
 		ep->life->eager_max < ep->only_max ? ep->only_max : ep->life->eager_max;
 	ep->bundle.most = room < BUNDLE_BYTES ? room : BUNDLE_BYTES;
 	ep->life->native = domain_is_native(port->domain->fabric);
+	context_end_scan(ep->ctx);
 	ep->state = SLMPM_PEER_UP;
 	ep->life->was_up = true;
 	endpoint_block(ep, BLOCK_STATE, ep->closing);

@@ -20,6 +20,7 @@ void endpoint_end(struct endpoint *ep, uint32_t state, int error, const char *wh
 {
 	if (endpoint_has_ended(ep))
 		return;
+	context_end_scan(ep->ctx); /* what may be unmapped from now on is not read any more */
 	PART_EACH(part, parts.ending)
 		(*part)(ep);
 	endpoint_stats(ep);

@@ -56,6 +56,11 @@ int idle_next(struct context *ctx, struct idle *i, uint64_t now)
 	return SLMPM_SPIN_SLEEP;
 }
 
+uint64_t idle_until(const struct context *ctx, const struct idle *i)
+{
+	return ctx->wait == SLMPM_WAIT_SPIN ? UINT64_MAX : i->since + i->away + i->spin;
+}
+
 void idle_away(struct idle *i, uint64_t now, uint64_t back)
 {
 	i->read = back;
@@ -96,9 +101,14 @@ static bool is_trusted(const struct context *ctx)
 	return ctx->oversubscribed > SHARED - TRUSTED;
 }
 
+bool yield_was_slice(uint64_t now, uint64_t back)
+{
+	return back - now > SLICE_NS;
+}
+
 /* Has another thread run here from NOW until BACK? The kernel counts switches; since a count of
  * long ago there may have been one at any time. */
-static bool was_switched(uint64_t now, uint64_t back)
+bool yield_was_switched(uint64_t now, uint64_t back)
 {
 	static _Thread_local uint64_t counted_at;
 	static _Thread_local long counted;
@@ -127,10 +137,10 @@ static void was_preempted(struct context *ctx, uint64_t now, uint64_t back)
 
 /* This thread has yielded from NOW until BACK. If another has run, SWITCHED, processors are short:
  * from then on yield first. */
-static void yield_taken(struct context *ctx, uint64_t now, uint64_t back, bool switched)
+void yield_taken(struct context *ctx, uint64_t now, uint64_t back, bool switched)
 {
 	ctx->yielded = back;
-	if (back - now > SLICE_NS && !ctx->port) /* an engine's thread does compute for us */
+	if (yield_was_slice(now, back) && !ctx->port) /* an engine's thread does compute for us */
 		was_preempted(ctx, now, back);
 	if (switched)
 		ctx->oversubscribed = SHARED;
@@ -146,7 +156,7 @@ uint64_t yield_turn(struct context *ctx, uint64_t now)
 	context_unlock(ctx);
 	sched_yield();
 	back = clock_now();
-	switched = !trusted && was_switched(now, back); /* others have the lock meanwhile */
+	switched = !trusted && yield_was_switched(now, back); /* others have the lock meanwhile */
 	context_lock(ctx);
 	yield_taken(ctx, now, back, switched);
 	return back;
@@ -215,7 +225,8 @@ static int spin_on(struct context *ctx)
 	if (yielding) { /* it has yielded since */
 		back = clock_now();
 		idle_away(&ctx->own, yielding, back);
-		yield_taken(ctx, yielding, back, !is_trusted(ctx) && was_switched(yielding, back));
+		yield_taken(ctx, yielding, back,
+			    !is_trusted(ctx) && yield_was_switched(yielding, back));
 		return SLMPM_SPIN_ON;
 	}
 	if (idle_is_new(ctx, &ctx->own))

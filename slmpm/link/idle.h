@@ -17,6 +17,8 @@ static inline bool idle_is_new(struct context *ctx, struct idle *i)
 int idle_next(struct context *ctx, struct idle *i, uint64_t now);
 /* It has yielded from NOW until BACK. */
 void idle_away(struct idle *i, uint64_t now, uint64_t back);
+/* So long it polls, if nothing comes. */
+uint64_t idle_until(const struct context *ctx, const struct idle *i);
 /* Something has come (FOUND), or the wait is over. */
 void idle_over(struct context *ctx, struct idle *i, bool found);
 
@@ -24,6 +26,11 @@ void idle_over(struct context *ctx, struct idle *i, bool found);
 
 /* sched_yield, without the context's lock meanwhile. NOW is the time; returns that afterwards. */
 uint64_t yield_turn(struct context *ctx, uint64_t now);
+/* What a yield of a thread without the lock shows: did another compute meanwhile, or run? */
+bool yield_was_slice(uint64_t now, uint64_t back);
+bool yield_was_switched(uint64_t now, uint64_t back);
+/* Noted once it has the lock. */
+void yield_taken(struct context *ctx, uint64_t now, uint64_t back, bool switched);
 /* Many passes have found nothing: now and then a poll tries whether the processor is shared. */
 COLD void yield_consider(struct context *ctx);
 COLD void yield_polled(struct context *ctx);

@@ -95,11 +95,25 @@ static int wait_busy(struct waiter *w)
 	return !w->timeout_ms || is_late(w, clock_now()) ? -SLMPM_ETIMEOUT : 0;
 }
 
+/* Nothing but a word of a ring, or another thread, would bring anything before. */
+static uint64_t scan_until(const struct waiter *w)
+{
+	uint64_t until = least_of(w->deadline, idle_until(w->ctx, &w->idle));
+
+	return least_of(until, w->inspected + INSPECT_NS + 1);
+}
+
 static void wait_yield(struct waiter *w, uint64_t now)
 {
-	uint64_t back = yield_turn(w->ctx, now);
+	struct context *ctx = w->ctx;
+	uint64_t back = 0;
 
-	idle_away(&w->idle, now, back);
+	if (ctx->multiple && !ctx->oversubscribed)
+		back = wait_scan(ctx, &w->idle, now, scan_until(w));
+	if (!back) {
+		back = yield_turn(ctx, now);
+		idle_away(&w->idle, now, back);
+	}
 	w->back = back;
 	(void)inspect_if_due(w, back);
 }
@@ -142,7 +156,7 @@ int wait_for_poller(struct context *ctx, uint64_t deadline)
 {
 	int rc;
 
-	if (ctx->sleeping) /* who polls: this call may have taken what was to wake it */
+	if (ctx->away) /* who polls: this call may have taken what was to wake it */
 		context_rouse(ctx);
 	ctx->waiting++;
 	rc = lock_wait(&ctx->lock, &ctx->changed, deadline);

@@ -19,6 +19,13 @@ void wait_disarm(struct context *ctx);
 /* Looks at the descriptors without sleeping. */
 int wait_inspect(struct context *ctx);
 
+/* ---- wait_scan.c: polling without the lock -------------------------------------------------- */
+
+/* What arrives would show in a few words, and nothing else is to be done: those are scanned, with
+ * yields in between, without the context's lock, until one has changed, another thread needs this
+ * one, or a yield took long; or UNTIL. NOW is the time; returns that afterwards, or 0: not so. */
+uint64_t wait_scan(struct context *ctx, struct idle *i, uint64_t now, uint64_t until);
+
 /* ---- wait_sleep.c: sleep on a context's descriptors, and what none of these shows ----------- */
 
 /* Until something happens, TEST holds, or DEADLINE; NOW is the time. Without the context's lock

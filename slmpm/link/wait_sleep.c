@@ -213,14 +213,14 @@ bool wait_sleep(struct context *ctx, uint64_t now, uint64_t deadline, wait_test 
 		return true;
 	}
 	ctx->sleeps++;
-	ctx->sleeping = true;
+	ctx->away = ctx->sleeping = true;
 	ctx->wakes = !lock_is_guest(&ctx->lock);
 	ctx->ready_since = false;
 	context_unlock(ctx);
 	/* What has been done since NOW may have taken its time. */
 	n = epoll_wait(ctx->epoll, events, EVENTS, clock_ms(clock_now(), until, -1));
 	context_lock(ctx);
-	ctx->sleeping = ctx->wakes = false;
+	ctx->away = ctx->sleeping = ctx->wakes = false;
 	wait_disarm(ctx);
 	/* Where there are several threads another may have closed what the event points at. */
 	ctx->bell = !ctx->multiple && n == 1 && wait_sleep_is_bell(&events[0]) ?
