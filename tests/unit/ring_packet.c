@@ -36,6 +36,30 @@ static uint64_t word_at(struct ring_pair *p, uint64_t at)
 		atomic_load(ring_first_word(p->inbound + RING_SEGMENTS_OFFSET, &p->shape, at)));
 }
 
+/* The word that a reader may scan by itself changes with the next packet, be it behind a pad. */
+static void awaited_word_changes(void **state)
+{
+	(void)state;
+	for (size_t s = 0; s < STARTS; s++) {
+		struct ring_pair p;
+
+		open_eager(&p, 16, starts[s]);
+		for (uint64_t i = 0; i < 50; i++) {
+			uint32_t bytes = i % 3 ? 8 : 150;
+			uint64_t nothing;
+			const _Atomic uint64_t *word = ring_awaited(&p.r, &nothing);
+
+			assert_non_null(word);
+			assert_true(atomic_load(word) == nothing);
+			assert_true(ring_put(&p.w, i, bytes));
+			assert_true(atomic_load(word) != nothing);
+			assert_null(ring_awaited(&p.r, &nothing));
+			ring_take(&p.r, i, bytes);
+		}
+		ring_pair_close(&p);
+	}
+}
+
 static void segment_j_lies_at_j_mod_n(void **state)
 {
 	(void)state;
@@ -229,6 +253,7 @@ static void old_payload_is_never_taken_for_a_commit(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(awaited_word_changes),
 		cmocka_unit_test(segment_j_lies_at_j_mod_n),
 		cmocka_unit_test(the_commit_word_has_its_fields_in_place),
 		cmocka_unit_test(every_length_arrives_whole),
