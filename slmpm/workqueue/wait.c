@@ -122,9 +122,9 @@ int work_hold_named(struct workqueue *wq, struct work *w)
 	w->awaits = NULL;
 	if (w->wr.rctr.id && work_names(w->wr.op)) /* a COUNT, of no total here */
 		return 0;
-	rc = w->wr.wq.id ? hold_workqueue(wq, w) :
-	     w->wr.cq.id ? hold_queue(wq, w) :
-			   hold_counter(wq, w);
+	rc = work_names(w->wr.op) && w->wr.wq.id ? hold_workqueue(wq, w) :
+	     w->wr.cq.id                         ? hold_queue(wq, w) :
+						   hold_counter(wq, w);
 	if (rc == 0 && w->wr.op == SLMPM_OP_WAIT && w->wr.flags & SLMPM_RELATIVE)
 		rc = take_relative(wq, w);
 	if (rc == 0)

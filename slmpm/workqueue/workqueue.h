@@ -42,7 +42,7 @@ struct work { /* an entry: a work request that was taken; what its turn reads li
 	uint64_t number;         /* of a kept one: in the first run, ... */
 	uint64_t over;           /* ... and wq->run + 1 of the last that it has ended in; or 0 */
 	const uint64_t *total;   /* WAIT: this, and ... */
-	struct list *awaits;     /* ... those that wait for it; ENABLE, COUNT: of what they name */
+	struct list *awaits;     /* ... those that wait for it; others: of what is named */
 	uint64_t value;          /* theirs; of a relative WAIT its base is to be added ... */
 	struct subject *subject; /* ... from here */
 	uint64_t before;         /* what those in front of it take */
@@ -54,7 +54,7 @@ struct work { /* an entry: a work request that was taken; what its turn reads li
 	struct slmpm_done done; /* ended, but not those in front of it */
 	struct slmpm_wr wr;
 	struct request *request; /* of one that has begun and not ended; or NULL */
-	uint32_t *users;         /* of what WAIT, ENABLE or COUNT name; or NULL */
+	uint32_t *users;         /* of what is named; or NULL */
 	/* Its pieces and its head, where it had to wait; PIPE: struct pipe; CALC, if it is not a
 	 * plain one: its job, or struct exchange. */
 	void *owned;
@@ -256,8 +256,8 @@ uint64_t channel_deadlines(struct context *ctx, uint64_t now);
 
 /* ---- wait.c: WAIT entries, and what entries name ---- */
 
-/* What W, a WAIT, ENABLE or COUNT, names: it is W's until work_drop. Negative with the detail set:
- * there is none, or no memory. */
+/* What W, a WAIT, ENABLE or COUNT, names, or the counter of its end: it is W's until work_drop.
+ * Negative with the detail set: there is none, or no memory. */
 int work_hold_named(struct workqueue *wq, struct work *w);
 static inline int work_hold(struct workqueue *wq, struct work *w)
 {

@@ -408,6 +408,37 @@ static void as_text(void)
 	end();
 }
 
+/* Its counter is there as long as it is. */
+static void pipe_counted(void)
+{
+	static uint64_t buffer;
+	const struct slmpm_iov room = {&buffer, 8};
+	struct slmpm_ctr_info info = {.size = sizeof(info)};
+	slmpm_ctr ctr;
+
+	start(0);
+	OK(slmpm_ctr_create(ctx, &ctr));
+	post((struct slmpm_wr){.size = sizeof(struct slmpm_wr),
+			       .op = SLMPM_OP_PIPE,
+			       .wq = receives,
+			       .peer = b,
+			       .stream = OUT,
+			       .iov = &room,
+			       .iov_count = 1,
+			       .value = 1,
+			       .ctr = ctr,
+			       .cookie = 7});
+	settle();
+	REFUSED(slmpm_ctr_destroy(ctr), SLMPM_EBUSY, "work queue");
+	enable(1);
+	OK(send(5));
+	expect(7, 0);
+	OK(slmpm_ctr_query(ctr, &info));
+	EXPECT(info.done, 1);
+	OK(slmpm_ctr_destroy(ctr));
+	end();
+}
+
 static void refusals(void)
 {
 	struct slmpm_wq_options o = {.size = sizeof(o),
@@ -454,6 +485,7 @@ static int everything(void *fabric)
 		source_stops();
 		again();
 		piped();
+		pipe_counted();
 		pipe_cancelled();
 		as_text();
 		refusals();
