@@ -97,9 +97,10 @@ static bool is_told(const struct work *w)
 	return !(w->wr.flags & SLMPM_SILENT) || w->done.status < 0;
 }
 
+/* Its counter is there, for W holds it. */
 static void count_end(const struct work *w)
 {
-	struct counter *c = handle_get(&counter_table, w->wr.ctr.id);
+	struct counter *c = LIST_ENTRY(w->awaits, struct counter, awaits);
 
 	c->posted++;
 	counter_end(c, w->done.status);
