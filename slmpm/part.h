@@ -114,8 +114,9 @@ struct parts {
 	void (*moved)(struct request *r, int rc);
 	/* R ends, r->result.status says how. */
 	void (*const *finishes)(struct request *r);
-	/* R has ended, r->result says how. */
-	void (*const *finished)(struct request *r);
+	/* R has ended, r->result says how: an active message; one that is bound. */
+	void (*active_finished)(struct request *r);
+	void (*deliver)(struct request *r);
 	/* The error of one that has failed, with its detail. */
 	int (*explain)(const struct request *r);
 	/* The completion target of a dropped request is not notified. */

@@ -192,7 +192,8 @@ const struct parts parts = {
 	.awaits = am_ack_awaits,
 	.moved = rma_moved,
 	PARTS(finishes, monitor_finished, rma_finished, mirror_finished),
-	PARTS(finished, am_finished, completion_deliver),
+	.active_finished = am_finished,
+	.deliver = completion_deliver,
 	.explain = message_failed,
 	.unnotify = completion_undo,
 

@@ -114,9 +114,10 @@ void request_finish(struct request *r, int status)
 	}
 	if (r->mode.way)
 		mode_done(r);
-	if (r->bound || r->wire & WIRE_FLAG_ACTIVE)
-		PART_EACH(part, parts.finished)
-			(*part)(r);
+	if (r->wire & WIRE_FLAG_ACTIVE)
+		parts.active_finished(r);
+	if (r->bound)
+		parts.deliver(r);
 	context_changed(r->ctx);
 	if (r->ended)
 		r->ended(r);

@@ -249,8 +249,6 @@ static void confirmed_finished(struct request *r)
 
 void am_finished(struct request *r)
 {
-	if (!(r->wire & WIRE_FLAG_ACTIVE))
-		return;
 	r->result.op = r->fifo.put ? SLMPM_OP_PUT : SLMPM_OP_AM;
 	r->result.len -= r->stream >> 16; /* without the head */
 	r->result.stream = r->fifo.put ? 0 : r->stream & 0xffff;

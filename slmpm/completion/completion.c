@@ -168,8 +168,6 @@ void completion_pass_on(struct notified *t, struct request *r)
 
 void completion_deliver(struct request *r)
 {
-	if (!r->bound)
-		return;
 	completion_done(r->ctx, &r->notified, &r->result);
 	list_append(&r->ctx->spent, &r->node);
 }

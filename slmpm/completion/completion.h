@@ -62,7 +62,7 @@ void completion_done(struct context *ctx, struct notified *t, const struct slmpm
 int completion_bind(struct request *r, const struct slmpm_how *how, const slmpm_req *req);
 /* It is done when R is, which takes its place among those posted: T is the newest. */
 void completion_pass_on(struct notified *t, struct request *r);
-/* R has ended: its counter or queue is notified, if it is bound. */
+/* R, which is bound, has ended: its counter or queue is notified. */
 void completion_deliver(struct request *r);
 
 /* 0; or negative with the detail set: nothing can come to CTX's counters and queues any more, for
