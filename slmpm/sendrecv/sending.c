@@ -187,7 +187,7 @@ static inline enum sent send_short(struct endpoint *ep, uint32_t stream,
 	return send_direct(ep, stream, iov->base, iov->len, imm, more ? FABRIC_MORE : 0);
 }
 
-static void describe_short(struct slmpm_done *done, const struct endpoint *ep, uint32_t stream,
+void message_describe_sent(struct slmpm_done *done, const struct endpoint *ep, uint32_t stream,
 			   const struct slmpm_iov *iov, uint32_t imm)
 {
 	completion_copy(done, &(struct slmpm_done){
@@ -210,29 +210,31 @@ static int send_notified(struct endpoint *ep, uint32_t stream, const struct slmp
 
 	if (rc < 0)
 		return rc;
-	describe_short(&done, ep, stream, iov, how->imm);
+	message_describe_sent(&done, ep, stream, iov, how->imm);
 	return leaving_end(ep, &notified, &done,
 			   send_short(ep, stream, iov, how->imm, how->flags & SLMPM_MORE));
 }
 
 enum sent message_send_at_once(struct endpoint *ep, uint32_t stream, const struct slmpm_iov *iov,
-			       int n, const struct slmpm_how *how, struct slmpm_done *done)
+			       int n, uint32_t flags, uint32_t imm)
 {
-	struct slmpm_done late;
-	struct notified notified;
-	enum sent sent = NOT_SENT;
+	if (!is_single(iov, n) || mode_hint(flags))
+		return NOT_SENT;
+	return send_short(ep, stream, iov, imm, flags & SLMPM_MORE);
+}
 
-	if (is_single(iov, n) && !mode_hint(how->flags))
-		sent = send_short(ep, stream, iov, how->imm, how->flags & SLMPM_MORE);
-	if (sent == SENT && done)
-		describe_short(done, ep, stream, iov, how->imm);
-	if (LIKELY(sent != SENT_IN_PART))
-		return sent;
-	if (completion_open(&notified, ep->ctx, how, NULL) < 0)
-		return SENT;
-	describe_short(&late, ep, stream, iov, how->imm);
-	(void)leaving_end(ep, &notified, &late, sent);
-	return sent;
+int message_leaves(struct endpoint *ep, uint32_t stream, const struct slmpm_iov *iov,
+		   const struct slmpm_how *how)
+{
+	struct slmpm_done done;
+	struct notified notified;
+	int rc = completion_open(&notified, ep->ctx, how, NULL);
+
+	if (rc < 0)
+		return rc;
+	message_describe_sent(&done, ep, stream, iov, how->imm);
+	(void)leaving_end(ep, &notified, &done, SENT_IN_PART);
+	return 0;
 }
 
 int message_sendv(struct endpoint *ep, uint32_t stream, const struct slmpm_iov *iov, int n,

@@ -15,10 +15,15 @@ struct context *message_source(slmpm_peer peer, struct endpoint **ep, int *rc);
  */
 int message_sendv(struct endpoint *ep, uint32_t stream, const struct slmpm_iov *iov, int n,
 		  const struct slmpm_how *how, slmpm_req *req);
-/* The same of a short message that goes at once. SENT: it is done, as DONE says unless that is
- * NULL, and nothing learns it; SENT_IN_PART: HOW's queue will; NOT_SENT: not this way. */
+/* A short message that goes at once, and nothing learns it. SENT: it is done, as
+ * message_describe_sent says; SENT_IN_PART: message_leaves is to follow; NOT_SENT: not this way. */
 enum sent message_send_at_once(struct endpoint *ep, uint32_t stream, const struct slmpm_iov *iov,
-			       int n, const struct slmpm_how *how, struct slmpm_done *done);
+			       int n, uint32_t flags, uint32_t imm);
+void message_describe_sent(struct slmpm_done *done, const struct endpoint *ep, uint32_t stream,
+			   const struct slmpm_iov *iov, uint32_t imm);
+/* HOW's queue learns when the rest of it has left. */
+int message_leaves(struct endpoint *ep, uint32_t stream, const struct slmpm_iov *iov,
+		   const struct slmpm_how *how);
 int message_recvv(struct context *ctx, struct endpoint *ep, uint32_t stream,
 		  const struct slmpm_iov *iov, int n, const struct slmpm_how *how, slmpm_req *req);
 /* A message to be held where it comes in. */

@@ -160,9 +160,13 @@ static void enlist(struct channel *ch, struct work *w)
 		list_append(w->wr.op == SLMPM_OP_RECV ? &ch->wq->receives : &ch->begun, &w->node);
 }
 
+static void tell_passed(struct channel *ch);
+
 /* Its completion is in w->done. */
 static void entry_finish(struct channel *ch, struct work *w)
 {
+	if (UNLIKELY(ch->passed != NULL))
+		tell_passed(ch);
 	w->state = WORK_ENDED;
 	if (UNLIKELY(w->done.status < 0))
 		channel_stop(ch, w, w->done.status);
@@ -201,6 +205,24 @@ static INLINE void entry_describe(struct work *w, int status, uint64_t len)
 	work_describe(done, &w->wr, status, len);
 	if (UNLIKELY(work_has_peer(w->wr.op) || w->wr.rctr.id))
 		done->peer = peer_described(&w->wr);
+}
+
+/* W, a WAIT, is over at LEN: what follows it does not wait until that is told. */
+static void pass(struct channel *ch, struct work *w, uint64_t len)
+{
+	list_withdraw(&ch->timed);
+	ch->at = w->next;
+	w->done.len = len;
+	ch->passed = w;
+}
+
+static void tell_passed(struct channel *ch)
+{
+	struct work *w = ch->passed;
+
+	ch->passed = NULL;
+	entry_describe(w, 0, w->done.len);
+	entry_finish(ch, w);
 }
 
 void channel_end(struct channel *ch, struct work *w, int status, uint64_t len)
@@ -351,8 +373,9 @@ static INLINE bool act_step(struct channel *ch, struct work *w)
 	return true;
 }
 
-/* 0, or 1: it is done; or why not. */
-static int begin_operation(struct workqueue *wq, struct work *w, struct endpoint *ep)
+/* 0, or why not. */
+static int begin_operation(struct workqueue *wq, struct work *w, struct endpoint *ep,
+			   enum sent sent)
 {
 	struct queue *before = wq->ctx->begins; /* a handler may post a receive meanwhile */
 	bool kept = wq->flags & SLMPM_WQ_KEPT;
@@ -360,13 +383,11 @@ static int begin_operation(struct workqueue *wq, struct work *w, struct endpoint
 	void *owned = w->owned;
 	int rc;
 
-	if (UNLIKELY(wq->flags & SLMPM_WQ_SPREAD))
-		spread_begin(wq, &w->part, &w->wr, ep, work_bytes_of(&w->wr));
 	/* It may end meanwhile, and its place be another's: its arrays are read till the call's end. */
 	if (!kept)
 		w->owned = NULL;
 	wq->ctx->begins = &wq->inner;
-	rc = work_begin(wq->ctx, ep, w, (uint64_t)(w - wq->work));
+	rc = work_begin(wq->ctx, ep, w, (uint64_t)(w - wq->work), sent);
 	wq->ctx->begins = before;
 	if (UNLIKELY(rc && w->part.by))
 		spread_end(wq, &w->part, rc, 0);
@@ -379,30 +400,47 @@ static int begin_operation(struct workqueue *wq, struct work *w, struct endpoint
 	return rc;
 }
 
-int channel_begin(struct channel *ch, struct work *w, struct endpoint *ep)
+/* W is under way from now on: 0, or why it is not after all. */
+static NOINLINE int start(struct channel *ch, struct work *w, struct endpoint *ep, enum sent sent)
 {
 	struct workqueue *wq = ch->wq;
-	int rc = 0;
 
-	ch->at = w->next;
-	list_remove(&ch->timed);
+	if (ch->passed)
+		tell_passed(ch);
 	w->state = WORK_BEGUN;
-	wq->begun++;
-	list_remove(&w->node);
 	enlist(ch, w);
 	if (w->wr.op != SLMPM_OP_RECV) {
 		ch->kind = work_kind_of(&w->wr);
 		ch->peer = ep ? handle_id(ep) : 0;
 	}
-	if (w->wr.op < SLMPM_OP_WAIT) {
-		rc = begin_operation(wq, w, ep);
-	} else if (w->wr.op == SLMPM_OP_PIPE) {
+	if (w->wr.op < SLMPM_OP_WAIT)
+		return begin_operation(wq, w, ep, sent);
+	if (w->wr.op == SLMPM_OP_PIPE)
 		piping_begin(ch, w);
-	} else if (w->wr.op == SLMPM_OP_COUNT) {
+	else if (w->wr.op == SLMPM_OP_COUNT)
 		remote_count_begin(ch, w);
-	} else {
+	else
 		calculation_begin(ch, w);
-	}
+	return 0;
+}
+
+int channel_begin(struct channel *ch, struct work *w, struct endpoint *ep)
+{
+	struct workqueue *wq = ch->wq;
+	enum sent sent = NOT_SENT;
+	int rc = 0;
+
+	ch->at = w->next;
+	list_withdraw(&ch->timed);
+	wq->begun++;
+	if (UNLIKELY(wq->flags & SLMPM_WQ_SPREAD) && w->wr.op < SLMPM_OP_WAIT)
+		spread_begin(wq, &w->part, &w->wr, ep, work_bytes_of(&w->wr));
+	if (w->wr.op == SLMPM_OP_SEND && ep && !w->wr.rctr.id)
+		sent = work_send(ep, w);
+	if (sent == SENT)
+		entry_finish(ch, w);
+	else
+		rc = start(ch, w, ep, sent);
 	if (rc < 0) {
 		w->next = ch->at; /* a handler may have posted one */
 		ch->at = w;
@@ -411,14 +449,7 @@ int channel_begin(struct channel *ch, struct work *w, struct endpoint *ep)
 		wq->begun--;
 		return rc;
 	}
-	if (rc == 0) {
-		await_inspect(&wq->awaits);
-	} else if (UNLIKELY(w->wr.rctr.id)) {
-		remote_count_arrived(ch, w);
-	} else {
-		w->done.status = 0;
-		entry_finish(ch, w);
-	}
+	await_inspect(&wq->awaits);
 	return 0;
 }
 
@@ -431,6 +462,8 @@ static bool channel_step(struct channel *ch)
 	int rc;
 
 	list_withdraw(&ch->await.node);
+	if (w->wr.op != SLMPM_OP_SEND && ch->passed)
+		tell_passed(ch);
 	if (UNLIKELY(w->cancelled))
 		rc = -SLMPM_ECANCELED;
 	else if (w->wr.op == SLMPM_OP_WAIT)
@@ -443,8 +476,10 @@ static bool channel_step(struct channel *ch)
 		rc = -SLMPM_EDISABLED;
 	else if ((rc = channel_begin(ch, w, ep)) == 0)
 		return true;
-	if (rc)
-		channel_end(ch, w, rc < 0 ? rc : 0, len);
+	if (rc < 0)
+		channel_end(ch, w, rc, len);
+	else if (rc)
+		pass(ch, w, len);
 	return rc;
 }
 
@@ -465,6 +500,8 @@ int channel_advance(struct channel *ch)
 		steps = advance_amidst(ch);
 	while (ch->at && !ch->status && !ch->amidst && n < STEPS && channel_step(ch))
 		n++;
+	if (ch->passed)
+		tell_passed(ch);
 	if (ch->at && ch->status && list_empty(&ch->begun))
 		n += flush(ch);
 	if (n >= STEPS && ch->at)

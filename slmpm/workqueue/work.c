@@ -244,19 +244,21 @@ static int begin_one_sided(const struct slmpm_wr *wr, const struct slmpm_how *ho
 	}
 }
 
-static int work_send(struct endpoint *ep, const struct slmpm_wr *wr, const struct slmpm_how *how,
-		     struct slmpm_done *done)
+enum sent work_send(struct endpoint *ep, struct work *w)
 {
-	switch (message_send_at_once(ep, wr->stream, wr->iov, wr->iov_count, how,
-				     wr->flags & SLMPM_SILENT && !wr->rctr.id ? NULL : done)) {
-	case SENT: return 1;
-	case SENT_IN_PART: return 0;
-	default: return message_sendv(ep, wr->stream, wr->iov, wr->iov_count, how, NULL);
-	}
+	const struct slmpm_wr *wr = &w->wr;
+	enum sent sent = message_send_at_once(ep, wr->stream, wr->iov, wr->iov_count,
+					      wr->flags | spread_hint(w->part), wr->imm);
+
+	if (sent == SENT)
+		w->done.status = 0;
+	if (sent == SENT && !(wr->flags & SLMPM_SILENT))
+		message_describe_sent(&w->done, ep, wr->stream, wr->iov, wr->imm);
+	return sent;
 }
 
 static inline int begin_any(struct context *ctx, struct endpoint *ep, struct work *w,
-			    uint64_t cookie)
+			    uint64_t cookie, enum sent sent)
 {
 	const struct slmpm_wr *wr = &w->wr;
 	struct slmpm_how how = {
@@ -276,7 +278,10 @@ static inline int begin_any(struct context *ctx, struct endpoint *ep, struct wor
 	/* The queue has seen to the order. */
 	how.flags &= SLMPM_MORE | SLMPM_REMOTE | MODE_LINK_MASK;
 	switch (wr->op) {
-	case SLMPM_OP_SEND: return work_send(ep, wr, &how, &w->done);
+	case SLMPM_OP_SEND:
+		if (sent == SENT_IN_PART)
+			return message_leaves(ep, wr->stream, wr->iov, &how);
+		return message_sendv(ep, wr->stream, wr->iov, wr->iov_count, &how, NULL);
 	case SLMPM_OP_RECV:
 		return message_recvv(ctx, ep, wr->stream, wr->iov, wr->iov_count, &how, NULL);
 	default:
@@ -291,13 +296,14 @@ static NOINLINE int begin_counted(struct context *ctx, struct endpoint *ep, stru
 {
 	int rc = remote_count_allowed(&w->wr);
 
-	return rc < 0 ? rc : begin_any(ctx, ep, w, cookie);
+	return rc < 0 ? rc : begin_any(ctx, ep, w, cookie, NOT_SENT);
 }
 
-int work_begin(struct context *ctx, struct endpoint *ep, struct work *w, uint64_t cookie)
+int work_begin(struct context *ctx, struct endpoint *ep, struct work *w, uint64_t cookie,
+	       enum sent sent)
 {
 	return UNLIKELY(w->wr.rctr.id) ? begin_counted(ctx, ep, w, cookie) :
-					 begin_any(ctx, ep, w, cookie);
+					 begin_any(ctx, ep, w, cookie, sent);
 }
 
 bool work_keep(struct work *w)

@@ -11,6 +11,7 @@
 #define SLMPM_WORKQUEUE_H
 
 #include "slmpm/calc/calc.h"
+#include "slmpm/completion/completion.h"
 #include "slmpm/completion/queue.h"
 #include "slmpm/endpoint.h"
 #include "slmpm/engine/engine.h"
@@ -67,7 +68,8 @@ struct channel {
 	struct workqueue *wq;
 	/* The next to begin, or NULL; the first of a kept program; the newest. */
 	struct work *at, *first, *last;
-	struct list begun; /* and not yet told */
+	struct work *passed; /* during its turn: a WAIT that is over, not yet told; or NULL */
+	struct list begun;   /* and not yet told */
 	/* Of them, that whose steps go on at the channel's turns: a PIPE, a CALC, one to be counted. */
 	struct work *amidst;
 	enum work_kind kind;
@@ -450,9 +452,12 @@ int work_check(const struct workqueue *wq, const struct slmpm_wr *wr);
 int work_check_source(const struct workqueue *wq, slmpm_peer from);
 /* The peer that it is for; or NULL. */
 struct endpoint *work_peer(const struct slmpm_wr *wr);
-/* Begins W's operation, its end told to CTX's `begins` with COOKIE, perhaps before this returns; or
- * 1: it is done, and nothing learns that but W->done. EP: as of work_peer. */
-int work_begin(struct context *ctx, struct endpoint *ep, struct work *w, uint64_t cookie);
+/* W, a SEND to EP, goes at once if it can. SENT: it is done, as W->done says; no handler runs. */
+enum sent work_send(struct endpoint *ep, struct work *w);
+/* Begins W's operation, its end told to CTX's `begins` with COOKIE, perhaps before this returns.
+ * EP: as of work_peer; SENT_IN_PART: as work_send has said. */
+int work_begin(struct context *ctx, struct endpoint *ep, struct work *w, uint64_t cookie,
+	       enum sent sent);
 /* It waits: what the caller's array and head say is kept. False: no memory. */
 bool work_keep(struct work *w);
 
