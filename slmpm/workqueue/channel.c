@@ -470,7 +470,7 @@ static bool channel_step(struct channel *ch)
 		rc = w->state == WORK_BEGUN || is_enabled(ch->wq, w) ? wait_step(ch, w, &len) : 0;
 	else if (acts_at_once(w))
 		return act_step(ch, w);
-	else if (!channel_may_begin(ch, w, ep = work_peer(&w->wr)) && !w->refused)
+	else if (!channel_may_begin(ch, w, ep = work_endpoint(w)) && !w->refused)
 		return false;
 	else if (w->refused)
 		rc = -SLMPM_EDISABLED;

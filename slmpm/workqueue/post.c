@@ -115,6 +115,7 @@ int workqueue_fill(struct workqueue *wq, struct work *w, const struct slmpm_wr *
 		rc = channel_error(&wq->channels[w->wr.channel], "slmpm_post");
 	if (rc == 0 && w->wr.op == SLMPM_OP_CALC)
 		rc = calculation_take(wq, w);
+	w->ep = NULL;
 	if (rc == 0)
 		rc = work_hold(wq, w);
 	if (rc == 0)

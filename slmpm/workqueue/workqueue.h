@@ -54,6 +54,7 @@ struct work { /* an entry: a work request that was taken; what its turn reads li
 	struct spread_part part;
 	struct slmpm_done done; /* ended, but not those in front of it */
 	struct slmpm_wr wr;
+	struct endpoint *ep;     /* found when its turn came last: see work_endpoint; or NULL */
 	struct request *request; /* of one that has begun and not ended; or NULL */
 	uint32_t *users;         /* of what is named; or NULL */
 	/* Its pieces and its head, where it had to wait; PIPE: struct pipe; CALC, if it is not a
@@ -452,6 +453,13 @@ int work_check(const struct workqueue *wq, const struct slmpm_wr *wr);
 int work_check_source(const struct workqueue *wq, slmpm_peer from);
 /* The peer that it is for; or NULL. */
 struct endpoint *work_peer(const struct slmpm_wr *wr);
+/* The same of W in its turn. A handle is looked up once, for its object stays where it is. */
+static inline struct endpoint *work_endpoint(struct work *w)
+{
+	if (UNLIKELY(!w->ep || handle_id(w->ep) != w->wr.peer.id))
+		w->ep = work_peer(&w->wr);
+	return w->ep;
+}
 /* W, a SEND to EP, goes at once if it can. SENT: it is done, as W->done says; no handler runs. */
 enum sent work_send(struct endpoint *ep, struct work *w);
 /* Begins W's operation, its end told to CTX's `begins` with COOKIE, perhaps before this returns.
