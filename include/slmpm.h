@@ -466,7 +466,7 @@ enum slmpm_op {
 /* A completion: how an operation ended. Arrays of them keep their stride: what later releases add
  * lies in `reserved`. */
 struct slmpm_done {
-	uint64_t len;   /* bytes of the message, also when it did not fit */
+	uint64_t len;   /* bytes of the message, also when it did not fit; SLMPM_EDISABLED: 0 */
 	int32_t status; /* 0 or -SLMPM_E* */
 	uint32_t stream;
 	uint32_t imm;

@@ -42,6 +42,7 @@
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/monitor/totals.h"
 #include "slmpm/stats.h"
+#include "slmpm/workqueue/leaver.h"
 #include "slmpm/workqueue/workqueue.h"
 
 /* What rooms keep of every peer, in one piece. The 8-byte paths to its memory read rma.holds. */
@@ -183,9 +184,9 @@ const struct parts parts = {
 	      secondary_reclaim),
 	.close = close_peer,
 	/* The last figures are added first; what lies in the ring is given back to it. */
-	PARTS(leave, reservation_leave, listener_left, dial_left, totals_add, monitor_free,
-	      held_forget, am_forget_kept, inbound_forget, fifo_forget, bootstrap_free,
-	      area_free_all, fetch_free, share_free, memory_forget, secondary_free),
+	PARTS(leave, reservation_leave, leaver_left, listener_left, dial_left, totals_add,
+	      monitor_free, held_forget, am_forget_kept, inbound_forget, fifo_forget,
+	      bootstrap_free, area_free_all, fetch_free, share_free, memory_forget, secondary_free),
 	PARTS(free, addressee_free, bundle_free, emulate_free, rma_free, process_free),
 
 	/* ---- requests */

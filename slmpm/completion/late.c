@@ -99,6 +99,11 @@ static bool is_suspect(struct endpoint *ep, uint64_t wait)
 	return ep->rooms->reaction->reason[0];
 }
 
+const char *late_suspicion(struct endpoint *ep)
+{
+	return is_suspect(ep, 0) ? ep->rooms->reaction->reason : NULL;
+}
+
 /* As many inspections a second, however many peers there are. */
 static struct endpoint *suspect_of(struct context *ctx, bool tries)
 {

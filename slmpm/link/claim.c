@@ -125,6 +125,8 @@ static void finish_all(struct list *list, int status)
 		struct request *r = LIST_ENTRY(list->next, struct request, node);
 
 		list_remove(&r->node);
+		if (status == -SLMPM_EDISABLED)
+			r->length = 0; /* nothing of it was sent */
 		request_finish(r, status);
 	}
 }

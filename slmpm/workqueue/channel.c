@@ -6,8 +6,10 @@
 
 #include "slmpm/base/error.h"
 #include "slmpm/completion/completion.h"
+#include "slmpm/completion/late.h"
 #include "slmpm/engine/engine.h"
 #include "slmpm/link/link.h"
+#include "slmpm/workqueue/leaver.h"
 
 #define STEPS 64 /* of one channel before it is another's turn */
 
@@ -34,17 +36,26 @@ void channels_ready(struct workqueue *wq)
 			channel_ready(&wq->channels[i]);
 }
 
+/* Its peer has not let the entry begin, or end: it may be stopped. */
+static bool may_be_suspect(const struct channel *ch)
+{
+	return ch->status == -SLMPM_EDISABLED || ch->status == -SLMPM_ETIMEOUT;
+}
+
 int channel_error(const struct channel *ch, const char *call)
 {
-	const struct endpoint *ep = endpoint_of(ch->culprit);
+	struct endpoint *ep = endpoint_of(ch->culprit);
+	const char *name = ep ? ep->life->name : leaver_name(ch->wq, ch->culprit);
+	const char *suspicion = ep && may_be_suspect(ch) ? late_suspicion(ep) : NULL;
 
 	if (!ch->status)
 		return 0;
 	return error_set(-ch->status,
-			 "%s: channel %u has stopped at entry %llu (%s%s%s); slmpm_wq_reset lets "
-			 "it go on",
+			 "%s: channel %u has stopped at entry %llu (%s%s%s%s%s); slmpm_wq_reset "
+			 "lets it go on",
 			 call, (unsigned)(ch - ch->wq->channels), (unsigned long long)ch->failed,
-			 slmpm_error_name(ch->status), ep ? ", " : "", ep ? ep->life->name : "");
+			 slmpm_error_name(ch->status), name ? ", " : "", name ? name : "",
+			 suspicion ? ", suspect: " : "", suspicion ? suspicion : "");
 }
 
 static bool is_enabled(const struct workqueue *wq, const struct work *w)
@@ -191,7 +202,7 @@ static slmpm_peer peer_described(const struct slmpm_wr *wr)
 
 	if (ep)
 		return (slmpm_peer){handle_id(ep)};
-	return named_is(wr->peer) ? wr->peer : (slmpm_peer){0};
+	return work_is_any(wr->peer) ? (slmpm_peer){0} : endpoint_plain(wr->peer);
 }
 
 /* What W's completion says, if it has one. */

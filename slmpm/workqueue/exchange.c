@@ -334,7 +334,8 @@ static void put_piece(struct exchange *s, uint32_t i, uint64_t first, uint64_t n
 	int rc;
 
 	s->under_way[s->piece]++;
-	rc = slmpm_putv(at->rmem, &span, 1, &piece, 1, &how, NULL);
+	rc = endpoint_of(at->peer) ? slmpm_putv(at->rmem, &span, 1, &piece, 1, &how, NULL) :
+				     -SLMPM_ECLOSED;
 	if (rc >= 0)
 		return;
 	at->requests[s->piece] = NULL;
@@ -469,6 +470,18 @@ bool exchange_cancel(struct work *w)
 		exchange_take_back(s);
 	channel_ready(s->ch);
 	return exchange_is_quiet(s);
+}
+
+bool exchange_names(const struct work *w, uint64_t peer)
+{
+	const struct exchange *s = w->owned;
+	bool any = false;
+
+	for (uint32_t i = 0; i < s->count; i++)
+		any |= s->far[i].peer.id == peer;
+	for (uint32_t i = 0; s->arrivals && i < s->arrivals->count; i++)
+		any |= s->arrivals->each[i].from.id == peer;
+	return any;
 }
 
 /* ---- what was given -------------------------------------------------------------------------- */

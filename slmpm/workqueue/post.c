@@ -11,6 +11,9 @@ static int take_receive(const struct workqueue *wq, struct slmpm_wr *wr)
 	if (wr->op != SLMPM_OP_RECV || wr->peer.id || wr->stream)
 		return error_set(SLMPM_EINVAL, "slmpm_post: an entry of a receive queue is a RECV "
 					       "without peer and stream");
+	if (!work_is_any(wq->receive.peer) && !endpoint_of(wq->receive.peer))
+		return error_set(SLMPM_ECLOSED, "slmpm_post: the peer of the receive queue was "
+						"closed");
 	wr->peer = wq->receive.peer;
 	wr->stream = wq->receive.stream;
 	return 0;

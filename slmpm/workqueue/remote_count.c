@@ -65,7 +65,7 @@ void remote_count_begin(struct channel *ch, struct work *w)
 	const struct endpoint *ep = work_peer(&w->wr);
 	const struct slmpm_done done = {
 		.op = SLMPM_OP_COUNT,
-		.peer = {ep ? handle_id(ep) : 0},
+		.peer = {ep ? handle_id(ep) : w->wr.peer.id},
 	};
 
 	completion_copy(&w->done, &done);
@@ -105,6 +105,8 @@ static int count(struct workqueue *wq, struct work *w)
 	int rc;
 
 	w->state = WORK_COUNTS;
+	if (!remote_get(wr->rctr))
+		return work_stale(wr);
 	wq->ctx->begins = &wq->inner;
 	rc = slmpm_atomic(wr->rctr, 0, sets ? SLMPM_SWAP : SLMPM_FETCH_ADD, 64, value, 0, NULL,
 			  &how, NULL);

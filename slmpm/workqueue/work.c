@@ -230,6 +230,15 @@ struct endpoint *work_peer(const struct slmpm_wr *wr)
 	}
 }
 
+int work_stale(const struct slmpm_wr *wr)
+{
+	if (named_is(wr->peer))
+		return named_bad_handle(wr->peer);
+	if (wr->peer.id && !endpoint_of(wr->peer)) /* it was there when this was posted */
+		return error_set(SLMPM_ECLOSED, "the peer was closed before the entry began");
+	return handle_error(&remote_table, wr->rmem.id ? wr->rmem.id : wr->rctr.id);
+}
+
 /* By a region: the call sees to fences. */
 static int begin_one_sided(const struct slmpm_wr *wr, const struct slmpm_how *how)
 {
@@ -270,9 +279,7 @@ static inline int begin_any(struct context *ctx, struct endpoint *ep, struct wor
 	};
 
 	if (UNLIKELY(!ep) && !work_is_any(wr->peer))
-		return wr->rmem.id        ? handle_error(&remote_table, wr->rmem.id) :
-		       named_is(wr->peer) ? named_bad_handle(wr->peer) :
-					    endpoint_bad_handle(wr->peer);
+		return work_stale(wr);
 	if (wr->op >= SLMPM_OP_PUT && wr->op <= SLMPM_OP_ATOMIC)
 		return begin_one_sided(wr, &how);
 	/* The queue has seen to the order. */
@@ -294,7 +301,7 @@ static inline int begin_any(struct context *ctx, struct endpoint *ep, struct wor
 static NOINLINE int begin_counted(struct context *ctx, struct endpoint *ep, struct work *w,
 				  uint64_t cookie)
 {
-	int rc = remote_count_allowed(&w->wr);
+	int rc = ep ? remote_count_allowed(&w->wr) : work_stale(&w->wr);
 
 	return rc < 0 ? rc : begin_any(ctx, ep, w, cookie, NOT_SENT);
 }

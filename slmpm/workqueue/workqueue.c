@@ -12,6 +12,7 @@
 #include "slmpm/engine/engine.h"
 #include "slmpm/link/progress.h"
 #include "slmpm/link/wait.h"
+#include "slmpm/workqueue/leaver.h"
 
 #define DEPTH        256
 #define DEPTH_MAX    65536
@@ -310,6 +311,7 @@ static void drop_all(struct workqueue *wq)
 	}
 	wq->stopped = 0;
 	wait_forget(wq);
+	leavers_forget(wq);
 }
 
 int slmpm_wq_reset(slmpm_wq handle)
@@ -409,6 +411,7 @@ static struct workqueue *workqueue_new(struct context *ctx, const struct slmpm_w
 	list_init(&wq->subjects);
 	list_init(&wq->idle);
 	list_init(&wq->receives);
+	list_init(&wq->leavers);
 	list_init(&wq->receive.reservations);
 	list_init(&wq->receive.claims);
 	list_init(&wq->receive.takers);

@@ -136,6 +136,7 @@ struct workqueue {
 		bool is_source; /* there are such, or were */
 	} receive;
 	struct list subjects, idle, receives;
+	struct list leavers;                /* struct leaver: peers that entries name, closed by now */
 	struct {                            /* over links, by number, if it is spread */
 		uint64_t load[MODE_LINKS];  /* of what is under way; packets count, too */
 		uint64_t bytes[MODE_LINKS]; /* that have gone */
@@ -426,6 +427,8 @@ void exchange_begin(struct channel *ch, struct work *w);
 int exchange_advance(struct channel *ch);
 /* As piping_cancel. */
 bool exchange_cancel(struct work *w);
+/* An operand of W is a message of PEER's, or lies there. */
+bool exchange_names(const struct work *w, uint64_t peer);
 /* As calculation_given. */
 void exchange_given(const struct work *w, struct slmpm_calc *c,
 		    struct slmpm_operand operands[SLMPM_CALC_ARGS_MAX + SLMPM_CALC_TARGETS_MAX]);
@@ -466,6 +469,8 @@ enum sent work_send(struct endpoint *ep, struct work *w);
  * EP: as of work_peer; SENT_IN_PART: as work_send has said. */
 int work_begin(struct context *ctx, struct endpoint *ep, struct work *w, uint64_t cookie,
 	       enum sent sent);
+/* WR, whose turn it is, has no peer or region any more: why, negative with the detail set. */
+COLD int work_stale(const struct slmpm_wr *wr);
 /* It waits: what the caller's array and head say is kept. False: no memory. */
 bool work_keep(struct work *w);
 
