@@ -187,7 +187,8 @@ enum slmpm_wq_index {
  * is that. */
 #define SLMPM_RELATIVE (1u << 16)
 
-/* A work request; what an operation does not use stays zero. All of an array have one size. */
+/* A work request. All of an array have one size. What its operation does not have, as said here, is
+ * zero, or it is refused: SLMPM_EINVAL, the detail names the member. */
 struct slmpm_wr {
 	uint32_t size;    /* sizeof(struct slmpm_wr) */
 	uint32_t op;      /* enum slmpm_op: SEND RECV PUT GET ATOMIC AM WAIT ENABLE COUNT
@@ -199,15 +200,16 @@ struct slmpm_wr {
 	slmpm_peer peer;  /* SEND, AM, RECV: or slmpm_peer_at; PIPE; RECV: or slmpm_any; PUT, GET,
 			     ATOMIC: {0}, or as the region's peer is addressed */
 	uint32_t stream;  /* SEND, RECV, PIPE; AM: the handler's number */
-	uint32_t imm;
-	const struct slmpm_iov *iov; /* pieces here, PIPE: buffers; the array is copied */
+	uint32_t imm;     /* SEND; PUT: with its notification */
+	const struct slmpm_iov *iov; /* pieces here, PIPE: buffers; the array is copied: not ATOMIC,
+				      WAIT, ENABLE, COUNT, CALC */
 	int32_t iov_count;
 	uint32_t head_len; /* AM */
 	const void *head;
 	slmpm_rmem rmem; /* PUT, GET, ATOMIC */
-	uint64_t offset;
+	uint64_t offset; /* likewise */
 	uint32_t atomic; /* ATOMIC: enum slmpm_atomic_op */
-	uint32_t bits;
+	uint32_t bits;   /* these, too */
 	uint64_t operand, compare;
 	void *old;
 	slmpm_ctr ctr;  /* WAIT: until its `done` is `value`; COUNT: that it sets; others: that
@@ -219,7 +221,7 @@ struct slmpm_wr {
 	int32_t timeout_ms;   /* WAIT: from when its turn has come; 0, -1: none. SEND: so long it
 			       waits for a receive entry that is disabled; 0: not at all, -1: for
 			       ever. SLMPM_EINVAL: less than that */
-	uint64_t value;       /* PIPE: how many messages */
+	uint64_t value;       /* WAIT, ENABLE, COUNT; PIPE: how many messages */
 	slmpm_peer from;      /* PIPE: whence they come; or slmpm_any ... */
 	uint32_t from_stream; /* ... and on which stream, or SLMPM_ANY_STREAM */
 	uint32_t reserved;    /* zero, or SLMPM_EINVAL */

@@ -2,6 +2,7 @@
 /* Whether a calculation can be done: its words, its shape, and which memory overlaps which. */
 #include "slmpm/calc/calc.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "slmpm/base/error.h"
@@ -204,7 +205,8 @@ static int check_target(const struct slmpm_calc *c, const struct calc_shape *sha
 	if (!t->n)
 		return 0;
 	if (!calc_is_packed(&c->targets[k]) && !is_nested(&t->part[0], shape))
-		return error_set(SLMPM_EINVAL, "%s: elements of target %d overlap", call, k);
+		return error_set(SLMPM_EINVAL, "%s: elements of target %d overlap, by its strides",
+				 call, k);
 	if (t->n == 2 && collide(&t->part[0], &t->part[1], shape, false))
 		return error_set(SLMPM_EINVAL, "%s: target %d overlaps its indices", call, k);
 	for (int i = 0; i < c->arg_count; i++)
@@ -220,23 +222,58 @@ static int check_target(const struct slmpm_calc *c, const struct calc_shape *sha
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
+/* What says that O is a message. */
+static const char *member_of_message(const struct slmpm_operand *o)
+{
+	return o->peer.id ? ".peer" : o->wq.id ? ".wq" : ".stream";
+}
+
+static int check_words_of(const struct slmpm_operand *o, const char *what, int k, const char *call)
+{
+	if (o->reserved[0] | o->reserved[1])
+		return error_set(SLMPM_EINVAL,
+				 "%s: .reserved of %s %d is set, which this library does not know",
+				 call, what, k);
+	if (o->flags > SLMPM_OPERAND_LITTLE_ENDIAN)
+		return error_set(SLMPM_EINVAL,
+				 "%s: flags 0x%x of %s %d: 0, SLMPM_OPERAND_BIG_ENDIAN (1) or "
+				 "SLMPM_OPERAND_LITTLE_ENDIAN (2)",
+				 call, o->flags, what, k);
+	return 0;
+}
+
+/* Only MIN and MAX have indices. */
+static int bad_index(const struct slmpm_operand *o, const char *what, int k, uint32_t op,
+		     const char *call)
+{
+	return error_set(SLMPM_EINVAL,
+			 "%s: an index of %s %d: %s is for MIN and MAX, calculation %u is another",
+			 call, what, k, o->index ? ".index" : ".indices", op);
+}
+
 /* All of it but its region, which is not known here. */
 static int check_far_target(const struct slmpm_calc *c, const struct calc_shape *shape,
 			    const struct slmpm_operand *o, int k, const char *call)
 {
 	uint64_t bytes = shape->total * shape->width;
+	int rc;
 
 	if (o->at)
-		return error_set(SLMPM_EINVAL, "%s: target %d is here and at a peer", call, k);
+		return error_set(SLMPM_EINVAL,
+				 "%s: target %d is here and at a peer: .at and .rmem are set", call,
+				 k);
 	if (!calc_is_packed(o))
-		return error_set(SLMPM_EINVAL, "%s: target %d, at a peer, has strides", call, k);
+		return error_set(SLMPM_EINVAL,
+				 "%s: target %d, at a peer, has strides: it is without gaps", call,
+				 k);
 	if (o->index || o->indices)
 		return error_set(SLMPM_EINVAL, "%s: target %d, at a peer, has indices", call, k);
 	if (o->peer.id | o->wq.id | o->stream)
-		return error_set(SLMPM_EINVAL, "%s: target %d is a message", call, k);
-	if (o->reserved[0] | o->reserved[1] || o->flags > SLMPM_OPERAND_LITTLE_ENDIAN)
-		return error_set(SLMPM_EINVAL, "%s: flags 0x%x or .reserved of target %d", call,
-				 o->flags, k);
+		return error_set(SLMPM_EINVAL, "%s: target %d is a message: %s is set", call, k,
+				 member_of_message(o));
+	rc = check_words_of(o, "target", k, call);
+	if (rc < 0)
+		return rc;
 	for (int i = 0; i < k; i++) {
 		const struct slmpm_operand *t = &c->targets[i];
 
@@ -254,22 +291,29 @@ static int check_arriving(const struct slmpm_calc *c, const struct calc_shape *s
 			  const char *call)
 {
 	bool picks = c->op == SLMPM_CALC_MIN || c->op == SLMPM_CALC_MAX;
+	int rc;
 
 	if (o->at)
-		return error_set(SLMPM_EINVAL, "%s: argument %d is here and a message", call, k);
-	if (o->rmem.id | o->offset || (o->wq.id && (o->peer.id || o->stream)))
 		return error_set(SLMPM_EINVAL,
-				 "%s: argument %d is of a peer's stream or of a receive queue, and "
-				 "of no region",
-				 call, k);
+				 "%s: argument %d is here and a message: .at and %s are set", call,
+				 k, member_of_message(o));
+	if (o->rmem.id | o->offset)
+		return error_set(SLMPM_EINVAL,
+				 "%s: argument %d, a message, has a region or an offset: %s is set",
+				 call, k, o->rmem.id ? ".rmem" : ".offset");
+	if (o->wq.id && (o->peer.id || o->stream))
+		return error_set(SLMPM_EINVAL,
+				 "%s: argument %d is of a receive queue: %s is set beside .wq",
+				 call, k, o->peer.id ? ".peer" : ".stream");
 	if (!calc_is_packed(o))
-		return error_set(SLMPM_EINVAL, "%s: argument %d, a message, has strides", call, k);
-	if (o->reserved[0] | o->reserved[1] || o->flags > SLMPM_OPERAND_LITTLE_ENDIAN)
-		return error_set(SLMPM_EINVAL, "%s: flags 0x%x or .reserved of argument %d", call,
-				 o->flags, k);
+		return error_set(SLMPM_EINVAL,
+				 "%s: argument %d, a message, has strides: it is without gaps",
+				 call, k);
+	rc = check_words_of(o, "argument", k, call);
+	if (rc < 0)
+		return rc;
 	if (!picks && (o->index || o->indices))
-		return error_set(SLMPM_EINVAL, "%s: an index of argument %d, operation %u", call, k,
-				 c->op);
+		return bad_index(o, "argument", k, c->op, call);
 	parts->n = o->indices ? 1 : 0;
 	if (o->indices && !take_indices(&parts->part[0], o, shape))
 		return error_set(SLMPM_EINVAL, "%s: argument %d reaches beyond all addresses", call,
@@ -284,6 +328,7 @@ static int check_operand(const struct slmpm_calc *c, const struct calc_shape *sh
 	struct operand_parts *parts = target ? &map->targets[k] : &map->args[k];
 	const char *what = target ? "target" : "argument";
 	bool picks = c->op == SLMPM_CALC_MIN || c->op == SLMPM_CALC_MAX;
+	int rc;
 
 	parts->n = 0;
 	if (target && o->rmem.id)
@@ -291,22 +336,23 @@ static int check_operand(const struct slmpm_calc *c, const struct calc_shape *sh
 	if (!target && calc_arrives(o))
 		return check_arriving(c, shape, parts, o, k, call);
 	if (o->peer.id | o->wq.id | o->stream)
-		return error_set(SLMPM_EINVAL, "%s: %s %d is no message, but of a stream", call,
-				 what, k);
+		return error_set(SLMPM_EINVAL, "%s: %s %d is no message, but %s is set", call, what,
+				 k, member_of_message(o));
 	if (o->rmem.id | o->offset)
-		return error_set(SLMPM_EINVAL, "%s: %s %d has a region or an offset", call, what,
-				 k);
+		return error_set(SLMPM_EINVAL, "%s: %s %d has a region or an offset: %s is set",
+				 call, what, k, o->rmem.id ? ".rmem" : ".offset");
 	if (!o->at)
 		return error_set(SLMPM_EINVAL, "%s: %s %d is NULL", call, what, k);
-	if (o->reserved[0] | o->reserved[1])
+	rc = check_words_of(o, what, k, call);
+	if (rc < 0)
+		return rc;
+	if (o->index && target)
 		return error_set(SLMPM_EINVAL,
-				 "%s: .reserved of %s %d is set, which this library does not know",
-				 call, what, k);
-	if (o->flags > SLMPM_OPERAND_LITTLE_ENDIAN)
-		return error_set(SLMPM_EINVAL, "%s: flags 0x%x of %s %d", call, o->flags, what, k);
-	if ((o->index && target) || (!picks && (o->index || o->indices)))
-		return error_set(SLMPM_EINVAL, "%s: an index of %s %d, operation %u", call, what, k,
-				 c->op);
+				 "%s: an index of target %d: .index is an argument's, and a target "
+				 "has .indices",
+				 call, k);
+	if (!picks && (o->index || o->indices))
+		return bad_index(o, what, k, c->op, call);
 	parts->n = o->indices ? 2 : 1;
 	if (!take_elements(&parts->part[0], o, shape) ||
 	    (o->indices && !take_indices(&parts->part[1], o, shape)))
@@ -315,26 +361,46 @@ static int check_operand(const struct slmpm_calc *c, const struct calc_shape *sh
 	return 0;
 }
 
+/* As far as it was given: a 0 is 1. */
+static int bad_count(const struct slmpm_calc *c, const char *call)
+{
+	char text[80];
+	int n = snprintf(text, sizeof(text), "%llu", (unsigned long long)c->count[0]);
+
+	for (int d = 1; d < CALC_DIMS && n > 0 && (size_t)n < sizeof(text); d++)
+		if (c->count[d])
+			n += snprintf(text + n, sizeof(text) - (size_t)n, " * %llu",
+				      (unsigned long long)c->count[d]);
+	return error_set(SLMPM_EINVAL, "%s: %s elements are more than there is memory for", call,
+			 text);
+}
+
 static int check_list(const struct slmpm_operand *list, int n, int most, const char *call,
 		      const char *what)
 {
 	if (n > most)
 		return error_set(SLMPM_ELIMIT, "%s: %d %ss, at most %d", call, n, what, most);
-	if (n < 1 || !list)
-		return error_set(SLMPM_EINVAL, "%s: %d %ss at %p", call, n, what,
-				 (const void *)list);
-	return 0;
+	if (n < 1)
+		return error_set(SLMPM_EINVAL, "%s: %d %ss, at least 1", call, n, what);
+	return list ? 0 :
+		      error_set(SLMPM_EINVAL, "%s: the %ss are NULL, their number is %d", call,
+				what, n);
 }
 
 static int check_words(const struct slmpm_calc *c, const char *call)
 {
 	if (c->op < SLMPM_CALC_SUM || c->op > SLMPM_CALC_LXOR)
-		return error_set(SLMPM_EINVAL, "%s: calculation %u", call, c->op);
-	if (c->type < SLMPM_INT8 || c->type > SLMPM_DOUBLE)
-		return error_set(SLMPM_EINVAL, "%s: type %u", call, c->type);
-	if (!calc_kernel_of(c->op, c->type, false))
-		return error_set(SLMPM_EINVAL, "%s: calculation %u is bitwise, of integers alone",
+		return error_set(SLMPM_EINVAL,
+				 "%s: calculation %u is none: SLMPM_CALC_SUM (1) to LXOR (10)",
 				 call, c->op);
+	if (c->type < SLMPM_INT8 || c->type > SLMPM_DOUBLE)
+		return error_set(SLMPM_EINVAL,
+				 "%s: type %u is none: SLMPM_INT8 (1) to SLMPM_DOUBLE (10)", call,
+				 c->type);
+	if (!calc_kernel_of(c->op, c->type, false))
+		return error_set(SLMPM_EINVAL,
+				 "%s: calculation %u is bitwise, of integers alone, not of type %u",
+				 call, c->op, c->type);
 	if (c->reserved)
 		return error_set(SLMPM_EINVAL, "%s: .reserved is %u, not 0", call, c->reserved);
 	return 0;
@@ -378,8 +444,6 @@ int calc_check(const struct slmpm_calc *given, const char *call)
 	if (rc < 0)
 		return rc;
 	if (!calc_shape_of(&shape, c))
-		return error_set(SLMPM_EINVAL, "%s: %llu * %llu * %llu elements", call,
-				 (unsigned long long)c->count[0], (unsigned long long)c->count[1],
-				 (unsigned long long)c->count[2]);
+		return bad_count(c, call);
 	return check_operands(c, &shape, call);
 }

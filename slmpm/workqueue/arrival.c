@@ -6,6 +6,8 @@
  */
 #include "slmpm/workqueue/arrival.h"
 
+#include <stdio.h>
+
 #include "slmpm/base/error.h"
 #include "slmpm/message/held.h"
 #include "slmpm/sendrecv/sendrecv.h"
@@ -13,22 +15,19 @@
 int arrival_check(const struct workqueue *wq, const struct slmpm_operand *o, int k)
 {
 	struct workqueue *source = o->wq.id ? handle_get(&workqueue_table, o->wq.id) : NULL;
+	char what[32];
 	int rc = 0;
 
+	snprintf(what, sizeof(what), "argument %d", k);
 	if (o->wq.id && !source)
 		return handle_error(&workqueue_table, o->wq.id);
 	if (source && source->ctx != wq->ctx)
 		return error_set(SLMPM_EINVAL, "slmpm_post: argument %d: .wq is of another context",
 				 k);
-	rc = source ? intake_check(source, "an argument") : work_check_source(wq, o->peer);
-	if (rc < 0)
-		return rc;
-	if (!source && receive_is_managed(o->peer, o->stream))
-		return error_set(SLMPM_EINVAL,
-				 "slmpm_post: argument %d is of a receive queue that is managed, "
-				 "which .wq names",
-				 k);
-	return 0;
+	rc = source ? intake_check(source, what) : work_check_source(wq, o->peer);
+	if (rc < 0 || source)
+		return rc < 0 ? rc : 0;
+	return intake_check_stream(wq, o->peer, o->stream, what);
 }
 
 void arrival_init(struct arrival *a, const struct slmpm_operand *o, uint32_t number)

@@ -2,7 +2,9 @@
 /* CALC entries: prepared when they are posted, done a piece at each of their channel's turns. */
 #include "slmpm/workqueue/workqueue.h"
 
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "slmpm/base/error.h"
 #include "slmpm/engine/engine.h"
@@ -15,13 +17,18 @@ static inline uint64_t steps_of(const struct context *ctx)
 
 /* ---- at once ------------------------------------------------------------------------------ */
 
+/* What stands between a request's peer and its calculation is no CALC's (member.c), but .ctr. */
+#define OTHERS (offsetof(struct slmpm_wr, calc) - offsetof(struct slmpm_wr, peer))
+
 /* Nothing is said of it but what it calculates, and how its end is told. */
 static inline bool is_bare(const struct slmpm_wr *wr)
 {
-	uint64_t words = wr->cq.id | wr->wq.id | wr->rctr.id | wr->ctr.id;
+	uint64_t words[OTHERS / 8], any = wr->rctr.id | (wr->flags & ~SLMPM_SILENT);
 
-	words |= wr->flags & ~SLMPM_SILENT;
-	return !(words | (uint32_t)wr->iov_count | wr->head_len | wr->reserved);
+	memcpy(words, (const char *)wr + offsetof(struct slmpm_wr, peer), sizeof(words));
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		any |= words[i];
+	return !any;
 }
 
 /* An entry of its own would begin, as soon as it is posted. */

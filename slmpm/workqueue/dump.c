@@ -336,10 +336,16 @@ int64_t slmpm_wq_dump(const slmpm_wq *queues, int n, const struct slmpm_name *na
 	};
 	int rc;
 
-	if (!queues || n <= 0 || (size && !buf) || flags & ~SLMPM_PROGRAM_GRAPH)
+	if (n <= 0)
+		return error_set(SLMPM_EINVAL, "slmpm_wq_dump: %d queues, at least 1", n);
+	if (!queues || (size && !buf))
+		return error_set(SLMPM_EINVAL, "slmpm_wq_dump: the %s NULL",
+				 queues ? "buffer, of more than 0 bytes, is" : "queues are");
+	if (flags & ~SLMPM_PROGRAM_GRAPH)
 		return error_set(SLMPM_EINVAL,
-				 "slmpm_wq_dump: %d queues at %p, %zu bytes at %p, flags 0x%x", n,
-				 (const void *)queues, size, (void *)buf, flags);
+				 "slmpm_wq_dump: flags 0x%x: there is no 0x%x, only "
+				 "SLMPM_PROGRAM_GRAPH",
+				 flags, flags & ~SLMPM_PROGRAM_GRAPH);
 	rc = text_take_names("slmpm_wq_dump", &d.names);
 	if (size)
 		*buf = '\0';

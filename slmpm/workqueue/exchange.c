@@ -70,7 +70,8 @@ static int exchange_check_target(const struct workqueue *wq, const struct slmpm_
 	if (!remote)
 		return handle_error(&remote_table, o->rmem.id);
 	if (remote->ep->ctx != wq->ctx)
-		return error_set(SLMPM_EINVAL, "slmpm_post: target %d is in another context", k);
+		return error_set(SLMPM_EINVAL,
+				 "slmpm_post: target %d is a region of another context", k);
 	if (endpoint_has_ended(remote->ep))
 		return endpoint_error(remote->ep);
 	if (o->offset > remote->memory.size || bytes > remote->memory.size - o->offset)

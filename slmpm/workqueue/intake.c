@@ -27,6 +27,32 @@ int intake_check(struct workqueue *wq, const char *what)
 	return 1;
 }
 
+int intake_check_stream(const struct workqueue *wq, slmpm_peer peer, uint32_t stream,
+			const char *what)
+{
+	const struct workqueue *t = receive_managed(wq->ctx, peer, stream);
+
+	return t ? error_set(SLMPM_EINVAL,
+			     "slmpm_post: %s would take messages of stream %u, which ends in a "
+			     "managed receive queue: name that by .wq",
+			     what, t->receive.stream) :
+		   0;
+}
+
+static uint64_t count_list(const struct list *list, uint64_t number)
+{
+	uint64_t n = 0;
+
+	LIST_EACH_ENTRY(struct intake, s, list, node)
+		n += !number || s->number == number;
+	return n;
+}
+
+uint64_t intake_count(const struct workqueue *wq, uint64_t number)
+{
+	return count_list(&wq->receive.takers, number) + count_list(&wq->receive.taking, number);
+}
+
 void intake_init(struct intake *s, slmpm_wq queue)
 {
 	*s = (struct intake){.queue = queue};

@@ -16,14 +16,21 @@ struct intake {             /* an entry of the queue's, one after the other */
 	struct await await;
 };
 
-/* WQ can be the source of a CALC or PIPE, WHAT: 1 if it is managed, 0 if its peer and stream are
+/* WQ can be the source of WHAT, of a CALC or PIPE: 1 if it is managed, 0 if its peer and stream are
  * all that is to be known of it. Negative with the detail set: it cannot be. */
 int intake_check(struct workqueue *wq, const char *what);
+/* Messages of PEER's STREAM, each of which may be any, are no managed receive queue's: WHAT may
+ * take them. Negative with the detail set: it may not. */
+int intake_check_stream(const struct workqueue *wq, slmpm_peer peer, uint32_t stream,
+			const char *what);
 void intake_init(struct intake *s, slmpm_wq queue);
 /* S's next entry begins: 1; 0: not yet, and CH is ready once it may; or why it never will. */
 int intake_begin(struct intake *s, struct channel *ch);
 /* It has ended with STATUS, by a message of PEER's if it has one; if there is one at all. */
 void intake_end(struct intake *s, int status, slmpm_peer peer);
+
+/* Of WQ's entries NUMBER, or with 0 all: how many are taken so, and have not ended. */
+uint64_t intake_count(const struct workqueue *wq, uint64_t number);
 
 /* One that has not begun is before NUMBER. */
 static inline bool intake_is_before(const struct workqueue *wq, uint64_t number)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Programs read from text. */
 #include "slmpm/workqueue/load.h"
+#include "slmpm/workqueue/member.h"
 #include "slmpm/workqueue/program.h"
 
 #include <ctype.h>
@@ -232,6 +233,15 @@ static int load_value(struct load *l, const struct text_word *word, char *text, 
 
 /* ---- lines ---------------------------------------------------------------------------------- */
 
+/* Another operation's. */
+static int refuse_word(const struct load *l, uint32_t op)
+{
+	char why[64];
+
+	snprintf(why, sizeof(why), "it is no word of %s", member_title(op));
+	return load_refuse(l, why);
+}
+
 static int load_word(struct load *l, char *text, struct slmpm_wr *wr)
 {
 	char *value = strchr(text, '=');
@@ -242,7 +252,7 @@ static int load_word(struct load *l, char *text, struct slmpm_wr *wr)
 	if (!word)
 		return load_refuse(l, "no such word");
 	if (!(word->ops & 1u << wr->op))
-		return load_refuse(l, "it has none such");
+		return refuse_word(l, wr->op);
 	if ((word->kind == TEXT_FLAG) != !value)
 		return load_refuse(l, value ? "it has no value" : "a value is missing");
 	bit = UINT64_C(1) << (word - text_words);
@@ -385,9 +395,13 @@ int slmpm_wq_load(slmpm_wq handle, const char *given, const struct slmpm_name *n
 	char *text;
 	int rc = 0;
 
-	if (!given || flags & ~SLMPM_PROGRAM_CLOSED)
-		return error_set(SLMPM_EINVAL, "slmpm_wq_load: a text at %p, flags 0x%x",
-				 (const void *)given, flags);
+	if (!given)
+		return error_set(SLMPM_EINVAL, "slmpm_wq_load: the text is NULL");
+	if (flags & ~SLMPM_PROGRAM_CLOSED)
+		return error_set(SLMPM_EINVAL,
+				 "slmpm_wq_load: flags 0x%x: there is no 0x%x, only "
+				 "SLMPM_PROGRAM_CLOSED",
+				 flags, flags & ~SLMPM_PROGRAM_CLOSED);
 	wq = workqueue_lock(handle, &rc);
 	if (!wq)
 		return rc;

@@ -56,9 +56,14 @@ int piping_source(const struct workqueue *wq, struct slmpm_wr *wr)
 
 	if (!source)
 		return handle_error(&workqueue_table, wr->wq.id);
-	if (source->ctx != wq->ctx || wr->from.id || wr->from_stream)
-		return error_set(SLMPM_EINVAL, "slmpm_post: a PIPE's .wq is a receive queue of its "
-					       "context, and stands for .from");
+	if (source->ctx != wq->ctx)
+		return error_set(SLMPM_EINVAL, "slmpm_post: a PIPE's .wq is of another context");
+	if (wr->from.id || wr->from_stream)
+		return error_set(
+			SLMPM_EINVAL,
+			"slmpm_post: %s of a PIPE is set beside .wq, which stands for .from "
+			"and .from_stream",
+			wr->from.id ? ".from" : ".from_stream");
 	rc = intake_check(source, "a PIPE");
 	if (rc)
 		return rc < 0 ? rc : 0;

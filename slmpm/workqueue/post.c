@@ -4,13 +4,24 @@
 
 #include "slmpm/base/error.h"
 #include "slmpm/base/sized.h"
+#include "slmpm/workqueue/member.h"
 
 /* Its peer and stream are the queue's. */
 static int take_receive(const struct workqueue *wq, struct slmpm_wr *wr)
 {
-	if (wr->op != SLMPM_OP_RECV || wr->peer.id || wr->stream)
-		return error_set(SLMPM_EINVAL, "slmpm_post: an entry of a receive queue is a RECV "
-					       "without peer and stream");
+	const char *title = member_title(wr->op);
+
+	if (wr->op != SLMPM_OP_RECV) /* what is no operation is refused as such */
+		return title ? error_set(SLMPM_EINVAL,
+					 "slmpm_post: an entry of a receive queue is a RECV, "
+					 "not %s",
+					 title) :
+			       0;
+	if (wr->peer.id || wr->stream)
+		return error_set(SLMPM_EINVAL,
+				 "slmpm_post: an entry of a receive queue is without peer and "
+				 "stream: %s is set",
+				 wr->peer.id ? ".peer" : ".stream");
 	if (!work_is_any(wq->receive.peer) && !endpoint_of(wq->receive.peer))
 		return error_set(SLMPM_ECLOSED, "slmpm_post: the peer of the receive queue was "
 						"closed");
@@ -110,8 +121,8 @@ int workqueue_fill(struct workqueue *wq, struct work *w, const struct slmpm_wr *
 
 	if (given->size != size)
 		return error_set(SLMPM_EINVAL,
-				 "slmpm_post: .size of a work request is %u, of the "
-				 "first %u",
+				 "slmpm_post: .size of a work request is %u, of the first %u: all "
+				 "of an array have one size",
 				 given->size, size);
 	rc = take_wr(wq, &w->wr, given);
 	if (rc == 0 && UNLIKELY(wq->channels[w->wr.channel].status))
@@ -132,10 +143,13 @@ static int workqueue_take(struct workqueue *wq, const struct slmpm_wr *given, ui
 	int rc;
 
 	if (wq->used == wq->depth && wq->flags & SLMPM_WQ_KEPT)
-		return error_set(SLMPM_ELIMIT, "%u entries are kept, as many as there is room for",
-				 wq->used);
+		return error_set(SLMPM_ELIMIT,
+				 "slmpm_post: the queue keeps as many entries as its depth, %u",
+				 wq->depth);
 	if (wq->used == wq->depth)
-		return error_set(SLMPM_EAGAIN, "%u work requests are under way", wq->used);
+		return error_set(SLMPM_EAGAIN,
+				 "slmpm_post: as many entries are under way as its depth, %u",
+				 wq->depth);
 	rc = workqueue_fill(wq, w, given, size);
 	if (rc < 0)
 		return rc;
@@ -150,8 +164,9 @@ static NOINLINE int workqueue_post(struct workqueue *wq, const struct slmpm_wr *
 	int rc = 0, taken = 0;
 
 	if (!wr || n <= 0)
-		return error_set(SLMPM_EINVAL, "slmpm_post: %d work requests at %p", n,
-				 (const void *)wr);
+		return n > 0 ? error_set(SLMPM_EINVAL, "slmpm_post: the work requests are NULL") :
+			       error_set(SLMPM_EINVAL, "slmpm_post: %d work requests, at least 1",
+					 n);
 	while (rc == 0 && taken < n) {
 		const void *next = (const char *)wr + (size_t)taken * wr->size;
 

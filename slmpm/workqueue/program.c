@@ -19,7 +19,8 @@ static struct workqueue *program_queue(const struct context *ctx, slmpm_wq handl
 	if (!wq)
 		*rc = handle_error(&workqueue_table, handle.id);
 	else if (wq->ctx != ctx)
-		*rc = error_set(SLMPM_EINVAL, "a work queue of another context");
+		*rc = error_set(SLMPM_EINVAL,
+				"its work queue is of another context than the first one's");
 	else
 		return wq;
 	return NULL;
@@ -30,8 +31,11 @@ static int program_room(const struct workqueue *wq)
 	if (wq->used + wq->held < wq->depth)
 		return 0;
 	if (wq->held == wq->depth)
-		return error_set(SLMPM_ELIMIT, "the queue has a depth of %u", wq->depth);
-	return error_set(SLMPM_EAGAIN, "%u work requests are under way", wq->used);
+		return error_set(SLMPM_ELIMIT,
+				 "the queue has a depth of %u, and the program more entries for it",
+				 wq->depth);
+	return error_set(SLMPM_EAGAIN, "no room for it now: %u of at most %u entries under way",
+			 wq->used, wq->depth);
 }
 
 /* One more of P's entries; or nothing is held. */
@@ -154,10 +158,12 @@ int slmpm_program_post(const slmpm_wq *queues, const struct slmpm_wr *wr, int n)
 	char whom[64];
 	int at, rc;
 
-	if (!queues || !wr || n <= 0)
-		return error_set(SLMPM_EINVAL,
-				 "slmpm_program_post: %d work requests at %p, queues at %p", n,
-				 (const void *)wr, (const void *)queues);
+	if (n <= 0)
+		return error_set(SLMPM_EINVAL, "slmpm_program_post: %d work requests, at least 1",
+				 n);
+	if (!queues || !wr)
+		return error_set(SLMPM_EINVAL, "slmpm_program_post: the %s are NULL",
+				 queues ? "work requests" : "queues");
 	rc = program_enter(queues, wr, n, true, &at);
 	if (rc == 0 || at < 0)
 		return rc;

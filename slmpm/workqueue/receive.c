@@ -58,11 +58,19 @@ static uint32_t count_of_any(const struct context *ctx)
 	return n;
 }
 
-bool receive_is_managed(slmpm_peer peer, uint32_t stream)
+const struct workqueue *receive_managed(const struct context *ctx, slmpm_peer peer, uint32_t stream)
 {
-	const struct endpoint *ep = work_is_any(peer) ? NULL : endpoint_of(peer);
+	slmpm_peer plain = endpoint_plain(peer);
 
-	return ep && (find_queue(ep, stream) || find_of_any(ep->ctx, stream, false));
+	LIST_EACH_ENTRY(const struct workqueue, wq, &ctx->work_queues, node) {
+		slmpm_peer of = wq->receive.peer;
+
+		if (tells(wq) && of.id &&
+		    (stream == SLMPM_ANY_STREAM || stream == wq->receive.stream) &&
+		    (work_is_any(of) || work_is_any(peer) || of.id == plain.id))
+			return wq;
+	}
+	return NULL;
 }
 
 void receive_tell(struct workqueue *wq)
@@ -164,8 +172,11 @@ static int check_of_any(const struct workqueue *wq, const struct slmpm_wq_option
 				 "slmpm_wq_create: stream %u has a managed receive queue",
 				 o->stream);
 	if (n == BINDINGS_MAX)
-		return error_set(SLMPM_ELIMIT, "there are %d managed receive queues of any peer",
-				 BINDINGS_MAX);
+		return error_set(
+			SLMPM_ELIMIT,
+			"slmpm_wq_create: there are %d managed receive queues of any peer, as many "
+			"as there may be",
+			BINDINGS_MAX);
 	for (uint32_t i = 0; managed && rc == 0 && i < ctx->live; i++)
 		rc = binding_room(ctx->endpoints[i], n);
 	return rc;
@@ -189,16 +200,16 @@ static int receive_check(const struct workqueue *wq, const struct slmpm_wq_optio
 	if (!ep && !work_is_any(o->peer))
 		return endpoint_bad_handle(o->peer);
 	if (ep && ep->ctx != wq->ctx)
-		return error_set(SLMPM_EINVAL, "slmpm_wq_create: the peer is another context's");
+		return error_set(SLMPM_EINVAL, "slmpm_wq_create: .peer belongs to another context");
 	if (ep && endpoint_has_ended(ep))
 		return endpoint_error(ep);
 	if (managed && o->stream > SLMPM_STREAM_MAX)
 		return error_set(SLMPM_EINVAL, "slmpm_wq_create: a managed receive queue is of one "
-					       "stream");
+					       "stream, not SLMPM_ANY_STREAM");
 	if (ep && find_queue(ep, o->stream))
 		return error_set(SLMPM_EBUSY,
-				 "slmpm_wq_create: stream %u of %s has a receive "
-				 "queue",
+				 "slmpm_wq_create: stream %u of %s has a managed "
+				 "receive queue",
 				 o->stream, ep->life->name);
 	if (!ep || find_of_any(wq->ctx, o->stream, false))
 		return check_of_any(wq, o);

@@ -11,27 +11,18 @@
 #include "slmpm/region/memory.h"
 #include "slmpm/rma/rma.h"
 
-static bool may_be_counted(uint32_t op)
-{
-	return op == SLMPM_OP_COUNT ||
-	       (op >= SLMPM_OP_SEND && op <= SLMPM_OP_AM && op != SLMPM_OP_RECV);
-}
-
 int remote_count_check(const struct context *ctx, const struct slmpm_wr *wr,
 		       const struct endpoint *ep)
 {
 	const struct remote *remote = remote_get(wr->rctr);
 
-	if (!may_be_counted(wr->op))
-		return error_set(SLMPM_EINVAL, "slmpm_post: operation %u counts at no peer",
-				 wr->op);
 	if (!remote)
 		return handle_error(&remote_table, wr->rctr.id);
 	if (remote->access != SLMPM_COUNT)
 		return error_set(SLMPM_EINVAL,
 				 "slmpm_post: .rctr is a region of memory, no counter");
 	if (remote->ctx != ctx)
-		return error_set(SLMPM_EINVAL, "slmpm_post: a counter of another context");
+		return error_set(SLMPM_EINVAL, "slmpm_post: .rctr is a counter of another context");
 	if (wr->op != SLMPM_OP_COUNT && remote->ep != ep)
 		return error_set(SLMPM_EINVAL, "slmpm_post: .rctr is a counter of %s, not of %s",
 				 remote->ep->life->name, ep ? ep->life->name : "any");

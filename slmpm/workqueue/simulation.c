@@ -389,7 +389,8 @@ static int check_order(const struct simulation *s, const struct node *n)
 	if (w->wr.op != SLMPM_OP_COUNT && w->wr.op != SLMPM_OP_ENABLE)
 		return 0;
 	if (relative && w->wr.value > GROWTH_MAX)
-		return error_set(SLMPM_ELIMIT, "more than 2^32 at once");
+		return error_set(SLMPM_ELIMIT, "it is more than 2^32 at once: %llu",
+				 (unsigned long long)w->wr.value);
 	g = growth_of(s, total_moved(w));
 	if (!g)
 		return 0;

@@ -36,7 +36,7 @@ const struct text_word text_words[] = {
 	{"from", BIT(CALC), TEXT_ARGS, 0, IN(calc), false},
 	{"to", BIT(CALC), TEXT_TARGETS, 0, IN(calc), false},
 	{"head", BIT(AM), TEXT_HEAD, 0, IN(head), false},
-	{"imm", MESSAGES | REMOTES, TEXT_U32, 0, IN(imm), false},
+	{"imm", BIT(SEND) | BIT(PUT), TEXT_U32, 0, IN(imm), false},
 	{"does", BIT(ATOMIC), TEXT_ATOMIC, 0, IN(atomic), false},
 	{"bits", BIT(ATOMIC), TEXT_U32, 0, IN(bits), false},
 	{"operand", BIT(ATOMIC), TEXT_U64, 0, IN(operand), false},
@@ -151,14 +151,24 @@ static bool text_is_name(const char *name)
 
 static int text_check_name(const char *call, const struct slmpm_name *n)
 {
+	if (!n->name)
+		return error_set(SLMPM_EINVAL, "%s: a name is NULL", call);
 	if (!text_is_name(n->name))
-		return error_set(SLMPM_EINVAL, "%s: \"%.40s\" is no name", call,
-				 n->name ? n->name : "");
-	if (n->kind < SLMPM_NAME_PEER || n->kind > SLMPM_NAME_MEMORY || n->reserved)
-		return error_set(SLMPM_EINVAL, "%s: name \"%.40s\": kind %u", call, n->name,
-				 n->kind);
+		return error_set(SLMPM_EINVAL,
+				 "%s: \"%.40s\" is no name: letters, digits, _ - . make one, but "
+				 "not any or none",
+				 call, n->name);
+	if (n->kind < SLMPM_NAME_PEER || n->kind > SLMPM_NAME_MEMORY)
+		return error_set(SLMPM_EINVAL,
+				 "%s: name \"%.40s\": kind %u: SLMPM_NAME_PEER (1) to "
+				 "SLMPM_NAME_MEMORY (6)",
+				 call, n->name, n->kind);
+	if (n->reserved)
+		return error_set(SLMPM_EINVAL, "%s: name \"%.40s\": .reserved is %u, not 0", call,
+				 n->name, n->reserved);
 	if (n->kind == SLMPM_NAME_MEMORY && n->len && !n->base)
-		return error_set(SLMPM_EINVAL, "%s: name \"%.40s\": no memory", call, n->name);
+		return error_set(SLMPM_EINVAL, "%s: name \"%.40s\": .base is NULL, .len %zu", call,
+				 n->name, n->len);
 	return 0;
 }
 
@@ -176,9 +186,11 @@ int text_take_names(const char *call, struct text_names *names)
 	int rc = 0;
 
 	names->sorted = NULL;
-	if (names->count < 0 || (names->count && !names->all))
-		return error_set(SLMPM_EINVAL, "%s: %d names at %p", call, names->count,
-				 (const void *)names->all);
+	if (names->count < 0)
+		return error_set(SLMPM_EINVAL, "%s: %d names, less than 0", call, names->count);
+	if (names->count && !names->all)
+		return error_set(SLMPM_EINVAL, "%s: the names are NULL, their number is %d", call,
+				 names->count);
 	names->sorted = calloc((size_t)names->count + 1, sizeof(*names->sorted));
 	if (!names->sorted)
 		return error_set(SLMPM_ENOMEM, "for names");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A work request: whether it can be taken, by which call's way it goes, what goes with it. */
-#include "slmpm/workqueue/workqueue.h"
+#include "slmpm/workqueue/intake.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,33 +10,21 @@
 #include "slmpm/region/memory.h"
 #include "slmpm/sendrecv/sendrecv.h"
 #include "slmpm/mode/mode_hint.h"
-#include "slmpm/workqueue/text.h"
-
-#define ORDERED (SLMPM_SILENT | SLMPM_FENCE | SLMPM_BARRIER)
-
-/* What an operation may have; 0: it is none of a work queue's. */
-static const uint32_t flags_of[SLMPM_OP_PIPE + 1] = {
-	[SLMPM_OP_SEND] = ORDERED | SLMPM_MORE | MODE_LINK_MASK,
-	[SLMPM_OP_RECV] = SLMPM_SILENT,
-	[SLMPM_OP_PUT] = ORDERED | SLMPM_REMOTE | SLMPM_NOTIFY | MODE_LINK_MASK,
-	[SLMPM_OP_GET] = ORDERED | MODE_LINK_MASK,
-	[SLMPM_OP_ATOMIC] = ORDERED | MODE_LINK_MASK,
-	[SLMPM_OP_AM] = ORDERED | SLMPM_MORE | SLMPM_REMOTE | MODE_ROUTE_MASK,
-	[SLMPM_OP_WAIT] = SLMPM_SILENT | SLMPM_RELATIVE,
-	[SLMPM_OP_ENABLE] = SLMPM_SILENT | SLMPM_RELATIVE,
-	[SLMPM_OP_COUNT] = SLMPM_SILENT | SLMPM_RELATIVE,
-	[SLMPM_OP_CALC] = SLMPM_SILENT,
-	[SLMPM_OP_PIPE] = ORDERED | MODE_LINK_MASK,
-};
+#include "slmpm/workqueue/member.h"
 
 static int check_pieces(const struct slmpm_wr *wr)
 {
-	if (wr->iov_count < 0 || (wr->iov_count && !wr->iov))
-		return error_set(SLMPM_EINVAL, "slmpm_post: %d pieces at %p", wr->iov_count,
-				 (const void *)wr->iov);
+	if (wr->iov_count < 0)
+		return error_set(SLMPM_EINVAL, "slmpm_post: .iov_count is %d, less than 0",
+				 wr->iov_count);
+	if (wr->iov_count && !wr->iov)
+		return error_set(SLMPM_EINVAL, "slmpm_post: .iov is NULL, .iov_count %d",
+				 wr->iov_count);
 	for (int i = 0; i < wr->iov_count; i++)
 		if (wr->iov[i].len && !wr->iov[i].base)
-			return error_set(SLMPM_EINVAL, "slmpm_post: piece %d is NULL", i);
+			return error_set(SLMPM_EINVAL,
+					 "slmpm_post: piece %d is NULL, and of %zu bytes", i,
+					 wr->iov[i].len);
 	return 0;
 }
 
@@ -47,7 +35,8 @@ static int check_any(const struct workqueue *wq, slmpm_peer peer)
 
 	if (!ctx)
 		return rc;
-	return ctx == wq->ctx ? 0 : error_set(SLMPM_EINVAL, "slmpm_post: any of another context");
+	return ctx == wq->ctx ? 0 :
+				error_set(SLMPM_EINVAL, "slmpm_post: slmpm_any of another context");
 }
 
 static int check_peer(const struct workqueue *wq, const struct slmpm_wr *wr)
@@ -59,8 +48,12 @@ static int check_peer(const struct workqueue *wq, const struct slmpm_wr *wr)
 		remote = remote_get(wr->rmem);
 		if (!remote)
 			return handle_error(&remote_table, wr->rmem.id);
-	} else if (wr->op == SLMPM_OP_RECV && work_is_any(wr->peer)) {
-		return check_any(wq, wr->peer);
+	} else if (work_is_any(wr->peer)) {
+		return wr->op == SLMPM_OP_RECV ?
+			       check_any(wq, wr->peer) :
+			       error_set(SLMPM_EINVAL,
+					 "slmpm_post: .peer of %s is slmpm_any: it names one peer",
+					 member_title(wr->op));
 	}
 	ep = remote && !wr->peer.id ? remote->ep : endpoint_of(wr->peer);
 	if (!ep)
@@ -68,7 +61,8 @@ static int check_peer(const struct workqueue *wq, const struct slmpm_wr *wr)
 	if (ep->ctx != wq->ctx)
 		return error_set(SLMPM_EINVAL, "slmpm_post: the peer belongs to another context");
 	if (remote && remote->ep != ep)
-		return error_set(SLMPM_EINVAL, "slmpm_post: a region of another peer");
+		return error_set(SLMPM_EINVAL, "slmpm_post: .rmem is a region of %s, .peer is %s",
+				 remote->ep->life->name, ep->life->name);
 	return endpoint_has_ended(ep) ? endpoint_error(ep) : 0;
 }
 
@@ -81,98 +75,98 @@ int work_check_source(const struct workqueue *wq, slmpm_peer from)
 
 static int check_pipe(const struct workqueue *wq, const struct slmpm_wr *wr)
 {
-	if (wr->iov_count < 1 || !wr->value)
-		return error_set(SLMPM_EINVAL, "slmpm_post: a PIPE of %llu messages in %d buffers",
-				 (unsigned long long)wr->value, wr->iov_count);
-	return wr->wq.id ? 0 : work_check_source(wq, wr->from);
+	int rc;
+
+	if (!wr->value)
+		return error_set(SLMPM_EINVAL, "slmpm_post: a PIPE of 0 messages: set .value");
+	if (wr->iov_count < 1)
+		return error_set(SLMPM_EINVAL,
+				 "slmpm_post: .iov_count, a PIPE's buffers, is %d, less than 1",
+				 wr->iov_count);
+	if (wr->wq.id)
+		return 0;
+	rc = work_check_source(wq, wr->from);
+	return rc < 0 ? rc : intake_check_stream(wq, wr->from, wr->from_stream, "a PIPE");
 }
 
-/* Behind others they would be copied, from nowhere. */
-static int check_unused(const struct slmpm_wr *wr)
-{
-	if ((work_names(wr->op) || wr->op == SLMPM_OP_CALC) && wr->iov_count)
-		return error_set(SLMPM_EINVAL, "slmpm_post: operation %u has no pieces", wr->op);
-	if (wr->op != SLMPM_OP_AM && wr->head_len)
-		return error_set(SLMPM_EINVAL, "slmpm_post: operation %u has no head", wr->op);
-	if (wr->op != SLMPM_OP_CALC && wr->calc)
-		return error_set(SLMPM_EINVAL, "slmpm_post: .calc is for CALC");
-	return 0;
-}
-
-/* The others have none. */
 static int check_timeout(const struct slmpm_wr *wr)
 {
-	if (wr->timeout_ms >= -1 || (wr->op != SLMPM_OP_WAIT && wr->op != SLMPM_OP_SEND))
-		return 0;
-	return error_set(SLMPM_EINVAL, "slmpm_post: .timeout_ms of a %s is %d, less than -1",
-			 wr->op == SLMPM_OP_WAIT ? "WAIT" : "SEND", wr->timeout_ms);
+	return wr->timeout_ms >= -1 ?
+		       0 :
+		       error_set(SLMPM_EINVAL, "slmpm_post: .timeout_ms of %s is %d, less than -1",
+				 member_title(wr->op), wr->timeout_ms);
+}
+
+/* What WAIT, ENABLE or COUNT name; HAS: of how many it is to be one. */
+static COLD int bad_names(const struct slmpm_wr *wr, int has)
+{
+	static const char *const counts[] = {"none", "one", "two", "three"};
+	const char *of = wr->op == SLMPM_OP_COUNT  ? "counter (.ctr or .rctr)" :
+			 wr->op == SLMPM_OP_ENABLE ? "work queue (.wq)" :
+						     "counter (.ctr), completion queue (.cq) or "
+						     "work queue (.wq)";
+
+	return error_set(SLMPM_EINVAL, "slmpm_post: %s names one %s, not %s", member_title(wr->op),
+			 of, counts[has]);
+}
+
+static int check_index(const struct slmpm_wr *wr)
+{
+	if (!wr->wq.id)
+		return wr->index ? error_set(SLMPM_EINVAL,
+					     "slmpm_post: .index is %u, but the WAIT is on no work "
+					     "queue (.wq)",
+					     wr->index) :
+				   0;
+	return wr->index >= SLMPM_WQ_POSTED && wr->index <= SLMPM_WQ_DONE ?
+		       0 :
+		       error_set(SLMPM_EINVAL,
+				 "slmpm_post: index %u of a work queue: .index is SLMPM_WQ_POSTED "
+				 "(1) to SLMPM_WQ_DONE (4)",
+				 wr->index);
 }
 
 static int check_named(const struct workqueue *wq, const struct slmpm_wr *wr)
 {
-	uint32_t may = wr->op == SLMPM_OP_COUNT ? 9 : wr->op == SLMPM_OP_ENABLE ? 4 : 7;
-	uint32_t has = (wr->ctr.id ? 1u : 0) | (wr->cq.id ? 2u : 0) | (wr->wq.id ? 4u : 0) |
-		       (wr->rctr.id ? 8u : 0);
-	int rc = check_unused(wr);
+	int has = !!wr->ctr.id + !!wr->cq.id + !!wr->wq.id + !!wr->rctr.id;
+	int rc = check_timeout(wr);
 
-	if (rc == 0)
-		rc = check_timeout(wr);
 	if (rc < 0)
 		return rc;
-	if (!has || has & ~may || has & (has - 1))
-		return error_set(
-			SLMPM_EINVAL, "slmpm_post: a %s names one %s",
-			wr->op == SLMPM_OP_COUNT  ? "COUNT" :
-			wr->op == SLMPM_OP_ENABLE ? "ENABLE" :
-						    "WAIT",
-			wr->op == SLMPM_OP_COUNT  ? "counter" :
-			wr->op == SLMPM_OP_ENABLE ? "work queue" :
-						    "counter, completion queue or work queue");
-	if (wr->op == SLMPM_OP_WAIT && wr->wq.id &&
-	    (wr->index < SLMPM_WQ_POSTED || wr->index > SLMPM_WQ_DONE))
-		return error_set(SLMPM_EINVAL, "slmpm_post: index %u of a work queue", wr->index);
+	if (has != 1 || (wr->op == SLMPM_OP_ENABLE && !wr->wq.id))
+		return bad_names(wr, wr->op == SLMPM_OP_ENABLE && !wr->wq.id ? 0 : has);
+	if (wr->op == SLMPM_OP_WAIT && (rc = check_index(wr)) < 0)
+		return rc;
 	return wr->rctr.id ? remote_count_check(wq->ctx, wr, NULL) : 0;
 }
 
-/* Of all but WAIT, ENABLE and COUNT. */
-static int check_unnamed(const struct slmpm_wr *wr)
+static int check_handler(const struct slmpm_wr *wr)
 {
-	if (wr->cq.id || (wr->wq.id && wr->op != SLMPM_OP_PIPE))
-		return error_set(SLMPM_EINVAL, "slmpm_post: .cq and .wq are for WAIT and ENABLE");
-	return 0;
-}
-
-static int check_calculation(const struct workqueue *wq, const struct slmpm_wr *wr)
-{
-	int rc;
-
-	if (LIKELY(!((uint32_t)wr->iov_count | wr->head_len | wr->cq.id | wr->wq.id | wr->rctr.id)))
-		return 0;
-	rc = check_unused(wr);
-	if (rc == 0)
-		rc = check_unnamed(wr);
-	return rc < 0 ? rc : remote_count_check(wq->ctx, wr, NULL);
+	if (wr->stream > SLMPM_AM_ID_MAX)
+		return error_set(SLMPM_EINVAL, "slmpm_post: handler %u, at most %u (.stream)",
+				 wr->stream, SLMPM_AM_ID_MAX);
+	if (wr->head_len > SLMPM_AM_HEAD_MAX)
+		return error_set(SLMPM_EINVAL, "slmpm_post: a head of %u bytes, at most %u",
+				 wr->head_len, SLMPM_AM_HEAD_MAX);
+	return wr->head_len && !wr->head ?
+		       error_set(SLMPM_EINVAL, "slmpm_post: .head is NULL, .head_len %u",
+				 wr->head_len) :
+		       0;
 }
 
 static int check_operation(const struct workqueue *wq, const struct slmpm_wr *wr)
 {
-	int rc = check_unused(wr);
+	int rc = check_timeout(wr);
 
-	if (rc == 0)
-		rc = check_timeout(wr);
 	if (rc < 0)
 		return rc;
 	if ((wr->op == SLMPM_OP_SEND || wr->op == SLMPM_OP_PIPE) && wr->stream > SLMPM_STREAM_MAX)
-		return error_set(SLMPM_EINVAL, "slmpm_post: stream 0x%x is for receiving only",
+		return error_set(SLMPM_EINVAL,
+				 "slmpm_post: stream 0x%x (SLMPM_ANY_STREAM) is for receiving only",
 				 wr->stream);
-	if (wr->op == SLMPM_OP_AM &&
-	    (wr->stream > SLMPM_AM_ID_MAX || wr->head_len > SLMPM_AM_HEAD_MAX ||
-	     (wr->head_len && !wr->head)))
-		return error_set(SLMPM_EINVAL, "slmpm_post: handler %u, a head of %u bytes at %p",
-				 wr->stream, wr->head_len, wr->head);
-	rc = check_unnamed(wr);
-	if (rc == 0)
-		rc = check_peer(wq, wr);
+	if (wr->op == SLMPM_OP_AM && (rc = check_handler(wr)) < 0)
+		return rc;
+	rc = check_peer(wq, wr);
 	if (rc == 0 && wr->rctr.id)
 		rc = remote_count_check(wq->ctx, wr, work_peer(wr));
 	if (rc == 0 && wr->op == SLMPM_OP_PIPE)
@@ -180,31 +174,17 @@ static int check_operation(const struct workqueue *wq, const struct slmpm_wr *wr
 	return rc < 0 ? rc : check_pieces(wr);
 }
 
-/* BAD are those that its operation does not have; 0: a link or protocol. */
-static COLD int bad_flags(const struct slmpm_wr *wr, uint32_t bad)
-{
-	if (bad)
-		return error_set(SLMPM_EINVAL, "slmpm_post: flags 0x%x: %s has no 0x%x", wr->flags,
-				 text_op_name(wr->op), bad);
-	return error_set(SLMPM_EINVAL, "slmpm_post: flags 0x%x: no such link or protocol",
-			 wr->flags);
-}
-
 int work_check(const struct workqueue *wq, const struct slmpm_wr *wr)
 {
-	uint32_t flags = wr->op <= SLMPM_OP_PIPE ? flags_of[wr->op] : 0;
+	int rc = member_check(wr);
 
-	if (!flags)
-		return error_set(SLMPM_EINVAL, "slmpm_post: operation %u", wr->op);
+	if (rc < 0)
+		return rc;
 	if (wr->channel >= wq->channel_count)
-		return error_set(SLMPM_EINVAL, "slmpm_post: channel %u of %u", wr->channel,
-				 wq->channel_count);
-	if (wr->flags & ~flags || (wr->flags & MODE_LINK_MASK && !mode_hint_is_sound(wr->flags)))
-		return bad_flags(wr, wr->flags & ~flags);
-	if (wr->reserved)
-		return error_set(SLMPM_EINVAL, "slmpm_post: .reserved is %u, not 0", wr->reserved);
+		return error_set(SLMPM_EINVAL, "slmpm_post: channel %u of %u, which begin with 0",
+				 wr->channel, wq->channel_count);
 	if (wr->op == SLMPM_OP_CALC)
-		return check_calculation(wq, wr);
+		return 0;
 	return work_names(wr->op) ? check_named(wq, wr) : check_operation(wq, wr);
 }
 

@@ -12,7 +12,9 @@
 #include "slmpm/engine/engine.h"
 #include "slmpm/link/progress.h"
 #include "slmpm/link/wait.h"
+#include "slmpm/workqueue/intake.h"
 #include "slmpm/workqueue/leaver.h"
+#include "slmpm/workqueue/member.h"
 
 #define DEPTH        256
 #define DEPTH_MAX    65536
@@ -113,7 +115,7 @@ static int arm(struct workqueue *wq)
 	if (rc < 0)
 		return rc;
 	if (!workqueue_has_ended(wq))
-		return error_set(SLMPM_EBUSY, "slmpm_wq_arm: %llu entries have not ended",
+		return error_set(SLMPM_EBUSY, "slmpm_wq_arm: entries that have not ended: %llu",
 				 (unsigned long long)(wq->posted - wq->done - wq->failed));
 	if (!queue_take_rooms(wq->queue, wq->used))
 		return error_set(SLMPM_ENOMEM, "for completions");
@@ -230,6 +232,12 @@ static bool has_entry(const struct workqueue *wq, const struct work *w)
 	return w->state != WORK_IDLE && (w->state != WORK_WAITS || w->over != wq->run + 1);
 }
 
+struct late_entry {      /* why what was to be cancelled is not; all zero: something else */
+	uint64_t number; /* the first that has gone too far */
+	uint32_t op;
+	uint64_t taken; /* entries that CALCs and PIPEs of other queues take */
+};
+
 /* False: it has gone too far; or this is a handler inside the call that begins one, perhaps it. */
 static bool cancel(const struct workqueue *wq, struct work *w)
 {
@@ -246,11 +254,15 @@ static bool cancel(const struct workqueue *wq, struct work *w)
 	return true;
 }
 
-/* All entries, or NUMBER: those that have gone too far; -SLMPM_EINVAL: there is none such. */
-static int cancel_those(struct workqueue *wq, uint64_t number)
+/* All entries, or NUMBER: those that have gone too far, of which FIRST is one, if it is no CALC's
+ * or PIPE's of another queue; -SLMPM_EINVAL: there is none such. */
+static int cancel_those(struct workqueue *wq, uint64_t number, struct late_entry *first)
 {
 	bool any = !number, before = wq->cancelling; /* a handler may cancel another */
 	int late = 0;
+
+	*first = (struct late_entry){.taken = intake_count(wq, number)};
+	any |= first->taken;
 
 	wq->cancelling = true;
 	for (uint32_t i = 0; i < wq->depth; i++) {
@@ -259,27 +271,49 @@ static int cancel_those(struct workqueue *wq, uint64_t number)
 		if (!has_entry(wq, w) || (number && work_number(wq, w) != number))
 			continue;
 		any = true;
-		late += !cancel(wq, w);
+		if (!cancel(wq, w) && !late++) {
+			first->number = work_number(wq, w);
+			first->op = w->wr.op;
+		}
 	}
 	for (uint32_t i = 0; i < wq->channels_used; i++)
 		(void)channel_advance(&wq->channels[i]);
 	wq->cancelling = before;
-	return any ? late : -SLMPM_EINVAL;
+	return any ? late + (first->taken ? 1 : 0) : -SLMPM_EINVAL;
+}
+
+/* What FIRST of them, of WQ, has to do with it. */
+static int late_to_cancel(const struct workqueue *wq, const char *call,
+			  const struct late_entry *first)
+{
+	if (first->number)
+		return error_set(SLMPM_EBUSY,
+				 "%s: entry %llu, %s, has gone too far to be cancelled; it has "
+				 "yet to end",
+				 call, (unsigned long long)first->number, member_title(first->op));
+	if (first->taken)
+		return error_set(SLMPM_EBUSY,
+				 "%s: a CALC or PIPE of another queue takes %llu of its entries: "
+				 "cancel that",
+				 call, (unsigned long long)first->taken);
+	return error_set(SLMPM_EBUSY, "%s: entries that have not ended: %llu", call,
+			 (unsigned long long)(wq->posted - wq->done - wq->failed));
 }
 
 int slmpm_wq_cancel(slmpm_wq handle, uint64_t number)
 {
+	struct late_entry late;
 	int rc = 0;
 	struct workqueue *wq = workqueue_lock(handle, &rc);
 
 	if (!wq)
 		return rc;
-	rc = cancel_those(wq, number);
+	rc = cancel_those(wq, number, &late);
 	if (rc < 0)
 		rc = error_set(SLMPM_EINVAL, "slmpm_wq_cancel: no entry %llu has yet to end",
 			       (unsigned long long)number);
 	else if (rc > 0)
-		rc = error_set(SLMPM_EBUSY, "slmpm_wq_cancel: %d entries have gone too far", rc);
+		rc = late_to_cancel(wq, "slmpm_wq_cancel", &late);
 	context_unlock(wq->ctx);
 	return rc;
 }
@@ -287,14 +321,13 @@ int slmpm_wq_cancel(slmpm_wq handle, uint64_t number)
 /* All have ended; or -SLMPM_EBUSY with the detail set. */
 static int cancel_all(struct workqueue *wq, const char *call)
 {
+	struct late_entry late;
+
 	if (wq->cancelling || wq->ctx->begins)
 		return error_set(SLMPM_EBUSY, "%s: in a handler that runs in another such call",
 				 call);
-	(void)cancel_those(wq, 0);
-	return workqueue_has_ended(wq) ?
-		       0 :
-		       error_set(SLMPM_EBUSY, "%s: %llu work requests have gone too far", call,
-				 (unsigned long long)(wq->posted - wq->done - wq->failed));
+	(void)cancel_those(wq, 0, &late);
+	return workqueue_has_ended(wq) ? 0 : late_to_cancel(wq, call, &late);
 }
 
 static void drop_all(struct workqueue *wq)
@@ -330,34 +363,62 @@ int slmpm_wq_reset(slmpm_wq handle)
 
 /* ---- life -------------------------------------------------------------------------------- */
 
+/* Its receives are answered in any case, and go by no link of its choice. */
+static int check_receive(const struct slmpm_wq_options *o)
+{
+	uint32_t bad = o->flags & (SLMPM_WQ_SPREAD | SLMPM_WQ_UNACKNOWLEDGED);
+
+	if (bad)
+		return error_set(SLMPM_EINVAL,
+				 "slmpm_wq_create: SLMPM_WQ_%s is for what is sent: not with "
+				 "SLMPM_WQ_RECEIVE",
+				 bad & SLMPM_WQ_SPREAD ? "SPREAD" : "UNACKNOWLEDGED");
+	if (o->channels > 1)
+		return error_set(SLMPM_EINVAL,
+				 "slmpm_wq_create: a receive queue has one channel, not %u",
+				 o->channels);
+	return 0;
+}
+
+static int check_options(const struct slmpm_wq_options *o, const slmpm_wq *out)
+{
+	if (!out)
+		return error_set(SLMPM_EINVAL, "slmpm_wq_create: no place for the handle");
+	if (o->flags & ~OPTIONS)
+		return error_set(SLMPM_EINVAL,
+				 "slmpm_wq_create: flags 0x%x: there is no 0x%x, only "
+				 "SLMPM_WQ_UNACKNOWLEDGED, MANAGED, KEPT, RECEIVE and SPREAD",
+				 o->flags, o->flags & ~OPTIONS);
+	if (o->depth > DEPTH_MAX)
+		return error_set(SLMPM_ELIMIT, "slmpm_wq_create: a depth of %u, at most %u",
+				 o->depth, DEPTH_MAX);
+	if (o->channels > CHANNELS_MAX)
+		return error_set(SLMPM_ELIMIT, "slmpm_wq_create: %u channels, at most %u",
+				 o->channels, CHANNELS_MAX);
+	if (!o->cq.id)
+		return error_set(SLMPM_EINVAL, "slmpm_wq_create: no completion queue: set .cq");
+	if (o->reserved)
+		return error_set(SLMPM_EINVAL, "slmpm_wq_create: .reserved is %u, not 0",
+				 o->reserved);
+	if (o->flags & SLMPM_WQ_RECEIVE)
+		return check_receive(o);
+	if (o->peer.id || o->stream)
+		return error_set(SLMPM_EINVAL,
+				 "slmpm_wq_create: %s is set, which is a receive queue's: without "
+				 "SLMPM_WQ_RECEIVE each request names its own",
+				 o->peer.id ? ".peer" : ".stream");
+	return 0;
+}
+
 static int take_options(struct slmpm_wq_options *o, const struct slmpm_wq_options *given,
 			slmpm_wq *out)
 {
 	int rc = sized_take("slmpm_wq_create", o, given, sizeof(*o));
 
+	if (rc == 0)
+		rc = check_options(o, out);
 	if (rc < 0)
 		return rc;
-	if (!out)
-		return error_set(SLMPM_EINVAL, "slmpm_wq_create: no place for the handle");
-	if (o->flags & ~OPTIONS)
-		return error_set(SLMPM_EINVAL, "slmpm_wq_create: flags 0x%x: there is no 0x%x",
-				 o->flags, o->flags & ~OPTIONS);
-	if (o->depth > DEPTH_MAX)
-		return error_set(SLMPM_ELIMIT, "slmpm_wq_create: depth %u, at most %u", o->depth,
-				 DEPTH_MAX);
-	if (o->channels > CHANNELS_MAX)
-		return error_set(SLMPM_ELIMIT, "slmpm_wq_create: %u channels, at most %u",
-				 o->channels, CHANNELS_MAX);
-	if (!o->cq.id)
-		return error_set(SLMPM_EINVAL, "slmpm_wq_create: no completion queue");
-	if (o->reserved)
-		return error_set(SLMPM_EINVAL, "slmpm_wq_create: .reserved is %u, not 0",
-				 o->reserved);
-	if (!(o->flags & SLMPM_WQ_RECEIVE) && (o->peer.id || o->stream))
-		return error_set(SLMPM_EINVAL, "slmpm_wq_create: a peer or stream, but not "
-					       "SLMPM_WQ_RECEIVE");
-	if (o->flags & SLMPM_WQ_RECEIVE && o->channels > 1)
-		return error_set(SLMPM_EINVAL, "slmpm_wq_create: a receive queue has one channel");
 	o->depth = o->depth ? o->depth : DEPTH;
 	if (!o->channels)
 		o->channels = o->flags & SLMPM_WQ_RECEIVE ? 1 : CHANNELS;
@@ -499,8 +560,10 @@ int slmpm_wq_destroy(slmpm_wq handle)
 
 void workqueue_shut(struct context *ctx)
 {
+	struct late_entry late;
+
 	LIST_EACH(at, &ctx->work_queues)
-		(void)cancel_those(LIST_ENTRY(at, struct workqueue, node), 0);
+		(void)cancel_those(LIST_ENTRY(at, struct workqueue, node), 0, &late);
 	LIST_EACH(at, &ctx->work_queues)
 		drop_queue(LIST_ENTRY(at, struct workqueue, node));
 }

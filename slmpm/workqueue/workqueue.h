@@ -136,8 +136,8 @@ struct workqueue {
 		bool is_source; /* there are such, or were */
 	} receive;
 	struct list subjects, idle, receives;
-	struct list leavers;                /* struct leaver: peers that entries name, closed by now */
-	struct {                            /* over links, by number, if it is spread */
+	struct list leavers; /* struct leaver: peers that entries name, closed by now */
+	struct {             /* over links, by number, if it is spread */
 		uint64_t load[MODE_LINKS];  /* of what is under way; packets count, too */
 		uint64_t bytes[MODE_LINKS]; /* that have gone */
 		uint64_t run;               /* given since another was looked for */
@@ -309,8 +309,10 @@ static inline uint64_t wait_target(const struct work *w)
 /* WQ is one, as O says. Negative with the detail set: it cannot be. */
 int receive_bind(struct workqueue *wq, const struct slmpm_wq_options *o);
 void receive_release(struct workqueue *wq);
-/* STREAM of PEER ends in a managed one. */
-bool receive_is_managed(slmpm_peer peer, uint32_t stream);
+/* A managed one of CTX whose messages are some of PEER's STREAM, each of which may be any; or
+ * NULL. */
+const struct workqueue *receive_managed(const struct context *ctx, slmpm_peer peer,
+					uint32_t stream);
 /* Which of its entries are enabled, or have ended without message, has changed. */
 void receive_tell(struct workqueue *wq);
 /* Entry NUMBER has ended with STATUS; by a message of PEER's, if it has one. */

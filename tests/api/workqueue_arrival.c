@@ -422,15 +422,15 @@ static void refusals(void)
 	args[0].stride[0] = 8;
 	refused("argument 0, a message, has strides");
 	args[0].rmem = far;
-	refused("argument 0 is of a peer's stream or of a receive queue");
+	refused("argument 0, a message, has a region or an offset: .rmem");
 	args[0].wq = rq;
-	refused("argument 0 is of a peer's stream or of a receive queue");
+	refused("argument 0 is of a receive queue: .peer is set");
 	args[0].reserved[1] = 1;
 	refused(".reserved of argument 0");
 	args[0].index = 1;
 	refused("an index of argument 0");
 	args[0].stream = 9;
-	refused("of a receive queue that is managed");
+	refused("ends in a managed receive queue");
 	args[0] = (struct slmpm_operand){.wq = wq};
 	refused("no receive queue");
 	args[0] = (struct slmpm_operand){.at = own, .stream = 1};

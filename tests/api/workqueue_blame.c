@@ -167,15 +167,15 @@ static void unused(void)
 	begin(0, 0);
 	wr = known(wait_for(counter(), 0, 1, 0), 1);
 	wr.iov_count = 1;
-	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EINVAL, "pieces");
+	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EINVAL, ".iov_count of a WAIT is 1");
 	wr.iov_count = 0;
 	wr.head_len = 8;
-	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EINVAL, "head");
+	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EINVAL, ".head_len of");
 	wr.head_len = 0;
 	post(wr);
 	wr = message(1, &place, 2); /* behind it, so that it is kept */
 	wr.head_len = 8;
-	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EINVAL, "head");
+	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EINVAL, ".head_len of");
 	end();
 }
 

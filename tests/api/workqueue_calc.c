@@ -170,10 +170,9 @@ static void short_alone(struct slmpm_wr wr)
 	struct slmpm_done done;
 
 	begin(0, 0);
-	wr.stream = 5;
 	post(wr);
 	done = told(1, SLMPM_OP_CALC, 0);
-	CHECK(done.len == 0 && done.stream == 5 && done.peer.id == 0 && done.imm == 0 &&
+	CHECK(done.len == 0 && done.stream == 0 && done.peer.id == 0 && done.imm == 0 &&
 		      done.flags == 0 && done.protocol == 0 && done.reason == 0,
 	      "what its completion says");
 	totals_are(1, 1, 1);
@@ -377,7 +376,7 @@ static void refusals(void)
 	c.op = 77;
 	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EINVAL, "77");
 	wr.op = SLMPM_OP_COUNT;
-	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EINVAL, ".calc is for CALC");
+	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EINVAL, ".calc of a COUNT is set: it is for CALC");
 	end();
 }
 

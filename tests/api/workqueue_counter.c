@@ -369,13 +369,13 @@ static void refusals(void)
 	wr.rctr = (slmpm_rmem){77};
 	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EHANDLE, "region");
 	wr = counted(receive(1, &value, 1));
-	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EINVAL, "counts at no peer");
+	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EINVAL, ".rctr of a RECV is set");
 	wr = counts(1, 0, 1);
 	wr.ctr = counter;
 	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EINVAL, "names one counter");
 	wr = counts(1, 0, 1);
 	wr.op = SLMPM_OP_WAIT;
-	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EINVAL, "names one");
+	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EINVAL, ".rctr of a WAIT is set");
 	EXPECT(now(), 0);
 	end();
 }

@@ -21,7 +21,7 @@ static void receives(void)
 		wr[i] = receive((uint32_t)i, &iov[i], (uint64_t)i);
 	}
 	EXPECT(slmpm_post(wq, wr, 8), 6);
-	REFUSED(slmpm_post(wq, wr + 6, 2), SLMPM_EAGAIN, "6 work requests");
+	REFUSED(slmpm_post(wq, wr + 6, 2), SLMPM_EAGAIN, "as its depth, 6");
 	for (uint64_t i = 6; i-- > 0;) { /* each by its stream, and told as they come */
 		OK(slmpm_send(b, (uint32_t)i, &i, 8, PATIENCE));
 		CHECK(next(i, SLMPM_OP_RECV, 0).len == 8 && here[i] == i, "receive %llu",
@@ -158,42 +158,44 @@ static void refusals(void)
 	o.cq.id = UINT64_C(7) << 32;
 	REFUSED(slmpm_wq_create(ctx, &o, &no), SLMPM_EHANDLE, "completion queue");
 	REFUSED(slmpm_post(zero, &wr, 1), SLMPM_EHANDLE, "zero work queue");
-	REFUSED(slmpm_post(wq, NULL, 1), SLMPM_EINVAL, "1 work requests");
+	REFUSED(slmpm_post(wq, NULL, 1), SLMPM_EINVAL, "the work requests are NULL");
 	REFUSED(slmpm_post(wq, &wr, 0), SLMPM_EINVAL, "0 work requests");
 	REFUSED(slmpm_post(wq, &wr, -1), SLMPM_EINVAL, "-1 work requests");
 	wr.op = 0;
-	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EINVAL, "operation 0");
+	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EINVAL, "operation 0 is none of a work queue's");
 	wr.op = SLMPM_OP_NOTIFY;
-	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EINVAL, "operation 7");
+	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EINVAL, "operation 7 (NOTIFY) is none");
 	wr.op = SLMPM_OP_SEND;
 	wr.flags = SLMPM_REMOTE;
-	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EINVAL, "flags 0x10: send has no 0x10");
+	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EINVAL,
+		"flags 0x10: a SEND has no REMOTE, only MORE, FENCE, "
+		"BARRIER, SILENT, VIA, ON_LINK and STRICT");
 	wr.flags = 0;
 	wr.stream = SLMPM_ANY_STREAM;
 	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EINVAL, "stream");
 	wr.stream = 0;
 	wr.iov_count = -1;
-	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EINVAL, "-1 pieces");
+	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EINVAL, ".iov_count is -1");
 	wr.iov_count = 1;
 	wr.iov = &null;
-	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EINVAL, "piece 0 is NULL");
+	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EINVAL, "piece 0 is NULL, and of 8 bytes");
 	wr.iov = NULL;
-	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EINVAL, "1 pieces");
+	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EINVAL, ".iov is NULL, .iov_count 1");
 	wr = one_sided(SLMPM_OP_PUT, 0, &one, 0);
 	wr.rmem.id = 0;
 	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EHANDLE, "zero");
 	wr = (struct slmpm_wr){
 		.size = sizeof(wr), .op = SLMPM_OP_AM, .peer = a, .stream = SLMPM_AM_ID_MAX + 1};
-	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EINVAL, "handler 65280");
+	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EINVAL, "handler 65280, at most 65279");
 	wr.stream = 1;
 	wr.head_len = SLMPM_AM_HEAD_MAX + 1;
-	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EINVAL, "257 bytes");
+	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EINVAL, "257 bytes, at most 256");
 	wr = add(0, 1, NULL, 0);
 	wr.bits = 16;
 	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EINVAL, "16");
 	wr = one_sided(SLMPM_OP_PUT, 0, &one, 0);
 	wr.peer = b;
-	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EINVAL, "another peer");
+	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EINVAL, ".rmem is a region of");
 	empty();
 	end();
 }

@@ -234,8 +234,8 @@ static void cancelled(void)
 
 	start(0);
 	post_sum(1, &own, 1, &here[0], 7);
-	REFUSED(slmpm_wq_destroy(receives), SLMPM_EBUSY, "gone too far");
-	REFUSED(slmpm_wq_reset(receives), SLMPM_EBUSY, "gone too far");
+	REFUSED(slmpm_wq_destroy(receives), SLMPM_EBUSY, "a CALC or PIPE of another queue takes 1");
+	REFUSED(slmpm_wq_reset(receives), SLMPM_EBUSY, "a CALC or PIPE of another queue takes 1");
 	(void)slmpm_wq_cancel(wq, 0);
 	expect(7, -SLMPM_ECANCELED);
 	expect_totals(1, 0, 0, 1);

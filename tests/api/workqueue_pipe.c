@@ -419,19 +419,19 @@ static void refusals(void)
 		wr.member = content;                                                               \
 		REFUSED(slmpm_post(wq, &wr, 1), error, word);                                      \
 	} while (0)
-	REFUSE(value, 0, SLMPM_EINVAL, "a PIPE of 0 messages in 2 buffers");
-	REFUSE(iov_count, 0, SLMPM_EINVAL, "a PIPE of 1 messages in 0 buffers");
-	REFUSE(iov_count, -1, SLMPM_EINVAL, "in -1 buffers");
-	REFUSE(iov, NULL, SLMPM_EINVAL, "2 pieces");
+	REFUSE(value, 0, SLMPM_EINVAL, "a PIPE of 0 messages");
+	REFUSE(iov_count, 0, SLMPM_EINVAL, "a PIPE's buffers, is 0");
+	REFUSE(iov_count, -1, SLMPM_EINVAL, "is -1, less than 1");
+	REFUSE(iov, NULL, SLMPM_EINVAL, ".iov is NULL, .iov_count 2");
 	REFUSE(stream, SLMPM_ANY_STREAM, SLMPM_EINVAL, "stream");
 	REFUSE(from.id, 0, SLMPM_EHANDLE, "peer");
 	REFUSE(peer.id, 0, SLMPM_EHANDLE, "peer");
-	REFUSE(peer, slmpm_any(ctx), SLMPM_EHANDLE, "peer");
+	REFUSE(peer, slmpm_any(ctx), SLMPM_EINVAL, "it names one peer");
 	REFUSE(flags, SLMPM_RELATIVE, SLMPM_EINVAL, "flags");
-	REFUSE(cq, cq, SLMPM_EINVAL, ".cq and .wq");
+	REFUSE(cq, cq, SLMPM_EINVAL, ".cq of a PIPE is set: it is for WAIT");
 	REFUSE(wq.id, 1, SLMPM_EHANDLE, "work queue");
 	REFUSE(reserved, 1, SLMPM_EINVAL, ".reserved");
-	REFUSE(op, 12, SLMPM_EINVAL, "operation 12");
+	REFUSE(op, 14, SLMPM_EINVAL, "operation 14");
 	buffers[1].base = NULL;
 	REFUSED(slmpm_post(wq, &good, 1), SLMPM_EINVAL, "piece 1 is NULL");
 	end();

@@ -66,7 +66,7 @@ static void refusals(void)
 		queues[i] = wq;
 	}
 	REFUSED(slmpm_program_post(queues, wr, 0), SLMPM_EINVAL, "0 work requests");
-	REFUSED(slmpm_program_post(NULL, wr, 1), SLMPM_EINVAL, "queues at");
+	REFUSED(slmpm_program_post(NULL, wr, 1), SLMPM_EINVAL, "the queues are NULL");
 	REFUSED(slmpm_program_post(queues, NULL, 1), SLMPM_EINVAL, "slmpm_program_post");
 	REFUSED(slmpm_program_post(&none, wr, 1), SLMPM_EHANDLE, "entry 0: ");
 	REFUSED(slmpm_program_post(queues, wr, 4), SLMPM_ELIMIT, "entry 3: the queue has a depth");
@@ -81,7 +81,7 @@ static void refusals(void)
 	wr[1].size -= 4;
 	post(on_counter(SLMPM_OP_WAIT, in, 1, 1, SLMPM_SILENT));
 	REFUSED(slmpm_program_post((slmpm_wq[]){wq, wq, wq}, wr, 3), SLMPM_EAGAIN,
-		"entry 2: 1 work requests are under way");
+		"entry 2: no room for it now: 1 of at most 3 entries");
 	CHECK(counted(in) == 0 && look(wq).posted == 1 && look(small).posted == 0, "some ran");
 	OK(slmpm_program_post(queues, wr, 3));
 	OK(slmpm_wq_drain(wq, PATIENCE));
@@ -147,7 +147,7 @@ static void pending(void)
 	REFUSED(slmpm_program_post(queues, wr, 3), SLMPM_EINVAL,
 		"entry 1: the same queue is enabled up to a number");
 	wr[1].value = (UINT64_C(1) << 32) + 1;
-	REFUSED(slmpm_program_post(queues, wr, 3), SLMPM_ELIMIT, "entry 1: more than 2^32");
+	REFUSED(slmpm_program_post(queues, wr, 3), SLMPM_ELIMIT, "entry 1: it is more than 2^32");
 	wr[0] = on_counter(SLMPM_OP_WAIT, in, 0, 7, SLMPM_SILENT);
 	wr[1] = on_counter(SLMPM_OP_COUNT, in, 1, 7, SLMPM_SILENT);
 	REFUSED(slmpm_program_post(queues, wr, 2), SLMPM_EINVAL, "entry 1: it sets a counter");

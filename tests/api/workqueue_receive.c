@@ -674,7 +674,7 @@ static void refusals(void)
 	REFUSED(slmpm_wq_create(ctx, &o, &no), SLMPM_EBUSY, "stream 9");
 	wr = message(1, NULL, 0);
 	wr.iov_count = 0;
-	REFUSED(slmpm_post(receives, &wr, 1), SLMPM_EINVAL, "without peer");
+	REFUSED(slmpm_post(receives, &wr, 1), SLMPM_EINVAL, "is a RECV, not a SEND");
 	o.reserved = 1;
 	REFUSED(slmpm_wq_create(ctx, &o, &no), SLMPM_EINVAL, "reserved");
 	OK(slmpm_close(a, PATIENCE));

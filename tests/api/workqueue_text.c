@@ -151,7 +151,7 @@ static const struct mistake {
 	{"send peer=next silent=1", "line 1, \"silent=1\"", "it has no value"},
 	{"send peer=next peer=next", "line 1, \"peer=next\"", "twice"},
 	{"send peer=answers", "line 1, \"peer=answers\"", "no such name"},
-	{"send wq=held", "line 1, \"wq=held\"", "it has none such"},
+	{"send wq=held", "line 1, \"wq=held\"", "it is no word of a SEND"},
 	{"wait ctr=answers value=", "line 1, \"value=\"", "a number is missing"},
 	{"wait ctr=answers value=0x", "line 1, \"value=0x\"", "a number is missing"},
 	{"wait ctr=answers value=1a", "line 1, \"value=1a\"", "not a number"},
@@ -204,7 +204,7 @@ static void refusals(void)
 	free(many);
 	REFUSED(slmpm_wq_load(held, NULL, names, named, 0), SLMPM_EINVAL, "slmpm_wq_load");
 	REFUSED(slmpm_wq_load(held, "", names, named, 2), SLMPM_EINVAL, "flags 0x2");
-	REFUSED(slmpm_wq_load(held, "", NULL, 1, 0), SLMPM_EINVAL, "1 names");
+	REFUSED(slmpm_wq_load(held, "", NULL, 1, 0), SLMPM_EINVAL, "their number is 1");
 	REFUSED(slmpm_wq_load((slmpm_wq){1}, "", NULL, 0, 0), SLMPM_EHANDLE, "work queue");
 	REFUSED(slmpm_wq_load(held, "", &bad, 1, 0), SLMPM_EINVAL, "\"a b\" is no name");
 	bad.name = "any";
@@ -215,10 +215,11 @@ static void refusals(void)
 	names[named++] = names[0];
 	REFUSED(load(held, ""), SLMPM_EINVAL, "\"next\" is there twice");
 	named--;
-	REFUSED(slmpm_wq_dump(NULL, 1, names, named, 0, text, LONG), SLMPM_EINVAL, "1 queues");
+	REFUSED(slmpm_wq_dump(NULL, 1, names, named, 0, text, LONG), SLMPM_EINVAL,
+		"the queues are NULL");
 	REFUSED(slmpm_wq_dump(&held, 0, names, named, 0, text, LONG), SLMPM_EINVAL, "0 queues");
 	REFUSED(slmpm_wq_dump(&held, 1, names, named, 1, text, LONG), SLMPM_EINVAL, "flags 0x1");
-	REFUSED(slmpm_wq_dump(&held, 1, names, named, 0, NULL, 1), SLMPM_EINVAL, "1 bytes");
+	REFUSED(slmpm_wq_dump(&held, 1, names, named, 0, NULL, 1), SLMPM_EINVAL, "the buffer");
 	REFUSED(slmpm_wq_dump(&(slmpm_wq){1}, 1, NULL, 0, 0, NULL, 0), SLMPM_EHANDLE, "queue");
 	EXPECT(dump(held, text), 0); /* nothing of all that was posted */
 	end();
@@ -349,7 +350,6 @@ static void remote(struct slmpm_wr *wr)
 	wr->operand = some_number();
 	wr->compare = some_number();
 	wr->old = rng_one_in(&rng, 2) ? here + rng_below(&rng, 500) : NULL;
-	wr->iov_count = 0;
 }
 
 static void to_peer(struct slmpm_wr *wr, const unsigned char *head)
@@ -384,9 +384,11 @@ static void post_random(slmpm_wq to)
 	wr.cookie = some_number();
 	wr.flags = some_flags(SLMPM_SILENT);
 	if (wr.op < SLMPM_OP_WAIT) {
-		wr.iov_count = some_pieces(pieces);
+		if (wr.op != SLMPM_OP_ATOMIC)
+			wr.iov_count = some_pieces(pieces);
 		wr.iov = pieces;
-		wr.imm = (uint32_t)some_number();
+		if (wr.op == SLMPM_OP_SEND || wr.op == SLMPM_OP_PUT)
+			wr.imm = (uint32_t)some_number();
 		wr.ctr.id = rng_one_in(&rng, 2) ? answers.id : 0;
 	}
 	if (wr.op >= SLMPM_OP_WAIT)

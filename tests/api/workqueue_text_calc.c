@@ -85,8 +85,8 @@ static void runs(void)
 static const struct mistake {
 	const char *text, *where, *why;
 } mistakes[] = {
-	{"send does=sum", "\"does=sum\"", "it has none such"},
-	{"calc through=buf", "\"through=buf\"", "it has none such"},
+	{"send does=sum", "\"does=sum\"", "it is no word of"},
+	{"calc through=buf", "\"through=buf\"", "it is no word of"},
 	{"calc does=add", "\"does=add\"", "no such word here"},
 	{"calc type=int", "\"type=int\"", "no such word here"},
 	{"calc count=", "\"count=\"", "a number is missing"},

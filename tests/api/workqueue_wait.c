@@ -62,7 +62,7 @@ static void again_and_again(void)
 		if (i % 2)
 			continue;
 		CHECK(counted(out) == i, "nothing has come");
-		REFUSED(slmpm_wq_arm(wq), SLMPM_EBUSY, "2 entries");
+		REFUSED(slmpm_wq_arm(wq), SLMPM_EBUSY, "entries that have not ended: 2");
 		post_to(signals, event);
 	}
 	CHECK(look(wq).done == 2 * rounds && look(wq).posted == 2 * rounds, "totals");
@@ -414,7 +414,8 @@ static void refusals(void)
 	wr.op = SLMPM_OP_ENABLE;
 	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EINVAL, "MANAGED");
 	wr.op = SLMPM_OP_COUNT;
-	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EINVAL, "a COUNT names one counter");
+	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EINVAL,
+		".wq of a COUNT is set: it is for WAIT, ENABLE and PIPE");
 	wr = wait_for(ctr, 64, 1, 0);
 	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EINVAL, "channel 64 of 64");
 	wr = wait_for((slmpm_ctr){UINT64_C(7) << 32}, 0, 1, 0);

@@ -74,7 +74,7 @@ static void words(void **state)
 	sound();
 	is_sound();
 	REFUSED_WITH(c.op = 0, SLMPM_EINVAL, "calculation 0");
-	REFUSED_WITH(c.op = 11, SLMPM_EINVAL, "calculation 11");
+	REFUSED_WITH(c.op = 11, SLMPM_EINVAL, "calculation 11 is none");
 	REFUSED_WITH(c.type = 0, SLMPM_EINVAL, "type 0");
 	REFUSED_WITH(c.type = 11, SLMPM_EINVAL, "type 11");
 	REFUSED_WITH(c.op = SLMPM_CALC_AND, SLMPM_EINVAL, "integers alone");
@@ -82,10 +82,10 @@ static void words(void **state)
 	REFUSED_WITH(c.reserved = 7, SLMPM_EINVAL, ".reserved is 7");
 	REFUSED_WITH(c.arg_count = 0, SLMPM_EINVAL, "0 arguments");
 	REFUSED_WITH(c.arg_count = -1, SLMPM_EINVAL, "-1 arguments");
-	REFUSED_WITH(c.args = NULL, SLMPM_EINVAL, "2 arguments at");
+	REFUSED_WITH(c.args = NULL, SLMPM_EINVAL, "the arguments are NULL, their number is 2");
 	REFUSED_WITH(c.arg_count = SLMPM_CALC_ARGS_MAX + 1, SLMPM_ELIMIT, "65 arguments");
 	REFUSED_WITH(c.target_count = 0, SLMPM_EINVAL, "0 targets");
-	REFUSED_WITH(c.targets = NULL, SLMPM_EINVAL, "2 targets at");
+	REFUSED_WITH(c.targets = NULL, SLMPM_EINVAL, "the targets are NULL, their number is 2");
 	REFUSED_WITH(c.target_count = SLMPM_CALC_TARGETS_MAX + 1, SLMPM_ELIMIT, "17 targets");
 	REFUSED_WITH(c.size = 0, SLMPM_EINVAL, ".size");
 	REFUSED_WITH(c.size = sizeof(c) - 2, SLMPM_EINVAL, ".size");
