@@ -124,7 +124,7 @@ static void refuse_others(slmpm_peer at)
 	}
 	wr.peer = slmpm_any(ctx);
 	wr.from = at;
-	EXPECT(slmpm_post(wq, &wr, 1), -SLMPM_EHANDLE);
+	REFUSED(slmpm_post(wq, &wr, 1), SLMPM_EINVAL, "names one peer");
 	o.peer = at;
 	REFUSED(slmpm_wq_create(ctx, &o, &receives), SLMPM_EHANDLE, "by its address");
 	REFUSED(slmpm_send(at, 0, &word, 4, 0), SLMPM_EHANDLE, "by its address");

@@ -54,18 +54,17 @@ static int post_one(slmpm_wq wq, slmpm_peer child, slmpm_rmem far, struct rng *g
 {
 	uint32_t n = 1 + rng_below(g, rng_one_in(g, 8) ? SIZE / 2 : 2000);
 	struct slmpm_iov iov = {bytes, n};
-	struct slmpm_wr wr = {.size = sizeof(wr),
-			      .peer = child,
-			      .iov = &iov,
-			      .iov_count = 1,
-			      .rmem = far,
-			      .cookie = posted};
+	struct slmpm_wr wr = {.size = sizeof(wr), .iov = &iov, .iov_count = 1, .cookie = posted};
 	static const uint32_t ops[] = {SLMPM_OP_SEND,   SLMPM_OP_PUT, SLMPM_OP_GET,
 				       SLMPM_OP_ATOMIC, SLMPM_OP_AM,  SLMPM_OP_COUNT};
 	int rc;
 
 	wr.op = ops[rng_below(g, 6)];
 	wr.stream = wr.op == SLMPM_OP_SEND || wr.op == SLMPM_OP_AM;
+	if (wr.stream)
+		wr.peer = child;
+	else if (wr.op != SLMPM_OP_COUNT)
+		wr.rmem = far;
 	if (wr.op == SLMPM_OP_ATOMIC) {
 		wr.iov_count = 0;
 		wr.atomic = SLMPM_FETCH_ADD;
