@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Schedules of collective operations for members that meet by messages: what one member sends,
+ * receives and combines, in which order. A plan depends on the numbers in its specification alone,
+ * and is made step by step, a round at a time, in constant memory. This room knows ranks and
+ * elements; no peer, no address, no type.
+ */
+#ifndef SLMPM_PLAN_H
+#define SLMPM_PLAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* ---- steps ----------------------------------------------------------------------------------- */
+
+enum plan_op {
+	PLAN_SEND = 1, /* `at` to `peer` */
+	PLAN_RECV,     /* into `at` from `peer`: one more of its lane's receives */
+	PLAN_WAIT, /* until `count` receives of `lane` have come, beyond those waited for before */
+	PLAN_FOLD, /* at = left OP right, each `count` elements; `at` may be one of them */
+	PLAN_COPY  /* at = left */
+};
+
+enum plan_area {
+	PLAN_FROM = 1, /* the caller's buffers; in place there is no FROM */
+	PLAN_TO,
+	PLAN_SCRATCH /* plan.scratch elements, what is in them is no matter */
+};
+
+/*
+ * The steps of a member are two lists. Receives are posted in their order, and nothing waits for
+ * one but a WAIT; all other steps are done in their order: a step begins when those before it are
+ * done, a SEND once its elements may be changed, though consecutive ones may go together. A RECV
+ * is posted when all steps before it are done, or, with PLAN_AHEAD, as soon as the receives before
+ * it are posted.
+ *
+ * Messages of a pair are matched in their order; a RECV is as long as its SEND. No plan needs a
+ * SEND to be done before its receiver posts the RECV. A WAIT counts, whichever have come: a plan
+ * has a lane receive from one rank only, or wait for all that have been posted on it.
+ */
+#define PLAN_AHEAD 1u
+#define PLAN_LANES 48 /* numbers below that */
+
+struct plan_step {
+	uint8_t op;    /* enum plan_op */
+	uint8_t flags; /* RECV: PLAN_AHEAD */
+	uint8_t at_area, left_area, right_area;
+	uint8_t lane; /* RECV, WAIT */
+	uint16_t reserved;
+	uint32_t peer; /* SEND, RECV: rank */
+	uint32_t round;
+	uint64_t count;           /* elements; SEND, RECV: 0 is an empty message */
+	uint64_t at, left, right; /* first elements in their areas */
+};
+
+/* ---- specification --------------------------------------------------------------------------- */
+
+/* The numbers of enum slmpm_coll_kind. */
+enum plan_kind {
+	PLAN_BARRIER = 1,
+	PLAN_BROADCAST,
+	PLAN_REDUCE,
+	PLAN_ALLREDUCE,
+	PLAN_SCATTER,
+	PLAN_GATHER,
+	PLAN_ALLGATHER,
+	PLAN_ALLTOALL,
+	PLAN_REDUCE_SCATTER,
+	PLAN_SCAN,
+	PLAN_EXSCAN,
+	PLAN_KINDS
+};
+
+enum plan_algorithm {
+	PLAN_AUTO = 0, /* as plan_choose says */
+	PLAN_DISSEMINATION,
+	PLAN_TREE,
+	PLAN_BINOMIAL,
+	PLAN_CHAIN,
+	PLAN_FLAT,
+	PLAN_RECURSIVE_DOUBLING,
+	PLAN_RING,
+	PLAN_REDUCE_BROADCAST,
+	PLAN_PAIRWISE,
+	PLAN_BRUCK,
+	PLAN_ALGORITHMS /* as many, PLAN_AUTO with them */
+};
+
+/* struct plan_spec.flags */
+#define PLAN_IN_PLACE   1u /* the contribution lies in TO */
+#define PLAN_RANK_ORDER 2u /* plan_choose takes a PLAN_LINEAR one */
+
+/* As struct slmpm_coll; the same at all members but for `rank`, PLAN_IN_PLACE, and the counts and
+ * places of an ALLTOALL. The arrays stay the caller's, and are read as long as the plan is. */
+struct plan_spec {
+	uint32_t kind;      /* enum plan_kind */
+	uint32_t algorithm; /* enum plan_algorithm */
+	uint32_t size, rank, root;
+	uint32_t flags;
+	uint64_t count;
+	const uint64_t *counts, *places, *to_counts, *to_places;
+	uint64_t piece; /* elements of a message of a chain; 0: as the plan thinks best */
+};
+
+/* ---- plans ----------------------------------------------------------------------------------- */
+
+#define PLAN_ROUND 8 /* steps of a round, at most */
+
+struct plan_blocks {    /* one of each rank */
+	uint64_t count; /* of each, or all together where `cut` */
+	const uint64_t *counts, *places;
+	bool cut;        /* the members divide `count` */
+	uint32_t rank;   /* the last one that was asked for ... */
+	uint64_t before; /* ... and the sum of the counts of those below it */
+};
+
+struct plan {
+	struct plan_spec spec;
+	uint64_t scratch;      /* elements */
+	uint32_t phase, round; /* those that come next */
+	uint32_t lane_base, lanes;
+	uint8_t input;        /* enum plan_area: where the contribution lies */
+	bool behind;          /* the next RECV is to be posted in its turn */
+	uint8_t made, given;  /* steps of the round */
+	uint64_t slots, slot; /* of SCRATCH: how many, and elements of one */
+	struct plan_blocks from, to;
+	const struct plan_method *method;
+	struct plan_step step[PLAN_ROUND];
+};
+
+/* -SLMPM_EINVAL: no such kind or rank, or the kind has no such algorithm. */
+int plan_begin(struct plan *p, const struct plan_spec *spec);
+/* The next step; false: there is none left. */
+bool plan_next(struct plan *p, struct plan_step *step);
+/* From the first step again. */
+void plan_again(struct plan *p);
+
+/* ---- algorithms ------------------------------------------------------------------------------ */
+
+/* Reductions: ((a0 OP a1) OP a2)... by rank, whatever else is chosen. */
+#define PLAN_LINEAR   1u
+/* Reductions: OP is commutative; all others combine neighbours, the lower rank's on the left. */
+#define PLAN_COMMUTES 2u
+
+/* What a kind has: the I-th, from 0, or PLAN_AUTO behind the last. */
+enum plan_algorithm plan_algorithm_at(uint32_t kind, uint32_t i);
+/* PLAN_LINEAR, PLAN_COMMUTES. */
+uint32_t plan_properties(uint32_t kind, enum plan_algorithm algorithm);
+const char *plan_name(enum plan_algorithm algorithm);
+const char *plan_kind_name(uint32_t kind);
+/* PLAN_AUTO: there is none of this name. */
+enum plan_algorithm plan_by_name(const char *name);
+/* The one for so many members and elements of WIDTH bytes in spec->count, spec->counts. */
+enum plan_algorithm plan_choose(const struct plan_spec *spec, uint32_t width);
+
+#endif
