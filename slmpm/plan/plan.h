@@ -30,7 +30,7 @@ enum plan_area {
 /*
  * The steps of a member are two lists. Receives are posted in their order, and nothing waits for
  * one but a WAIT; all other steps are done in their order: a step begins when those before it are
- * done, a SEND once its elements may be changed, though consecutive ones may go together. A RECV
+ * done, a SEND once its elements may be changed. A RECV
  * is posted when all steps before it are done, or, with PLAN_AHEAD, as soon as the receives before
  * it are posted.
  *
@@ -72,7 +72,7 @@ enum plan_kind {
 };
 
 enum plan_algorithm {
-	PLAN_AUTO = 0, /* as plan_choose says */
+	PLAN_AUTO = 0, /* none is given */
 	PLAN_DISSEMINATION,
 	PLAN_TREE,
 	PLAN_BINOMIAL,
@@ -87,8 +87,10 @@ enum plan_algorithm {
 };
 
 /* struct plan_spec.flags */
-#define PLAN_IN_PLACE   1u /* the contribution lies in TO */
-#define PLAN_RANK_ORDER 2u /* plan_choose takes a PLAN_LINEAR one */
+#define PLAN_IN_PLACE       1u /* the contribution lies in TO */
+/* plan_choose takes a PLAN_LINEAR one; one that is not PLAN_COMMUTES. */
+#define PLAN_RANK_ORDER     2u
+#define PLAN_NONCOMMUTATIVE 4u
 
 /* As struct slmpm_coll; the same at all members but for `rank`, PLAN_IN_PLACE, and the counts and
  * places of an ALLTOALL. The arrays stay the caller's, and are read as long as the plan is. */
@@ -104,31 +106,47 @@ struct plan_spec {
 
 /* ---- plans ----------------------------------------------------------------------------------- */
 
-#define PLAN_ROUND 8 /* steps of a round, at most */
+#define PLAN_ROUND   8          /* steps of a round, at most */
+#define PLAN_MEMBERS (1u << 24) /* at most */
 
-struct plan_blocks {    /* one of each rank */
-	uint64_t count; /* of each, or all together where `cut` */
+struct plan_blocks {    /* a block of elements for each rank */
+	uint64_t count; /* of each, or of all where they are a `cut` */
 	const uint64_t *counts, *places;
+	uint32_t size;
 	bool cut;        /* the members divide `count` */
-	uint32_t rank;   /* the last one that was asked for ... */
-	uint64_t before; /* ... and the sum of the counts of those below it */
+	uint32_t rank;   /* the last one that was asked for, ... */
+	uint64_t before; /* ... and the counts of those below it together */
+};
+
+struct plan_part {
+	uint8_t area;
+	uint64_t first;
 };
 
 struct plan {
+	uint64_t scratch; /* elements */
+	/* The rest is the room's own. */
 	struct plan_spec spec;
-	uint64_t scratch;      /* elements */
-	uint32_t phase, round; /* those that come next */
-	uint32_t lane_base, lanes;
-	uint8_t input;        /* enum plan_area: where the contribution lies */
-	bool behind;          /* the next RECV is to be posted in its turn */
-	uint8_t made, given;  /* steps of the round */
-	uint64_t slots, slot; /* of SCRATCH: how many, and elements of one */
-	struct plan_blocks from, to;
 	const struct plan_method *method;
+	uint32_t phase, round; /* those that come next */
+	uint8_t made, given;   /* steps of the last round */
+	uint8_t lane, lanes;   /* the phase's first one; how many it has used */
+	bool behind;           /* the phase's first RECV is yet to come: it waits for its turn */
+	bool begun;            /* an exscan has a result */
+	uint8_t input;         /* the area of the contribution */
+	/* SCRATCH begins with so many slots of so many elements, for so many rounds' receives. */
+	uint32_t slots, rounds;
+	uint64_t slot;
+	uint64_t piece;        /* elements that are combined at a time, ... */
+	uint64_t own;          /* ... and where the contribution to them begins */
+	uint32_t pending;      /* receives that are yet to be waited for */
+	struct plan_part have; /* what this member has combined so far */
+	struct plan_blocks from, to;
 	struct plan_step step[PLAN_ROUND];
 };
 
-/* -SLMPM_EINVAL: no such kind or rank, or the kind has no such algorithm. */
+/* 0; -SLMPM_EINVAL: no such kind or rank, or the kind has no such algorithm; PLAN_AUTO is none.
+ * -SLMPM_ELIMIT: more elements than can be counted. */
 int plan_begin(struct plan *p, const struct plan_spec *spec);
 /* The next step; false: there is none left. */
 bool plan_next(struct plan *p, struct plan_step *step);

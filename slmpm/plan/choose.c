@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which algorithm a plan is made by: by its name, or by a table of sizes. */
+#include "slmpm/plan/plan.h"
+
+#include <string.h>
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+static const char *const algorithm_names[PLAN_ALGORITHMS] = {
+	[PLAN_AUTO] = "auto",
+	[PLAN_DISSEMINATION] = "dissemination",
+	[PLAN_TREE] = "tree",
+	[PLAN_BINOMIAL] = "binomial",
+	[PLAN_CHAIN] = "chain",
+	[PLAN_FLAT] = "flat",
+	[PLAN_RECURSIVE_DOUBLING] = "recursive_doubling",
+	[PLAN_RING] = "ring",
+	[PLAN_REDUCE_BROADCAST] = "reduce_broadcast",
+	[PLAN_PAIRWISE] = "pairwise",
+	[PLAN_BRUCK] = "bruck",
+};
+
+static const char *const kind_names[PLAN_KINDS] = {
+	[PLAN_BARRIER] = "barrier",
+	[PLAN_BROADCAST] = "broadcast",
+	[PLAN_REDUCE] = "reduce",
+	[PLAN_ALLREDUCE] = "allreduce",
+	[PLAN_SCATTER] = "scatter",
+	[PLAN_GATHER] = "gather",
+	[PLAN_ALLGATHER] = "allgather",
+	[PLAN_ALLTOALL] = "alltoall",
+	[PLAN_REDUCE_SCATTER] = "reduce_scatter",
+	[PLAN_SCAN] = "scan",
+	[PLAN_EXSCAN] = "exscan",
+};
+
+const char *plan_name(enum plan_algorithm algorithm)
+{
+	return algorithm < PLAN_ALGORITHMS ? algorithm_names[algorithm] : "?";
+}
+
+const char *plan_kind_name(uint32_t kind)
+{
+	return kind < PLAN_KINDS && kind ? kind_names[kind] : "?";
+}
+
+enum plan_algorithm plan_by_name(const char *name)
+{
+	for (enum plan_algorithm a = PLAN_DISSEMINATION; a < PLAN_ALGORITHMS; a++)
+		if (!strcmp(name, algorithm_names[a]))
+			return a;
+	return PLAN_AUTO;
+}
+
+/* ---- choice ---------------------------------------------------------------------------------- */
+
+#define ANY UINT64_MAX
+
+/* Of a kind the first row that fits, and whose algorithm keeps to the order that is asked for. */
+static const struct choice {
+	uint8_t kind, algorithm;
+	uint32_t members; /* at most */
+	uint64_t bytes;   /* at most, of all that one member has at one end */
+} choices[] = {
+	{PLAN_BARRIER, PLAN_DISSEMINATION, UINT32_MAX, ANY},
+	{PLAN_BROADCAST, PLAN_FLAT, 3, ANY},
+	{PLAN_BROADCAST, PLAN_BINOMIAL, UINT32_MAX, 128 << 10},
+	{PLAN_BROADCAST, PLAN_CHAIN, UINT32_MAX, ANY},
+	{PLAN_REDUCE, PLAN_FLAT, 3, 16 << 10},
+	{PLAN_REDUCE, PLAN_BINOMIAL, UINT32_MAX, 128 << 10},
+	{PLAN_REDUCE, PLAN_FLAT, 16, 4 << 10},
+	{PLAN_REDUCE, PLAN_CHAIN, UINT32_MAX, ANY},
+	{PLAN_ALLREDUCE, PLAN_FLAT, 4, 1 << 10},
+	{PLAN_ALLREDUCE, PLAN_RECURSIVE_DOUBLING, UINT32_MAX, 32 << 10},
+	{PLAN_ALLREDUCE, PLAN_RING, UINT32_MAX, ANY},
+	{PLAN_ALLREDUCE, PLAN_FLAT, 32, 4 << 10},
+	{PLAN_ALLREDUCE, PLAN_PAIRWISE, UINT32_MAX, ANY},
+	{PLAN_SCATTER, PLAN_FLAT, 4, ANY},
+	{PLAN_SCATTER, PLAN_BINOMIAL, UINT32_MAX, 64 << 10},
+	{PLAN_SCATTER, PLAN_FLAT, UINT32_MAX, ANY},
+	{PLAN_GATHER, PLAN_FLAT, 4, ANY},
+	{PLAN_GATHER, PLAN_BINOMIAL, UINT32_MAX, 64 << 10},
+	{PLAN_GATHER, PLAN_FLAT, UINT32_MAX, ANY},
+	{PLAN_ALLGATHER, PLAN_BRUCK, UINT32_MAX, 64 << 10},
+	{PLAN_ALLGATHER, PLAN_RING, UINT32_MAX, ANY},
+	{PLAN_ALLTOALL, PLAN_PAIRWISE, UINT32_MAX, ANY},
+	{PLAN_REDUCE_SCATTER, PLAN_PAIRWISE, UINT32_MAX, 64 << 10},
+	{PLAN_REDUCE_SCATTER, PLAN_RING, UINT32_MAX, ANY},
+	{PLAN_REDUCE_SCATTER, PLAN_PAIRWISE, UINT32_MAX, ANY},
+	{PLAN_SCAN, PLAN_RECURSIVE_DOUBLING, UINT32_MAX, 64 << 10},
+	{PLAN_SCAN, PLAN_CHAIN, UINT32_MAX, ANY},
+	{PLAN_EXSCAN, PLAN_RECURSIVE_DOUBLING, UINT32_MAX, 64 << 10},
+	{PLAN_EXSCAN, PLAN_CHAIN, UINT32_MAX, ANY},
+};
+
+/* Kinds whose count is a block's. */
+#define IN_BLOCKS                                                                                  \
+	(1u << PLAN_SCATTER | 1u << PLAN_GATHER | 1u << PLAN_ALLGATHER | 1u << PLAN_ALLTOALL |     \
+	 1u << PLAN_REDUCE_SCATTER)
+
+#define REDUCTIONS                                                                                 \
+	(1u << PLAN_REDUCE | 1u << PLAN_ALLREDUCE | 1u << PLAN_REDUCE_SCATTER | 1u << PLAN_SCAN |  \
+	 1u << PLAN_EXSCAN)
+
+static uint64_t elements_of(const struct plan_spec *spec)
+{
+	uint64_t sum = 0;
+
+	if (spec->kind >= PLAN_KINDS || !(IN_BLOCKS >> spec->kind & 1))
+		return spec->count;
+	if (!spec->counts)
+		return spec->count * spec->size;
+	for (uint32_t r = 0; r < spec->size; r++)
+		sum += spec->counts[r];
+	return sum;
+}
+
+static bool choice_fits(const struct choice *c, const struct plan_spec *spec, uint64_t bytes)
+{
+	const uint32_t has = plan_properties(c->kind, c->algorithm);
+
+	if (c->kind != spec->kind || c->members < spec->size || c->bytes < bytes)
+		return false;
+	if (spec->flags & PLAN_RANK_ORDER && REDUCTIONS >> spec->kind & 1)
+		return has & PLAN_LINEAR;
+	return !(spec->flags & PLAN_NONCOMMUTATIVE && has & PLAN_COMMUTES);
+}
+
+enum plan_algorithm plan_choose(const struct plan_spec *spec, uint32_t width)
+{
+	const uint64_t bytes = elements_of(spec) * width;
+
+	for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); i++)
+		if (choice_fits(&choices[i], spec, bytes))
+			return choices[i].algorithm;
+	return PLAN_AUTO;
+}
