@@ -40,20 +40,31 @@ static bool in_pieces(const struct plan *p, uint32_t k)
 	return p->spec.count && k < plan_pieces(p);
 }
 
+static void forward_await(struct plan *p, uint32_t k)
+{
+	const uint32_t n = p->spec.size, before = (p->spec.rank + n - 1) % n;
+
+	if (in_pieces(p, k))
+		plan_recv(p, before, nth_piece(p, PLAN_TO, k), plan_piece_len(p, k), k % 2,
+			  PLAN_AHEAD);
+}
+
 bool round_chain_broadcast(struct plan *p, uint32_t k)
 {
-	const uint32_t n = p->spec.size, me = p->spec.rank;
-	const bool root = me == p->spec.root;
-	const struct plan_part piece = nth_piece(p, root ? p->input : PLAN_TO, k);
+	const uint32_t n = p->spec.size, next = (p->spec.rank + 1) % n;
+	const bool root = p->spec.rank == p->spec.root;
 
 	if (!in_pieces(p, k))
 		return false;
-	if (!root)
-		plan_wait(p, 0,
-			  plan_recv(p, (me + n - 1) % n, piece, plan_piece_len(p, k), 0,
-				    PLAN_AHEAD));
-	if ((me + 1) % n != p->spec.root)
-		plan_send(p, (me + 1) % n, piece, plan_piece_len(p, k));
+	if (!root) {
+		if (k == 0)
+			forward_await(p, 0);
+		forward_await(p, k + 1);
+		plan_wait(p, k % 2, 1);
+	}
+	if (next != p->spec.root)
+		plan_send(p, next, nth_piece(p, root ? p->input : PLAN_TO, k),
+			  plan_piece_len(p, k));
 	return true;
 }
 
@@ -62,7 +73,7 @@ bool round_chain_broadcast(struct plan *p, uint32_t k)
 static void piece_await(struct plan *p, uint32_t k)
 {
 	if (in_pieces(p, k))
-		plan_recv(p, p->spec.rank - 1, plan_slot(p, k), plan_piece_len(p, k), 0,
+		plan_recv(p, p->spec.rank - 1, plan_slot(p, k), plan_piece_len(p, k), k % 2,
 			  plan_slot_flags(p));
 }
 
@@ -72,7 +83,7 @@ static struct plan_part piece_take(struct plan *p, uint32_t k)
 	if (k == 0)
 		piece_await(p, 0);
 	piece_await(p, k + 1);
-	plan_wait(p, 0, 1);
+	plan_wait(p, k % 2, 1);
 	return plan_slot(p, k);
 }
 
@@ -83,7 +94,7 @@ static void result_await(struct plan *p, uint32_t k)
 	const uint32_t last = p->spec.size - 1;
 
 	if (p->spec.rank == p->spec.root && p->spec.root != last)
-		p->pending += plan_recv(p, last, nth_piece(p, PLAN_TO, k), plan_piece_len(p, k), 1,
+		p->pending += plan_recv(p, last, nth_piece(p, PLAN_TO, k), plan_piece_len(p, k), 2,
 					p->input == PLAN_TO ? 0 : PLAN_AHEAD);
 }
 
@@ -95,7 +106,7 @@ bool round_chain_reduce(struct plan *p, uint32_t k)
 	struct plan_part sum = own, got;
 
 	if (!in_pieces(p, k)) {
-		plan_wait(p, 1, p->pending);
+		plan_wait(p, 2, p->pending);
 		return false;
 	}
 	if (me) {

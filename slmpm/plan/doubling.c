@@ -49,10 +49,10 @@ static void combine_from(struct plan *p, uint32_t other, uint32_t k, struct plan
 static void swap_with(struct plan *p, uint32_t other, uint32_t k)
 {
 	const uint64_t count = p->spec.count;
-	const uint32_t comes = plan_recv(p, other, plan_slot(p, k), count, k, plan_slot_flags(p));
+	const uint32_t comes = plan_recv(p, other, plan_slot(p, k), count, 0, plan_slot_flags(p));
 
 	plan_send(p, other, p->have, count);
-	plan_wait(p, k, comes);
+	plan_wait(p, 0, comes);
 	combine_from(p, other, k, plan_at(PLAN_TO, 0));
 }
 
@@ -104,10 +104,10 @@ static bool shift_by(struct plan *p, uint32_t d, uint32_t k)
 	uint32_t comes = 0;
 
 	if (me >= d)
-		comes = plan_recv(p, me - d, plan_slot(p, k), count, k, plan_slot_flags(p));
+		comes = plan_recv(p, me - d, plan_slot(p, k), count, 0, plan_slot_flags(p));
 	if (me + d < n)
 		plan_send(p, me + d, p->have, count);
-	plan_wait(p, k, comes);
+	plan_wait(p, 0, comes);
 	return comes;
 }
 
@@ -177,9 +177,9 @@ bool round_bruck(struct plan *p, uint32_t k)
 	most = n - d < d ? n - d : d;
 	before = turned_before(p, d);
 	comes = plan_recv(p, (me + d) % n, plan_at(PLAN_SCRATCH, before),
-			  turned_before(p, d + most) - before, k, PLAN_AHEAD);
+			  turned_before(p, d + most) - before, 0, PLAN_AHEAD);
 	plan_send(p, (me + n - d) % n, plan_at(PLAN_SCRATCH, 0), turned_before(p, most));
-	plan_wait(p, k, comes);
+	plan_wait(p, 0, comes);
 	return true;
 }
 

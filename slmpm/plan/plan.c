@@ -165,8 +165,6 @@ static bool next_round(struct plan *p)
 	}
 	p->phase++;
 	p->round = 0;
-	p->lane = (uint8_t)(p->lane + p->lanes);
-	p->lanes = 0;
 	p->behind = true;
 	return true;
 }

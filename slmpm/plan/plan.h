@@ -15,7 +15,7 @@
 
 enum plan_op {
 	PLAN_SEND = 1, /* `at` to `peer` */
-	PLAN_RECV,     /* into `at` from `peer`: one more of its lane's receives */
+	PLAN_RECV,     /* into `at` from `peer`: one more under way on `lane` */
 	PLAN_WAIT, /* until `count` receives of `lane` have come, beyond those waited for before */
 	PLAN_FOLD, /* at = left OP right, each `count` elements; `at` may be one of them */
 	PLAN_COPY  /* at = left */
@@ -28,18 +28,18 @@ enum plan_area {
 };
 
 /*
- * The steps of a member are two lists. Receives are posted in their order, and nothing waits for
- * one but a WAIT; all other steps are done in their order: a step begins when those before it are
- * done, a SEND once its elements may be changed. A RECV
- * is posted when all steps before it are done, or, with PLAN_AHEAD, as soon as the receives before
- * it are posted.
+ * Steps are begun in their order. A RECV is posted and nothing waits for it but a WAIT; without
+ * PLAN_AHEAD it is posted when all before it is done but receives, with it also while sends before
+ * it are under way, which read nothing of where it goes. A WAIT may pass while sends are under way.
+ * A SEND begins when those before it are done; to the same rank they may go together. FOLD and COPY
+ * begin when all before them is done but receives.
  *
  * Messages of a pair are matched in their order; a RECV is as long as its SEND. No plan needs a
- * SEND to be done before its receiver posts the RECV. A WAIT counts, whichever have come: a plan
- * has a lane receive from one rank only, or wait for all that have been posted on it.
+ * SEND to be done before its receiver posts the RECV. A WAIT is for all receives that have been
+ * posted on its lane and not yet waited for, so that counting them is enough.
  */
 #define PLAN_AHEAD 1u
-#define PLAN_LANES 48 /* numbers below that */
+#define PLAN_LANES 3 /* numbers below that */
 
 struct plan_step {
 	uint8_t op;    /* enum plan_op */
@@ -130,7 +130,6 @@ struct plan {
 	const struct plan_method *method;
 	uint32_t phase, round; /* those that come next */
 	uint8_t made, given;   /* steps of the last round */
-	uint8_t lane, lanes;   /* the phase's first one; how many it has used */
 	bool behind;           /* the phase's first RECV is yet to come: it waits for its turn */
 	bool begun;            /* an exscan has a result */
 	uint8_t input;         /* the area of the contribution */

@@ -35,7 +35,7 @@ static void await_block(struct plan *p, uint32_t k)
 {
 	if (k + 1 < p->spec.size)
 		plan_recv(p, back_by(p, 1), plan_slot(p, k),
-			  blocks_count(&p->from, back_by(p, k + 2)), 0, plan_slot_flags(p));
+			  blocks_count(&p->from, back_by(p, k + 2)), k % 2, plan_slot_flags(p));
 }
 
 /* Where the block that is complete goes. Of a reduce-scatter in place it may lie across the
@@ -69,7 +69,7 @@ bool round_ring_reduce(struct plan *p, uint32_t k)
 	await_block(p, k + 1);
 	plan_send(p, next_rank(p), k ? plan_slot(p, k - 1) : own_part(p, sent),
 		  blocks_count(&p->from, sent));
-	plan_wait(p, 0, count != 0);
+	plan_wait(p, k % 2, count != 0);
 	slot = plan_slot(p, k);
 	if (k + 2 < n)
 		plan_fold(p, slot, slot, own_part(p, comes), count);
@@ -78,22 +78,32 @@ bool round_ring_reduce(struct plan *p, uint32_t k)
 	return k + 2 < n;
 }
 
+static void gather_await(struct plan *p, uint32_t k)
+{
+	const uint32_t comes = back_by(p, k + 1);
+	const struct plan_part at = plan_at(PLAN_TO, blocks_place(&p->to, comes));
+
+	if (k + 1 >= p->spec.size)
+		return;
+	plan_recv(p, back_by(p, 1), at, blocks_count(&p->to, comes), k % 2, PLAN_AHEAD);
+}
+
 /* Round K sends the block of the rank K before. */
 bool round_ring_gather(struct plan *p, uint32_t k)
 {
-	const uint32_t n = p->spec.size, sent = back_by(p, k), comes = back_by(p, k + 1);
-	const bool copies = k == 0 && p->phase == 0 && p->input != PLAN_TO;
-	uint32_t received;
+	const uint32_t n = p->spec.size, sent = back_by(p, k);
+	const struct plan_part at = plan_at(PLAN_TO, blocks_place(&p->to, sent));
+	const uint64_t count = blocks_count(&p->to, sent);
+	const bool comes = blocks_count(&p->to, back_by(p, k + 1));
 
-	if (copies)
-		plan_copy(p, plan_at(PLAN_TO, blocks_place(&p->to, sent)), plan_at(p->input, 0),
-			  blocks_count(&p->to, sent));
+	if (k == 0 && p->phase == 0 && p->input != PLAN_TO)
+		plan_copy(p, at, plan_at(p->input, 0), count);
 	if (k + 1 >= n)
 		return false;
-	received = plan_recv(p, back_by(p, 1), plan_at(PLAN_TO, blocks_place(&p->to, comes)),
-			     blocks_count(&p->to, comes), 0, PLAN_AHEAD);
-	plan_send(p, next_rank(p), plan_at(PLAN_TO, blocks_place(&p->to, sent)),
-		  blocks_count(&p->to, sent));
-	plan_wait(p, 0, received);
+	if (k == 0)
+		gather_await(p, 0);
+	gather_await(p, k + 1);
+	plan_send(p, next_rank(p), at, count);
+	plan_wait(p, k % 2, comes);
 	return true;
 }

@@ -21,15 +21,7 @@ static void send_add(struct plan *p, uint32_t peer, struct plan_part at, uint64_
 	step->at = at.first;
 }
 
-static uint8_t lane_take(struct plan *p, uint32_t lane)
-{
-	if (p->lanes <= lane)
-		p->lanes = (uint8_t)(lane + 1);
-	return (uint8_t)(p->lane + lane);
-}
-
-/* What is received may lie where a phase before still works: the first one of a phase waits for
- * its turn, and the others come behind it. */
+/* What is received may go where a phase before sends from: its first receive waits for that. */
 static void recv_add(struct plan *p, uint32_t peer, struct plan_part at, uint64_t count,
 		     uint32_t lane, uint32_t flags)
 {
@@ -38,7 +30,7 @@ static void recv_add(struct plan *p, uint32_t peer, struct plan_part at, uint64_
 	step->peer = peer;
 	step->at_area = at.area;
 	step->at = at.first;
-	step->lane = lane_take(p, lane);
+	step->lane = (uint8_t)lane;
 	step->flags = p->behind ? 0 : (uint8_t)flags;
 	p->behind = false;
 }
@@ -60,7 +52,7 @@ uint32_t plan_recv(struct plan *p, uint32_t peer, struct plan_part at, uint64_t 
 void plan_wait(struct plan *p, uint32_t lane, uint64_t count)
 {
 	if (count)
-		step_add(p, PLAN_WAIT, count)->lane = lane_take(p, lane);
+		step_add(p, PLAN_WAIT, count)->lane = (uint8_t)lane;
 }
 
 void plan_fold(struct plan *p, struct plan_part at, struct plan_part left, struct plan_part right,

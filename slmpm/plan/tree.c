@@ -14,9 +14,9 @@ bool round_dissemination(struct plan *p, uint32_t k)
 
 	if (d >= n)
 		return false;
-	plan_await_token(p, (me + n - d) % n, k);
+	plan_await_token(p, (me + n - d) % n, 0);
 	plan_token(p, (me + d) % n);
-	plan_wait(p, k, 1);
+	plan_wait(p, 0, 1);
 	return true;
 }
 
@@ -29,8 +29,8 @@ bool round_tree_up(struct plan *p, uint32_t k)
 	if (me & d) {
 		plan_token(p, me - d);
 	} else if (me + d < n) {
-		plan_await_token(p, me + d, k);
-		plan_wait(p, k, 1);
+		plan_await_token(p, me + d, 0);
+		plan_wait(p, 0, 1);
 	}
 	return true;
 }
@@ -128,7 +128,7 @@ static void combine_block(struct plan *p, uint32_t k, uint32_t other, bool below
 			       slot = plan_slot(p, k);
 	const uint64_t count = p->spec.count;
 
-	plan_wait(p, k, plan_recv(p, other, slot, count, k, plan_slot_flags(p)));
+	plan_wait(p, 0, plan_recv(p, other, slot, count, 0, plan_slot_flags(p)));
 	plan_fold(p, at, below ? slot : p->have, below ? p->have : slot, count);
 	p->have = at;
 }

@@ -83,7 +83,7 @@ struct trial {
 	uint32_t kind, algorithm, size, root;
 	uint64_t count, piece;
 	enum shape shape;
-	bool in_place, rendezvous, strict; /* strict: no receive is posted ahead */
+	bool in_place, rendezvous, strict; /* strict: nothing begins while a send is under way */
 	enum operation op;
 };
 
@@ -121,9 +121,11 @@ struct member {
 	struct plan plan;
 	struct plan_step *step;
 	uint32_t steps, room;
-	uint32_t main, recv; /* the next of each list */
-	bool sending;        /* step `main` is a SEND that has begun */
-	uint64_t known;      /* the ranks whose entering is known */
+	uint32_t next;    /* step */
+	uint32_t sending; /* sends under way, */
+	uint32_t target;  /* to this rank */
+	uint32_t inbox;   /* messages for it that have not met their receive */
+	uint64_t known;   /* the ranks whose entering is known */
 	struct memory area[4];
 	struct lane lane[PLAN_LANES];
 	uint64_t counts[MOST], places[MOST], to_counts[MOST], to_places[MOST];
@@ -228,7 +230,9 @@ static bool send_begin(uint32_t rank, uint32_t i)
 		memcpy(message->data, m->at + s->at, s->count * sizeof(uint64_t));
 	}
 	append(&messages[rank][s->peer], message);
-	me->sending = trial.rendezvous;
+	me->sending += trial.rendezvous;
+	members[s->peer].inbox++;
+	me->target = s->peer;
 	return true;
 }
 
@@ -270,11 +274,11 @@ static bool deliver(uint32_t from, uint32_t to)
 	}
 	for (uint64_t e = m->step->at; !m->data && e < m->step->at + count; e++)
 		there->sent[e]--;
+	members[to].inbox--;
 	lane->came++;
 	lane->known |= m->known;
 	if (!m->data) {
-		members[from].sending = false;
-		members[from].main++;
+		members[from].sending--;
 	}
 	if (count != r->step->count)
 		wrong(to, (uint32_t)(r->step - members[to].step), "another length");
@@ -327,55 +331,50 @@ static bool copy(uint32_t rank, uint32_t i)
 	return true;
 }
 
-static uint32_t next_of(const struct member *me, uint32_t from, bool recv)
+static bool may_begin(const struct member *me, const struct plan_step *s)
 {
-	while (from < me->steps && (me->step[from].op == PLAN_RECV) != recv)
-		from++;
-	return from;
+	if (!me->sending)
+		return true;
+	if (trial.strict)
+		return false;
+	return s->op == PLAN_WAIT || (s->op == PLAN_RECV && s->flags & PLAN_AHEAD) ||
+	       (s->op == PLAN_SEND && s->peer == me->target);
 }
 
-/* The next step but receives. 1: it has been taken; 0: it waits; -1: it is wrong. */
-static int step_main(uint32_t rank)
+/* Of a lane all that is under way is waited for: 1 when it has come, or as step_next. */
+static int wait_for(uint32_t rank, uint32_t i)
 {
 	struct member *me = &members[rank];
-	const uint32_t i = me->main = next_of(me, me->main, false);
-	const struct plan_step *s = &me->step[i];
-	struct lane *lane;
-	bool right = true;
+	struct lane *lane = &me->lane[me->step[i].lane];
 
-	if (i == me->steps || me->sending || (trial.strict && me->recv < i))
+	if (lane->posted != lane->waited + me->step[i].count)
+		return wrong(rank, i, "waits for others than are under way") - 1;
+	if (lane->came < lane->posted)
 		return 0;
-	switch (s->op) {
-	case PLAN_SEND:
-		if (!send_begin(rank, i))
-			return -1;
-		me->main += !trial.rendezvous;
-		return 1;
-	case PLAN_WAIT:
-		lane = &me->lane[s->lane];
-		if (lane->came < lane->waited + s->count)
-			return 0;
-		lane->waited += s->count;
-		me->known |= lane->known;
-		break;
-	case PLAN_FOLD: right = fold(rank, i); break;
-	case PLAN_COPY: right = copy(rank, i); break;
-	default: right = wrong(rank, i, "no step");
+	lane->waited = lane->posted;
+	me->known |= lane->known;
+	return 1;
+}
+
+/* 1: it has been taken; 0: it waits, or there is none; -1: it is wrong. */
+static int step_next(uint32_t rank)
+{
+	struct member *me = &members[rank];
+	const uint32_t i = me->next;
+	int rc;
+
+	if (i == me->steps || !may_begin(me, &me->step[i]))
+		return 0;
+	switch (me->step[i].op) {
+	case PLAN_SEND: rc = send_begin(rank, i) ? 1 : -1; break;
+	case PLAN_RECV: rc = recv_post(rank, i) ? 1 : -1; break;
+	case PLAN_WAIT: rc = wait_for(rank, i); break;
+	case PLAN_FOLD: rc = fold(rank, i) ? 1 : -1; break;
+	case PLAN_COPY: rc = copy(rank, i) ? 1 : -1; break;
+	default: rc = wrong(rank, i, "no step") - 1;
 	}
-	me->main++;
-	return right ? 1 : -1;
-}
-
-static int step_recv(uint32_t rank)
-{
-	struct member *me = &members[rank];
-	const uint32_t i = me->recv = next_of(me, me->recv, true);
-	const bool ahead = i < me->steps && me->step[i].flags & PLAN_AHEAD && !trial.strict;
-
-	if (i == me->steps || (!ahead && next_of(me, me->main, false) < i))
-		return 0;
-	me->recv++;
-	return recv_post(rank, i) ? 1 : -1;
+	me->next += rc > 0;
+	return rc;
 }
 
 /* ---- running --------------------------------------------------------------------------------- */
@@ -387,30 +386,34 @@ static uint32_t draw(uint32_t below)
 	return rng_below(&rng, below);
 }
 
-/* Whatever can go on does so, some of it now and some later. */
-static int turn(uint32_t rank)
+/* What can come does, some of it now and some later. */
+static bool deliver_some(uint32_t to, bool *moved)
 {
-	int moved = 0, rc;
-
-	while ((rc = step_recv(rank)) > 0)
-		moved = 1;
-	if (rc < 0)
-		return rc;
-	for (uint32_t from = 0; from < trial.size; from++)
-		while (messages[from][rank] && receives[from][rank]) {
-			if (draw(4) == 0) {
-				moved = 1;
+	for (uint32_t from = 0; members[to].inbox && from < trial.size; from++)
+		while (messages[from][to] && receives[from][to]) {
+			*moved = true;
+			if (draw(4) == 0)
 				break;
-			}
-			if (!deliver(from, rank))
-				return -1;
-			moved = 1;
+			if (!deliver(from, to))
+				return false;
 		}
-	while (draw(8) && (rc = step_main(rank)) > 0)
-		moved = 1;
-	if (rc < 0)
-		return rc;
-	return moved || step_main(rank);
+	return true;
+}
+
+/* False: something is wrong. */
+static bool turn(uint32_t rank, bool *moved)
+{
+	int rc = 1;
+
+	if (!deliver_some(rank, moved))
+		return false;
+	while (rc > 0 && draw(8)) {
+		rc = step_next(rank);
+		*moved |= rc > 0;
+	}
+	if (rc > 0) /* it might have gone on */
+		*moved = true;
+	return rc >= 0;
 }
 
 static bool ended(void)
@@ -418,10 +421,8 @@ static bool ended(void)
 	for (uint32_t r = 0; r < trial.size; r++) {
 		const struct member *me = &members[r];
 
-		if (next_of(me, me->main, false) < me->steps)
-			return wrong(r, me->main, "waits for ever");
-		if (next_of(me, me->recv, true) < me->steps)
-			return wrong(r, me->recv, "never receives");
+		if (me->next < me->steps)
+			return wrong(r, me->next, "waits for ever");
 		for (uint32_t k = 0; k < PLAN_LANES; k++)
 			if (me->lane[k].waited != me->lane[k].posted)
 				return wrong(r, k, "a receive that it does not wait for");
@@ -435,17 +436,14 @@ static bool ended(void)
 static bool run_all(void)
 {
 	bool moved = true;
-	int rc;
 
 	while (moved) {
 		const uint32_t first = draw(trial.size);
 
 		moved = false;
 		for (uint32_t r = 0; r < trial.size; r++) {
-			rc = turn((first + r) % trial.size);
-			if (rc < 0)
+			if (!turn((first + r) % trial.size, &moved))
 				return false;
-			moved |= rc;
 		}
 	}
 	return ended();
@@ -577,8 +575,7 @@ static void member_free(uint32_t rank)
 
 	for (int a = PLAN_FROM; a <= PLAN_SCRATCH; a++)
 		memory_free(&me->area[a]);
-	me->main = me->recv = 0;
-	me->sending = false;
+	me->next = me->sending = me->inbox = 0;
 	memset(me->lane, 0, sizeof(me->lane));
 	for (uint32_t to = 0; to < trial.size; to++) {
 		while (messages[rank][to]) {
