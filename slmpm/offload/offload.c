@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Runs of collective operations: begun, ended, failed. */
+#include "slmpm/offload/program_steps.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "slmpm/base/clock.h"
+#include "slmpm/base/error.h"
+#include "slmpm/calc/calc.h"
+#include "slmpm/workqueue/program.h"
+
+#define DEPTH 1024
+#define ENDS  16 /* completions taken at a time */
+
+/* ---- opening, closing ------------------------------------------------------------------------ */
+
+static void offload_free(struct offload *o)
+{
+	for (uint32_t i = 0; i < OFFLOAD_RUNS; i++) {
+		for (uint32_t k = 0; k < PLAN_LANES; k++)
+			if (o->slot[i].lane[k].id)
+				(void)slmpm_ctr_destroy(o->slot[i].lane[k]);
+		free(o->slot[i].scratch);
+	}
+	if (o->cq.id)
+		(void)slmpm_cq_destroy(o->cq);
+	free(o->peers);
+	free(o);
+}
+
+static int open_lanes(struct offload *o, slmpm_ctx ctx)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < OFFLOAD_RUNS; i++)
+		for (uint32_t k = 0; rc == 0 && k < PLAN_LANES; k++)
+			rc = slmpm_ctr_create(ctx, &o->slot[i].lane[k]);
+	return rc;
+}
+
+static int open_queue(struct offload *o, const struct offload_options *options)
+{
+	struct slmpm_wq_options w = {.size = sizeof(w),
+				     .depth = options->depth ? options->depth : DEPTH,
+				     .channels = OFFLOAD_RUNS};
+	int rc = slmpm_cq_create(options->ctx, &o->cq);
+
+	if (rc == 0)
+		rc = open_lanes(o, options->ctx);
+	if (rc < 0)
+		return rc;
+	o->depth = w.depth;
+	w.cq = o->cq;
+	return slmpm_wq_create(options->ctx, &w, &o->wq);
+}
+
+int offload_open(struct offload **out, const struct offload_options *options)
+{
+	struct offload *o = calloc(1, sizeof(*o));
+	int rc;
+
+	if (!o)
+		return error_set(SLMPM_ENOMEM, "for an offload");
+	o->size = options->size;
+	o->rank = options->rank;
+	o->stream = options->stream;
+	o->culprit = -1;
+	o->peers = malloc(options->size * sizeof(*o->peers));
+	if (o->peers)
+		memcpy(o->peers, options->peers, options->size * sizeof(*o->peers));
+	rc = o->peers ? open_queue(o, options) : error_set(SLMPM_ENOMEM, "for an offload");
+	if (rc < 0)
+		offload_free(o);
+	else
+		*out = o;
+	return rc;
+}
+
+int offload_close(struct offload *o)
+{
+	int rc;
+
+	for (uint32_t i = 0; i < OFFLOAD_RUNS; i++)
+		if (o->slot[i].busy)
+			return error_set(SLMPM_EBUSY, "a run has not ended");
+	rc = slmpm_wq_destroy(o->wq);
+	if (rc == 0)
+		offload_free(o);
+	return rc;
+}
+
+/* ---- beginning a run ------------------------------------------------------------------------- */
+
+static bool is_combining(uint32_t kind)
+{
+	return kind == PLAN_REDUCE || kind == PLAN_ALLREDUCE || kind == PLAN_REDUCE_SCATTER ||
+	       kind == PLAN_SCAN || kind == PLAN_EXSCAN;
+}
+
+/* So that no entry is refused when others have been posted. */
+static int check_types(const struct offload_run *run)
+{
+	const struct slmpm_operand operand = {.at = (void *)&operand};
+	const struct slmpm_calc calc = {.size = sizeof(calc),
+					.op = run->op,
+					.type = run->type,
+					.args = &operand,
+					.targets = &operand,
+					.arg_count = 1,
+					.target_count = 1};
+
+	if (run->spec.kind == PLAN_BARRIER)
+		return 0;
+	if (!calc_is_type(run->type))
+		return error_set(SLMPM_EINVAL, "%u is no type", run->type);
+	return is_combining(run->spec.kind) ? calc_check(&calc, "a reduction") : 0;
+}
+
+static int offload_plan(const struct offload *o, struct plan *p, const struct offload_run *run)
+{
+	struct plan_spec spec = run->spec;
+	int rc;
+
+	spec.size = o->size;
+	spec.rank = o->rank;
+	if (!spec.algorithm)
+		spec.algorithm = plan_choose(&spec, run_width(run));
+	rc = plan_begin(p, &spec);
+	if (rc < 0)
+		return error_set(-rc, "no %s by %s of rank %u of %u", plan_kind_name(spec.kind),
+				 plan_name(spec.algorithm), o->rank, o->size);
+	return 0;
+}
+
+static int scratch_room(struct offload_slot *s, uint64_t elements, uint32_t width)
+{
+	uint64_t bytes;
+	void *room;
+
+	if (__builtin_mul_overflow(elements, width, &bytes))
+		return error_set(SLMPM_ELIMIT, "%llu elements", (unsigned long long)elements);
+	if (bytes <= s->scratch_len)
+		return 0;
+	room = malloc(bytes);
+	if (!room)
+		return error_set(SLMPM_ENOMEM, "for what is received on the way");
+	free(s->scratch);
+	s->scratch = room;
+	s->scratch_len = bytes;
+	return 0;
+}
+
+static int queue_room(const struct offload *o, uint64_t entries)
+{
+	struct slmpm_wq_info info = {.size = sizeof(info)};
+	int rc;
+
+	if (entries > o->depth)
+		return error_set(SLMPM_ELIMIT, "%llu steps, the queue has a depth of %u",
+				 (unsigned long long)entries, o->depth);
+	rc = slmpm_wq_query(o->wq, &info);
+	if (rc == 0 && info.posted - info.done - info.failed + entries > o->depth)
+		rc = error_set(SLMPM_EAGAIN, "other runs have the queue's entries");
+	return rc;
+}
+
+static int steps_post(struct steps *s)
+{
+	int rc = 0, at, n;
+
+	while (rc == 0 && (n = steps_take(s)))
+		rc = program_enter(s->queues, s->wr, n, false, &at);
+	return rc;
+}
+
+/* The first entries are refused as a whole; where others are, those are under way. */
+static int run_post(struct offload *o, struct offload_slot *slot, struct steps *s)
+{
+	int rc;
+
+	slot->busy = true;
+	slot->ended = false;
+	slot->cookie = s->run->cookie;
+	o->begun++;
+	rc = steps_post(s);
+	if (rc < 0 && s->posted) {
+		offload_break(o, rc, -1);
+		return 0;
+	}
+	if (rc < 0) {
+		slot->busy = false;
+		o->begun--;
+	}
+	return rc;
+}
+
+static int run_prepare(struct offload *o, struct offload_slot *slot, const struct offload_run *run,
+		       struct plan *p)
+{
+	int rc = check_types(run);
+
+	if (rc == 0)
+		rc = offload_plan(o, p, run);
+	if (rc == 0)
+		rc = scratch_room(slot, p->scratch, run_width(run));
+	if (rc == 0) {
+		rc = queue_room(o, steps_count(p));
+		plan_again(p);
+	}
+	return rc;
+}
+
+int offload_start(struct offload *o, const struct offload_run *run)
+{
+	const uint32_t index = (uint32_t)(o->begun % OFFLOAD_RUNS);
+	struct offload_slot *slot = &o->slot[index];
+	struct steps *s;
+	struct plan p;
+	int rc;
+
+	if (o->status < 0)
+		return error_set(-o->status, "an earlier run has failed");
+	if (slot->busy)
+		return error_set(SLMPM_EAGAIN, "%d runs are under way", OFFLOAD_RUNS);
+	rc = run_prepare(o, slot, run, &p);
+	if (rc < 0)
+		return rc;
+	s = malloc(sizeof(*s));
+	if (!s)
+		return error_set(SLMPM_ENOMEM, "for a run");
+	steps_begin(s, o, index, run, &p);
+	rc = run_post(o, slot, s);
+	free(s);
+	return rc;
+}
+
+/* ---- ends ------------------------------------------------------------------------------------ */
+
+void offload_break(struct offload *o, int status, int culprit)
+{
+	if (o->status == 0) {
+		o->status = status;
+		o->culprit = culprit;
+	}
+	(void)slmpm_wq_reset(o->wq);
+}
+
+static int rank_of_peer(const struct offload *o, slmpm_peer peer)
+{
+	for (uint32_t r = 0; peer.id && r < o->size; r++)
+		if (r != o->rank && o->peers[r].id == peer.id)
+			return (int)r;
+	return -1;
+}
+
+/* A run's last entry tells its end; others, that they have failed. */
+static void note_end(struct offload *o, const struct slmpm_done *done)
+{
+	if (done->status < 0)
+		offload_break(o, done->status, rank_of_peer(o, done->peer));
+	else if (done->cookie < OFFLOAD_RUNS)
+		o->slot[done->cookie].ended = true;
+}
+
+/* Those that have ended; ALL: that are not any more under way. */
+static int take_ends(struct offload *o, struct offload_end *ends, int n, bool all)
+{
+	int taken = 0;
+
+	for (uint32_t i = 0; i < OFFLOAD_RUNS && taken < n; i++) {
+		struct offload_slot *slot = &o->slot[i];
+		const bool failed = !slot->ended;
+
+		if (!slot->busy || (failed && !all))
+			continue;
+		slot->busy = slot->ended = false;
+		ends[taken++] = (struct offload_end){slot->cookie, failed ? o->status : 0,
+						     failed ? o->culprit : -1};
+	}
+	return taken;
+}
+
+/* Once one has failed the others do, when nothing of them is under way any more. */
+static bool has_stopped(struct offload *o)
+{
+	struct slmpm_wq_info info = {.size = sizeof(info)};
+
+	return o->status < 0 && slmpm_wq_reset(o->wq) == 0 && slmpm_wq_query(o->wq, &info) == 0 &&
+	       info.posted == info.done + info.failed;
+}
+
+int offload_poll(struct offload *o, struct offload_end *ends, int n)
+{
+	struct slmpm_done done[ENDS];
+	bool stopped = has_stopped(o);
+	int got;
+
+	while ((got = slmpm_cq_poll(o->cq, done, ENDS)) > 0)
+		for (int i = 0; i < got; i++)
+			note_end(o, &done[i]);
+	return take_ends(o, ends, n, stopped);
+}
+
+/* As of slmpm_cq_wait; where a run has failed, a moment for what is under way to end. */
+static int wait_more(struct offload *o, uint64_t deadline, int timeout_ms)
+{
+	const uint64_t now = clock_now();
+	struct slmpm_done done;
+	int rc, left = timeout_ms;
+
+	if (timeout_ms > 0)
+		left = now < deadline ? (int)((deadline - now) / 1000000) + 1 : 0;
+	rc = slmpm_cq_wait(o->cq, &done, 1, o->status < 0 && left ? 1 : left);
+	if (rc == 1)
+		note_end(o, &done);
+	return rc < 0 && (o->status == 0 || left == 0) ? rc : 0;
+}
+
+int offload_wait(struct offload *o, struct offload_end *ends, int n, int timeout_ms)
+{
+	const uint64_t deadline = timeout_ms > 0 ? clock_deadline(timeout_ms) : 0;
+	int ended = offload_poll(o, ends, n), rc = 0;
+
+	while (!ended && rc == 0) {
+		rc = wait_more(o, deadline, timeout_ms);
+		ended = offload_poll(o, ends, n);
+	}
+	return ended ? ended : rc;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Collective operations as programs: a plan's steps become entries of a work queue, which
+ * progresses them while the application is elsewhere; with SLMPM_ENGINE=thread all its threads may
+ * sleep. Members are peers by rank. Of one struct offload the calls are made by one thread at a
+ * time.
+ */
+#ifndef SLMPM_OFFLOAD_H
+#define SLMPM_OFFLOAD_H
+
+#include <slmpm.h>
+#include <slmpm_queue.h>
+
+#include "slmpm/plan/plan.h"
+
+#define OFFLOAD_RUNS 4 /* at a time */
+
+struct offload;
+
+struct offload_options {
+	slmpm_ctx ctx;
+	const slmpm_peer *peers; /* by rank, copied; that of `rank` is not looked at */
+	uint32_t size, rank;
+	/* The first of OFFLOAD_RUNS streams, the same at all members and left to this. */
+	uint32_t stream;
+	uint32_t depth; /* entries of all runs at a time; 0: 1024 */
+};
+
+/* Negative with the detail set. */
+int offload_open(struct offload **o, const struct offload_options *options);
+/* -SLMPM_EBUSY: runs have not ended; after offload_break offload_poll sees to that. */
+int offload_close(struct offload *o);
+
+struct offload_run {
+	/* size, rank are the members'; algorithm: PLAN_AUTO is as plan_choose says. The arrays are read
+	 * in offload_start alone. */
+	struct plan_spec spec;
+	uint32_t type, op; /* enum slmpm_type, enum slmpm_calc_op; not of a barrier */
+	const void *from;
+	void *to;
+	uint64_t cookie;
+	slmpm_ctr ctr; /* counts its end; or {0} */
+};
+
+/*
+ * Begins a run; all members begin the same ones in the same order. Never blocks. -SLMPM_EAGAIN:
+ * as many as may be are under way. -SLMPM_ELIMIT: it has more steps than there are entries. The
+ * status of the first run that failed: no other begins after that.
+ */
+int offload_start(struct offload *o, const struct offload_run *run);
+
+struct offload_end {
+	uint64_t cookie;
+	int32_t status;
+	int32_t culprit; /* the rank of the member by which it failed, or -1 */
+};
+
+/* Runs that have ended, up to N, in any order; makes progress. How many. */
+int offload_poll(struct offload *o, struct offload_end *ends, int n);
+/* Blocks until one has; or -SLMPM_ETIMEOUT, and what else slmpm_cq_wait returns. */
+int offload_wait(struct offload *o, struct offload_end *ends, int n, int timeout_ms);
+/* All runs fail with STATUS, a negative error, by rank CULPRIT or -1; none begins any more. */
+void offload_break(struct offload *o, int status, int culprit);
+
+#endif

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A plan's steps as entries of one channel: each begins in its turn there as a plan's does. A
+ * receive begins while sends are under way; where it may not, a COUNT of nothing is before it,
+ * which acts when they are done. A WAIT is for the lane's counter, which its receives count at.
+ */
+#include "slmpm/offload/program_steps.h"
+
+/* All sends before STEP are to be done, and nothing else sees to that. */
+static bool step_waits(const struct plan_step *step, bool sends)
+{
+	return sends && step->op == PLAN_RECV && !(step->flags & PLAN_AHEAD);
+}
+
+static bool sends_after(const struct plan_step *step, bool sends)
+{
+	if (step->op == PLAN_SEND)
+		return true;
+	if (step->op == PLAN_FOLD || step->op == PLAN_COPY || step_waits(step, sends))
+		return false;
+	return sends;
+}
+
+uint64_t steps_count(struct plan *p)
+{
+	struct plan_step step;
+	bool sends = false;
+	uint64_t n = 1;
+
+	while (plan_next(p, &step)) {
+		n += 1 + step_waits(&step, sends);
+		sends = sends_after(&step, sends);
+	}
+	return n;
+}
+
+void steps_begin(struct steps *s, struct offload *o, uint32_t slot, const struct offload_run *run,
+		 struct plan *p)
+{
+	s->plan = p;
+	s->run = run;
+	s->offload = o;
+	s->area[0] = NULL;
+	s->area[PLAN_FROM] = (unsigned char *)run->from;
+	s->area[PLAN_TO] = run->to;
+	s->area[PLAN_SCRATCH] = o->slot[slot].scratch;
+	s->slot = slot;
+	s->width = run_width(run);
+	s->sends = s->over = false;
+	s->posted = 0;
+	s->count = 0;
+}
+
+/* ---- entries --------------------------------------------------------------------------------- */
+
+static void *step_at(const struct steps *s, uint8_t area, uint64_t first)
+{
+	return s->area[area] ? s->area[area] + first * s->width : NULL;
+}
+
+static struct slmpm_wr *entry_add(struct steps *s, uint32_t op)
+{
+	struct slmpm_wr *wr = &s->wr[s->count];
+
+	s->queues[s->count++] = s->offload->wq;
+	*wr = (struct slmpm_wr){.size = sizeof(*wr),
+				.op = op,
+				.flags = SLMPM_SILENT,
+				.channel = s->slot,
+				.cookie = OFFLOAD_RUNS};
+	return wr;
+}
+
+static void message_add(struct steps *s, const struct plan_step *step)
+{
+	struct slmpm_iov *iov = &s->iov[s->count];
+	const bool recv = step->op == PLAN_RECV;
+	struct slmpm_wr *wr = entry_add(s, recv ? SLMPM_OP_RECV : SLMPM_OP_SEND);
+
+	wr->peer = s->offload->peers[step->peer];
+	wr->stream = s->offload->stream + s->slot;
+	if (recv)
+		wr->ctr = s->offload->slot[s->slot].lane[step->lane];
+	if (!step->count)
+		return;
+	iov->base = step_at(s, step->at_area, step->at);
+	iov->len = step->count * s->width;
+	wr->iov = iov;
+	wr->iov_count = 1;
+}
+
+static void counter_add(struct steps *s, uint32_t op, uint32_t lane, uint64_t value)
+{
+	struct slmpm_wr *wr = entry_add(s, op);
+
+	wr->flags |= SLMPM_RELATIVE;
+	wr->ctr = s->offload->slot[s->slot].lane[lane];
+	wr->value = value;
+}
+
+static struct slmpm_wr *calc_add(struct steps *s, uint32_t op, uint32_t type, uint64_t count,
+				 int args)
+{
+	struct slmpm_calc *calc = &s->calc[s->count];
+	struct slmpm_operand *operand = s->operand[s->count];
+	struct slmpm_wr *wr = entry_add(s, SLMPM_OP_CALC);
+
+	for (int i = 0; i < 3; i++)
+		operand[i] = (struct slmpm_operand){0};
+	*calc = (struct slmpm_calc){.size = sizeof(*calc),
+				    .op = op,
+				    .type = type,
+				    .count = {count},
+				    .args = operand + 1,
+				    .targets = operand,
+				    .arg_count = args,
+				    .target_count = 1};
+	wr->calc = calc;
+	return wr;
+}
+
+static void fold_add(struct steps *s, const struct plan_step *step)
+{
+	struct slmpm_operand *operand = s->operand[s->count];
+
+	calc_add(s, s->run->op, s->run->type, step->count, 2);
+	operand[0].at = step_at(s, step->at_area, step->at);
+	operand[1].at = step_at(s, step->left_area, step->left);
+	operand[2].at = step_at(s, step->right_area, step->right);
+}
+
+/* All bits as they are: as integers. */
+static void copy_add(struct steps *s, const struct plan_step *step)
+{
+	static const uint32_t types[] = {SLMPM_UINT8, SLMPM_UINT16, SLMPM_UINT32, SLMPM_UINT64};
+	struct slmpm_operand *operand = s->operand[s->count];
+
+	calc_add(s, SLMPM_CALC_OR, types[__builtin_ctz(s->width)], step->count, 1);
+	operand[0].at = step_at(s, step->at_area, step->at);
+	operand[1].at = step_at(s, step->left_area, step->left);
+}
+
+/* It acts when all before it is done, and alone is told when it has not failed. */
+static void last_add(struct steps *s)
+{
+	unsigned char *nothing = &s->offload->slot[s->slot].nothing;
+	struct slmpm_operand *operand = s->operand[s->count];
+	struct slmpm_wr *wr = calc_add(s, SLMPM_CALC_OR, SLMPM_UINT8, 1, 1);
+
+	operand[0].at = operand[1].at = nothing;
+	wr->flags = 0;
+	wr->cookie = s->slot;
+	wr->ctr = s->run->ctr;
+	s->over = true;
+}
+
+static void step_entries(struct steps *s, const struct plan_step *step)
+{
+	if (step_waits(step, s->sends))
+		counter_add(s, SLMPM_OP_COUNT, 0, 0);
+	s->sends = sends_after(step, s->sends);
+	switch (step->op) {
+	case PLAN_WAIT: counter_add(s, SLMPM_OP_WAIT, step->lane, step->count); break;
+	case PLAN_FOLD: fold_add(s, step); break;
+	case PLAN_COPY: copy_add(s, step); break;
+	default: message_add(s, step);
+	}
+}
+
+int steps_take(struct steps *s)
+{
+	struct plan_step step;
+
+	s->posted += (uint64_t)s->count;
+	s->count = 0;
+	while (!s->over && s->count + 2 <= STEPS_AT_ONCE) {
+		if (plan_next(s->plan, &step))
+			step_entries(s, &step);
+		else
+			last_add(s);
+	}
+	return s->count;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a run's entries are made from: the steps of its plan, some at a time. */
+#ifndef SLMPM_PROGRAM_STEPS_H
+#define SLMPM_PROGRAM_STEPS_H
+
+#include "slmpm/calc/calc.h"
+#include "slmpm/offload/offload.h"
+
+#define STEPS_AT_ONCE 24
+
+struct offload_slot {
+	slmpm_ctr lane[PLAN_LANES];
+	void *scratch;
+	uint64_t scratch_len;
+	uint64_t cookie;
+	bool busy;             /* its run's end has not been told */
+	bool ended;            /* all its entries have */
+	unsigned char nothing; /* what its last entry calculates */
+};
+
+struct offload {
+	slmpm_wq wq;
+	slmpm_cq cq; /* the ends of runs, and what has failed of them */
+	slmpm_peer *peers;
+	uint32_t size, rank, stream, depth;
+	uint64_t begun; /* runs */
+	int32_t status; /* of what failed first, or 0 */
+	int32_t culprit;
+	struct offload_slot slot[OFFLOAD_RUNS];
+};
+
+struct steps {
+	struct plan *plan;
+	const struct offload_run *run;
+	struct offload *offload;
+	unsigned char *area[PLAN_SCRATCH + 1];
+	uint32_t slot, width;
+	bool sends;      /* some may be under way that nothing has waited for */
+	bool over;       /* the last entry has been made */
+	uint64_t posted; /* entries that have been taken, all of them but the last ones */
+	int count;       /* those made now */
+	slmpm_wq queues[STEPS_AT_ONCE];
+	struct slmpm_wr wr[STEPS_AT_ONCE];
+	struct slmpm_iov iov[STEPS_AT_ONCE];
+	struct slmpm_calc calc[STEPS_AT_ONCE];
+	struct slmpm_operand operand[STEPS_AT_ONCE][3];
+};
+
+/* Bytes of an element. */
+static inline uint32_t run_width(const struct offload_run *run)
+{
+	return run->spec.kind == PLAN_BARRIER ? 1 : calc_width(run->type);
+}
+
+/* The entries of all that is left of P, which is at its end then. */
+uint64_t steps_count(struct plan *p);
+void steps_begin(struct steps *s, struct offload *o, uint32_t slot, const struct offload_run *run,
+		 struct plan *p);
+/* Makes the next entries, in s->wr: how many; 0: there are no more. */
+int steps_take(struct steps *s);
+
+#endif
