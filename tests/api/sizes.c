@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include <slmpm_network.h>
+
 #include "tests/lib/actor.h"
 
 #define BEYOND 4096
@@ -73,6 +75,7 @@ ASK(mode, slmpm_peer_mode(near, s))
 ASK(setting, slmpm_setting_at(0, s))
 ASK(check, slmpm_check_at(0, s))
 ASK(fabric_info, slmpm_fabric_at(0, s))
+ASK(network, slmpm_network_make(s, SLMPM_NETWORK_TREE, 31, NULL, 0))
 /* These have their size as an argument. */
 ASK(stats, slmpm_peer_stats(near, s, size))
 ASK(monitor, slmpm_monitor(near, s, size))
@@ -128,6 +131,7 @@ static const struct asked {
 	{"slmpm_setting", sizeof(struct slmpm_setting), setting, false},
 	{"slmpm_check", sizeof(struct slmpm_check), check, true},
 	{"slmpm_fabric_info", sizeof(struct slmpm_fabric_info), fabric_info, false},
+	{"slmpm_network", sizeof(struct slmpm_network), network, false},
 	{"slmpm_stats", sizeof(struct slmpm_stats), stats, true},
 	{"slmpm_monitor", sizeof(struct slmpm_monitor), monitor, true},
 	{"slmpm_aggregate", sizeof(struct slmpm_aggregate), aggregate, true},
@@ -332,11 +336,19 @@ static int how_fifo(const void *s)
 	return rc;
 }
 
+static int with_network(const void *s)
+{
+	int rc = slmpm_network_hops(s, 0, 30);
+
+	return rc == 4 ? 0 : rc;
+}
+
 static const struct slmpm_options options = {.wait = SLMPM_WAIT_SPIN, .ring_segments = 1024};
 static const struct slmpm_spawn_options spawn_options = {.flags = SLMPM_SPAWN_CLEAN_ENV};
 static const struct slmpm_mirror_options mirror_options = {.track = SLMPM_TRACK_TWIN};
 static struct slmpm_wq_options wq_options = {.depth = 4};
 static struct slmpm_wr wr = {.op = SLMPM_OP_SEND};
+static const struct slmpm_network tree = {.kind = SLMPM_NETWORK_TREE, .nodes = 31};
 static const struct slmpm_how how = {.imm = 7, .timeout_ms = PATIENCE};
 
 static const struct given {
@@ -357,6 +369,8 @@ static const struct given {
 	 offsetof(struct slmpm_wq_options, reserved)},
 	{"slmpm_wr", &wr, sizeof(wr), offsetof(struct slmpm_wr, stream), with_wr,
 	 offsetof(struct slmpm_wr, reserved)},
+	{"slmpm_network", &tree, sizeof(tree), offsetof(struct slmpm_network, links), with_network,
+	 0},
 	{"slmpm_how", &how, sizeof(how), 16, how_sendv, 0},
 	{"slmpm_how", &how, sizeof(how), 16, how_recvv, 0},
 	{"slmpm_how", &how, sizeof(how), 16, how_commit, 0},
