@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <slmpm_plan.h>
+
 #include "tests/lib/bad_call.h"
 #include "tests/lib/settings.h"
 
@@ -286,6 +288,7 @@ static void of_looking(void)
 	slmpm_stats_detach(page);
 	slmpm_stats_detach(NULL);
 	slmpm_monitors_close(NULL);
+	slmpm_plan_close(NULL);
 	SAYS(slmpm_violation_at(-1, NULL, NULL), SLMPM_ENOENT, "-1");
 	SAYS(slmpm_violation_at(INT_MAX, NULL, &count), SLMPM_ENOENT, "2147483647");
 	for (int i = -1; i < INT_MAX / 2 + 1; i += INT_MAX / 2 + 1) {
@@ -318,6 +321,8 @@ static void of_texts(void)
 		CHECK(!strcmp(slmpm_strerror(numbers[i]), "unknown error") &&
 			      !slmpm_error_name(numbers[i]),
 		      "%d", numbers[i]);
+	CHECK(!slmpm_plan_kind(0) && !slmpm_plan_kind(UINT32_MAX), "kinds");
+	CHECK(!slmpm_plan_algorithm(0) && !slmpm_plan_algorithm(UINT32_MAX), "algorithms");
 	CHECK(!slmpm_reason_name(INT_MIN) && !slmpm_reason_name(INT_MAX), "reasons");
 	CHECK(!strcmp(slmpm_error_name(SLMPM_OK), "SLMPM_OK"), "%s", slmpm_error_name(SLMPM_OK));
 #define OF_ERROR(name, number, text)                                                               \
@@ -373,6 +378,8 @@ static const struct bad_case cases[] = {
 	CASE(slmpm_strerror, of_texts),
 	CASE(slmpm_error_name, of_texts),
 	CASE(slmpm_reason_name, of_texts),
+	CASE(slmpm_plan_kind, of_texts),
+	CASE(slmpm_plan_algorithm, of_texts),
 	CASE(slmpm_error_detail, of_texts),
 	CASE(slmpm_perror, of_texts),
 	CASE(slmpm_log, of_texts),
@@ -386,6 +393,7 @@ static const struct bad_case cases[] = {
 	CASE(slmpm_memory_per_peer, of_texts),
 	CASE(slmpm_protocol_name, of_texts),
 	CASE(slmpm_monitors_close, of_looking),
+	CASE(slmpm_plan_close, of_looking),
 	CASE(slmpm_open, of_open),
 	CASE(slmpm_default, of_open),
 	CASE(slmpm_next_event, of_events),

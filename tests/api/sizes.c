@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include <slmpm_network.h>
+#include <slmpm_plan.h>
 
 #include "tests/lib/actor.h"
 
@@ -26,6 +27,7 @@ static slmpm_mirror mirror;
 static slmpm_ctr ctr;
 static slmpm_cq cq;
 static struct slmpm_monitors *monitors;
+static struct slmpm_plan *plan;
 static const struct slmpm_stats_page *page;
 static unsigned char base[4096], own[64], *at;
 
@@ -75,6 +77,7 @@ ASK(mode, slmpm_peer_mode(near, s))
 ASK(setting, slmpm_setting_at(0, s))
 ASK(check, slmpm_check_at(0, s))
 ASK(fabric_info, slmpm_fabric_at(0, s))
+ASK(plan_info, slmpm_plan_query(plan, s))
 ASK(network, slmpm_network_make(s, SLMPM_NETWORK_TREE, 31, NULL, 0))
 /* These have their size as an argument. */
 ASK(stats, slmpm_peer_stats(near, s, size))
@@ -107,6 +110,20 @@ static int req_mode(void *s, size_t size)
 	return rc < 0 ? slmpm_req_mode(req, s) : rc; /* for the detail */
 }
 
+/* The first of a barrier's. */
+static int plan_step(void *s, size_t size)
+{
+	const struct slmpm_plan_spec spec = {.size = sizeof(spec), .kind = 1, .members = 2};
+	struct slmpm_plan *another;
+	int rc;
+
+	(void)size;
+	OK(slmpm_plan_open(&another, &spec));
+	rc = slmpm_plan_next(another, s);
+	slmpm_plan_close(another);
+	return rc == 1 ? 0 : rc;
+}
+
 static const struct asked {
 	const char *name;
 	size_t size;
@@ -132,6 +149,8 @@ static const struct asked {
 	{"slmpm_check", sizeof(struct slmpm_check), check, true},
 	{"slmpm_fabric_info", sizeof(struct slmpm_fabric_info), fabric_info, false},
 	{"slmpm_network", sizeof(struct slmpm_network), network, false},
+	{"slmpm_plan_info", sizeof(struct slmpm_plan_info), plan_info, false},
+	{"slmpm_plan_step", sizeof(struct slmpm_plan_step), plan_step, false},
 	{"slmpm_stats", sizeof(struct slmpm_stats), stats, true},
 	{"slmpm_monitor", sizeof(struct slmpm_monitor), monitor, true},
 	{"slmpm_aggregate", sizeof(struct slmpm_aggregate), aggregate, true},
@@ -336,6 +355,16 @@ static int how_fifo(const void *s)
 	return rc;
 }
 
+static int with_plan_spec(const void *s)
+{
+	struct slmpm_plan *another;
+	int rc = slmpm_plan_open(&another, s);
+
+	if (rc == 0)
+		slmpm_plan_close(another);
+	return rc;
+}
+
 static int with_network(const void *s)
 {
 	int rc = slmpm_network_hops(s, 0, 30);
@@ -348,6 +377,7 @@ static const struct slmpm_spawn_options spawn_options = {.flags = SLMPM_SPAWN_CL
 static const struct slmpm_mirror_options mirror_options = {.track = SLMPM_TRACK_TWIN};
 static struct slmpm_wq_options wq_options = {.depth = 4};
 static struct slmpm_wr wr = {.op = SLMPM_OP_SEND};
+static const struct slmpm_plan_spec plan_spec = {.kind = 1, .members = 5, .count = 9};
 static const struct slmpm_network tree = {.kind = SLMPM_NETWORK_TREE, .nodes = 31};
 static const struct slmpm_how how = {.imm = 7, .timeout_ms = PATIENCE};
 
@@ -369,6 +399,8 @@ static const struct given {
 	 offsetof(struct slmpm_wq_options, reserved)},
 	{"slmpm_wr", &wr, sizeof(wr), offsetof(struct slmpm_wr, stream), with_wr,
 	 offsetof(struct slmpm_wr, reserved)},
+	{"slmpm_plan_spec", &plan_spec, sizeof(plan_spec), offsetof(struct slmpm_plan_spec, count),
+	 with_plan_spec, 0},
 	{"slmpm_network", &tree, sizeof(tree), offsetof(struct slmpm_network, links), with_network,
 	 0},
 	{"slmpm_how", &how, sizeof(how), 16, how_sendv, 0},
@@ -482,6 +514,9 @@ static void set_up(void)
 	wr.peer = far;
 	OK(slmpm_am_handler(ctx, 3, handler, NULL));
 	actor_nap(ctx);
+	OK(slmpm_plan_open(&plan, &(struct slmpm_plan_spec){.size = sizeof(struct slmpm_plan_spec),
+							    .kind = 1,
+							    .members = 2}));
 	OK(slmpm_monitors_open(getpid(), &monitors));
 	OK(slmpm_stats_attach(getpid(), 0, &page));
 }
@@ -496,5 +531,6 @@ int main(void)
 		one_given(&given[i]);
 	reserves();
 	slmpm_monitors_close(monitors);
+	slmpm_plan_close(plan);
 	return 0;
 }

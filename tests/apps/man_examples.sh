@@ -57,6 +57,7 @@ prints slmpm_error.3-1 'SLMPM_ENOENT: not found; in full: .*nobody listens there
 prints slmpm_loan.3-1 '1048576 bytes, sum 1048576'
 prints slmpm_mem.3-1 'hello'
 prints slmpm_network.3-1 '0 by link 0, 1 by link 0, 2 by link 2, 6 by link 5, 54'
+prints slmpm_plan.3-1 'barrier: 1 2'
 prints slmpm_peer_at.3-1 'not found: shm:nobody-is-here: nobody listens there' shm:nobody-is-here
 prints slmpm_open.3-1 'descriptor [0-9]+'
 prints slmpm_spawn.3-1 'it exited with 7'
