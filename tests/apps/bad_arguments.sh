@@ -20,7 +20,7 @@ refused() { # refused STATUS WHAT PROGRAM ARGUMENTS...
 }
 
 # Options that do not exist or lack what belongs to them, alone, in groups, before and after others.
-for tool in slmpm_info slmpm_demo slmpm_perftest slmpm_run slmpm_stat mirror_demo disk_controller disk_copy disk_ask; do
+for tool in slmpm_info slmpm_demo slmpm_perftest slmpm_run slmpm_stat slmpm_sim mirror_demo disk_controller disk_copy disk_ask; do
 	for bad in --nonsense -Z -ZZ; do
 		refused 2 "^$tool: $bad: .*--help" "$bin/$tool" "$bad"
 	done
@@ -66,6 +66,17 @@ refused 1 '2147483647' "$bin/slmpm_info" -s 2147483647
 refused 2 'from 1 to 64' "$bin/slmpm_demo" -n 65
 refused 2 'from 1 to 64' "$bin/slmpm_demo" -n ''
 refused 2 'from 1 to 64' "$bin/slmpm_demo" -w 1x
+refused 2 'from 1 to 65536' "$bin/slmpm_sim" -n 65537
+refused 2 'full, torus, mesh or tree' "$bin/slmpm_sim" -w star
+refused 2 'three numbers' "$bin/slmpm_sim" -w torus -x 4x4
+refused 2 'do not make 16 nodes' "$bin/slmpm_sim" -n 16 -w torus -x 3x0x0
+refused 2 'is for a torus or a mesh' "$bin/slmpm_sim" -x 4x4x4
+refused 2 'there are: barrier broadcast ' "$bin/slmpm_sim" -c nothing
+refused 2 'but by: dissemination tree' "$bin/slmpm_sim" -c barrier -a ring
+refused 2 'there are 64 nodes' "$bin/slmpm_sim" -c reduce --root 64
+refused 2 'a number of bytes' "$bin/slmpm_sim" -s 2g
+refused 2 'a time' "$bin/slmpm_sim" -l 1h
+refused 2 '"what"' "$bin/slmpm_sim" what
 refused 2 'auto smt map attach ring am tag' "$bin/slmpm_perftest" -t put_lat --mode ''
 refused 2 'adaptive spin block' "$bin/slmpm_perftest" -t send_lat --wait ''
 

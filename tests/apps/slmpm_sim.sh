@@ -1,0 +1,97 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# timeout: 180
+#
+# slmpm_sim: within 1 % of what a formula says where no two messages meet, exactly that of their sharing where they do;
+# every algorithm ends over every network; as many nodes as it is made for, in the time and memory that they may take.
+set -u
+sim=$SLMPM_BUILD/bin/slmpm_sim
+[ -e "$sim" ] || { echo "slmpm_sim was left out"; exit 77; }
+fail() { echo "$*" >&2; exit 1; }
+run() { ${SLMPM_EMULATOR:-} "$sim" "$@"; }
+# field NAME: of the JSON on standard input.
+field() { sed -E 's/.*"'"$1"'":(-?[0-9.e+]+|"[a-z_]*"|\[[0-9,]*\]).*/\1/'; }
+time_of() { run --json "$@" | field time_ns; }
+
+# ---- formulas: with a latency of 1000 ns, 10 bytes and 5 combined ones a ns, 100 ns between messages ----
+
+checked=0
+# within PERCENT FORMULA OPTIONS...: k is log2 n, rounded up.
+within() {
+	local percent=$1 formula=$2 got n s
+	shift 2
+	got=$(time_of --fold 5g "$@") || fail "$*: exit status $?"
+	[[ " $* " =~ \ -n\ ([0-9]+) ]] && n=${BASH_REMATCH[1]} || n=64
+	[[ " $* " =~ \ -s\ ([0-9]+) ]] && s=${BASH_REMATCH[1]} || s=8
+	awk -v got="$got" -v n="$n" -v s="$s" -v percent="$percent" 'BEGIN {
+		L = 1000; B = 10; F = 5; gap = 100
+		for (k = 0; 2 ^ k < n; k++)
+			;
+		want = '"$formula"'
+		apart = (got - want) / want * 100
+		if (apart > percent || apart < -percent) {
+			printf "%s ns, not %s\n", got, want
+			exit 1
+		}
+	}' >&2 || fail "$*: is not $formula"
+	checked=$((checked + 1))
+}
+for n in 2 3 5 64 100 1000 4096; do
+	within 1 'k * L' -c barrier -a dissemination -n $n
+done
+for n in 2 4 64 1024; do
+	for s in 8 1024 65536; do
+		within 1 'k * (L + s / B + s / F)' -a recursive_doubling -n $n -s $s
+		within 1 'k * (2 * (L + s / B) + s / F)' -a reduce_broadcast -n $n -s $s
+		within 1 'k * (L + s / B)' -c broadcast -a binomial -n $n -s $s
+	done
+done
+for n in 2 7 64 250; do
+	for piece in 8 1024 8192; do
+		within 1 '2 * (n - 1) * (L + s / n / B) + (n - 1) * s / n / F' -a ring -n $n -s $((n * piece))
+		within 1 '(n - 1) * (L + s / B)' -c allgather -a ring -n $n -s $piece
+	done
+done
+# The sum of its distances goes round a ring of 8.
+within 0.001 '(1 + 2 + 4) * L' -c barrier -a dissemination -n 8 -w torus -x 8x1x1
+# A message in packets of 4096, from one end to the other, behind one to the middle.
+within 0.001 's / B + 2 * L + s / B + 4096 / B' -c broadcast -a flat -n 3 -w mesh -x 3x1x1 -s 65536
+# They meet at the root's link.
+within 0.001 'L + (n - 1) * s / B' -c gather -a flat -n 64 -s 65536
+# A node begins one message after the other.
+within 1 '(n - 2) * gap + L' -c scatter -a flat -n 4096 -s 8
+[ $checked -ge 60 ] || fail "only $checked formulas"
+
+# ---- every algorithm, over every network ----
+
+runs=0
+for kind in barrier broadcast reduce allreduce scatter gather allgather alltoall reduce_scatter scan exscan; do
+	algorithms=$(run -c $kind -a none 2>&1 | sed 's/.*there are: *//')
+	for a in $algorithms; do
+		for n in 1 2 5 12; do
+			counts=
+			for w in full torus mesh tree; do
+				said=$(run -c $kind -a $a -n $n -w $w -s 5000 -r 0 --json 2>&1) ||
+					{ [[ $said == *"is not done by $a"* ]] && continue 3; fail "$kind by $a of $n: $said"; }
+				[ "$(field send <<<"$said")" = "$(field messages <<<"$said")" ] || fail "$kind by $a: $said"
+				[ "$(field recv <<<"$said")" = "$(field messages <<<"$said")" ] || fail "$kind by $a: $said"
+				counts+="$(field messages <<<"$said")/$(field message_bytes <<<"$said") "
+				runs=$((runs + 1))
+			done
+			[ "$(xargs -n 1 <<<"$counts" | sort -u | wc -l)" = 1 ] || fail "$kind by $a of $n: $counts"	# whatever the network
+		done
+	done
+done
+[ $runs -ge 300 ] || fail "only $runs simulations"
+[ "$(run -n 36 -w torus --json | field extent)" = "[4,3,3]" ] || fail "the extents of 36"
+diff <(run -c alltoall -n 27 -w torus --json) <(run -c alltoall -n 27 -w torus -x 3x3x3 --json) || fail "another time, other figures"
+# What is busy is at the root of a tree, and shares its links.
+[ "$(run -c alltoall -n 31 -w tree -s 4k --json | field node)" = 0 ] || fail "the busiest node of a tree"
+
+# ---- as many as may be ----
+
+[ -z "${SLMPM_SAN:-}${SLMPM_EMULATOR:-}" ] || exit 0
+for w in full tree; do
+	(ulimit -v 1048576; timeout 5 "$sim" -a reduce_broadcast -n 65536 -w $w >/dev/null) || fail "65,536 nodes, $w: more than 5 s, or 1 GiB"
+done
+timeout 30 "$sim" -a ring -n 4096 -s 64k >/dev/null || fail "a ring of 4,096: more than 30 s"
