@@ -18,6 +18,7 @@ static const char *const algorithm_names[PLAN_ALGORITHMS] = {
 	[PLAN_REDUCE_BROADCAST] = "reduce_broadcast",
 	[PLAN_PAIRWISE] = "pairwise",
 	[PLAN_BRUCK] = "bruck",
+	[PLAN_BINARY] = "binary",
 };
 
 static const char *const kind_names[PLAN_KINDS] = {

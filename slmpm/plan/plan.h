@@ -83,6 +83,7 @@ enum plan_algorithm {
 	PLAN_REDUCE_BROADCAST,
 	PLAN_PAIRWISE,
 	PLAN_BRUCK,
+	PLAN_BINARY,    /* over a tree of ranks breadth-first */
 	PLAN_ALGORITHMS /* as many, PLAN_AUTO with them */
 };
 

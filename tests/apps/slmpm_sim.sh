@@ -56,6 +56,10 @@ done
 within 0.001 '(1 + 2 + 4) * L' -c barrier -a dissemination -n 8 -w torus -x 8x1x1
 # A message in packets of 4096, from one end to the other, behind one to the middle.
 within 0.001 's / B + 2 * L + s / B + 4096 / B' -c broadcast -a flat -n 3 -w mesh -x 3x1x1 -s 65536
+# A tree over the network that is one: both children at once, and the right ones of all levels last. k is a level more than it has.
+for n in 3 31 1023 65535; do
+	within 1 '(k - 1) * (2 * L + 2 * s / B + 2 * s / F + gap)' -a binary -w tree -n $n -s 8
+done
 # They meet at the root's link.
 within 0.001 'L + (n - 1) * s / B' -c gather -a flat -n 64 -s 65536
 # A node begins one message after the other.
@@ -92,6 +96,8 @@ diff <(run -c alltoall -n 27 -w torus --json) <(run -c alltoall -n 27 -w torus -
 
 [ -z "${SLMPM_SAN:-}${SLMPM_EMULATOR:-}" ] || exit 0
 for w in full tree; do
-	(ulimit -v 1048576; timeout 5 "$sim" -a reduce_broadcast -n 65536 -w $w >/dev/null) || fail "65,536 nodes, $w: more than 5 s, or 1 GiB"
+	for a in binary reduce_broadcast; do
+		(ulimit -v 1048576; timeout 5 "$sim" -a $a -n 65536 -w $w >/dev/null) || fail "65,536 nodes, $a, $w: more than 5 s, or 1 GiB"
+	done
 done
 timeout 30 "$sim" -a ring -n 4096 -s 64k >/dev/null || fail "a ring of 4,096: more than 30 s"
