@@ -90,6 +90,11 @@ int offload_close(struct offload *o)
 	return rc;
 }
 
+slmpm_wq offload_queue(const struct offload *o)
+{
+	return o->wq;
+}
+
 /* ---- beginning a run ------------------------------------------------------------------------- */
 
 static bool is_combining(uint32_t kind)

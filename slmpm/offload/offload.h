@@ -62,4 +62,7 @@ int offload_wait(struct offload *o, struct offload_end *ends, int n, int timeout
 /* All runs fail with STATUS, a negative error, by rank CULPRIT or -1; none begins any more. */
 void offload_break(struct offload *o, int status, int culprit);
 
+/* Where the entries of all runs are, those of the Nth in channel N % OFFLOAD_RUNS: to be shown. */
+slmpm_wq offload_queue(const struct offload *o);
+
 #endif

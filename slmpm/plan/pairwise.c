@@ -65,7 +65,7 @@ static void exchange_in_place(struct plan *p, uint32_t other)
 	const struct plan_part block = plan_at(PLAN_TO, blocks_place(&p->to, other)),
 			       scratch = plan_at(PLAN_SCRATCH, 0);
 	const uint64_t count = blocks_count(&p->to, other);
-	const uint32_t comes = plan_recv(p, other, scratch, count, 0, 0);
+	const uint32_t comes = plan_recv(p, other, scratch, count, 0, PLAN_AHEAD);
 
 	plan_send(p, other, block, count);
 	plan_wait(p, 0, comes);

@@ -20,7 +20,8 @@
 #define MOST    8
 #define STREAM  100
 #define ENTRIES 4096
-#define LONGEST 30000 /* elements: messages that are not sent unasked */
+#define LONGEST 40000 /* elements: messages that are not sent unasked */
+#define HUGE    (1 << 18)
 
 struct shared {
 	char url[MOST][400];
@@ -400,6 +401,60 @@ static int play_all(void *arg)
 	return 0;
 }
 
+/* ---- the program ----------------------------------------------------------------------------- */
+
+/* The first word of each entry that has not begun. */
+static void words_of(const struct offload *o, char *words, size_t room)
+{
+	const slmpm_wq wq = offload_queue(o);
+	char text[8192], *line, *rest = text;
+
+	CHECK(slmpm_wq_dump(&wq, 1, NULL, 0, 0, text, sizeof(text)) < (int64_t)sizeof(text),
+	      "a long text");
+	words[0] = 0;
+	while ((line = strsep(&rest, "\n")) && *line) {
+		line[strcspn(line, " ")] = 0;
+		CHECK(strlen(words) + strlen(line) + 2 < room, "many entries");
+		strcat(strcat(words, line), " ");
+	}
+}
+
+/* What comes replaces what is sent: it is not received into before that has gone. */
+static int play_text(void *arg)
+{
+	static int64_t values[3 * HUGE];
+	struct offload_run run = {.spec = {.kind = PLAN_REDUCE,
+					   .algorithm = PLAN_CHAIN,
+					   .count = 3 * HUGE,
+					   .flags = PLAN_IN_PLACE,
+					   .piece = HUGE},
+				  .type = SLMPM_INT64,
+				  .op = SLMPM_CALC_SUM,
+				  .to = values};
+	struct offload *o;
+	struct offload_end end;
+	char words[200];
+
+	rank = (uint32_t)(size_t)arg;
+	meet_all();
+	o = open_one(0);
+	for (int i = 0; i < 3 * HUGE; i++)
+		values[i] = i * (1 + (int)rank);
+	while (rank && __atomic_load_n(&shared->ready[0], __ATOMIC_ACQUIRE) < 2)
+		usleep(1000);
+	OK(offload_start(o, &run));
+	words_of(o, words, sizeof(words));
+	CHECK(rank || !strcmp(words, "count recv send count recv send count recv wait calc "),
+	      "another program: %s", words);
+	__atomic_store_n(&shared->ready[rank], 2, __ATOMIC_RELEASE);
+	EXPECT(offload_wait(o, &end, 1, PATIENCE), 1);
+	EXPECT(end.status, 0);
+	for (int i = 0; rank == 0 && i < 3 * HUGE; i++)
+		CHECK(values[i] == 3 * i, "element %d is %lld", i, (long long)values[i]);
+	part_from_all(o);
+	return 0;
+}
+
 /* ---- failures -------------------------------------------------------------------------------- */
 
 static void refuse_what_cannot_be(struct offload *o)
@@ -504,10 +559,11 @@ static int run_scene(void *arg)
 int main(void)
 {
 	static struct scene scenes[] = {
-		{"shm", "none", 2, false, play_all},    {"shm", "none", 5, false, play_all},
-		{"shm", "thread", 3, true, play_all},   {"shm", "thread", 8, true, play_all},
-		{"tcp", "none", 4, false, play_all},    {"tcp", "thread", 3, true, play_all},
-		{"shm", "none", 3, false, play_killed}, {"tcp", "thread", 3, false, play_killed},
+		{"shm", "none", 2, false, play_all},      {"shm", "none", 5, false, play_all},
+		{"shm", "thread", 3, true, play_all},     {"shm", "thread", 8, true, play_all},
+		{"tcp", "none", 4, false, play_all},      {"tcp", "thread", 3, true, play_all},
+		{"shm", "none", 2, false, play_text},     {"shm", "none", 3, false, play_killed},
+		{"tcp", "thread", 3, false, play_killed},
 	};
 
 	shared = child_common(sizeof(*shared));
