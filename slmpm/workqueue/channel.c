@@ -60,10 +60,12 @@ int channel_error(const struct channel *ch, const char *call)
 
 static bool is_enabled(const struct workqueue *wq, const struct work *w)
 {
-	uint64_t number = work_number(wq, w);
+	uint64_t number;
 
-	return !(wq->flags & SLMPM_WQ_MANAGED) ||
-	       (number <= wq->enabled && !intake_is_before(wq, number));
+	if (!(wq->flags & SLMPM_WQ_MANAGED))
+		return true;
+	number = work_number(wq, w);
+	return number <= wq->enabled && !intake_is_before(wq, number);
 }
 
 void channel_append(struct channel *ch, struct work *w)
@@ -319,7 +321,7 @@ static bool follows_claim(const struct channel *ch, const struct work *w)
 	return true;
 }
 
-bool channel_may_begin(struct channel *ch, struct work *w, struct endpoint *ep)
+static INLINE bool turn_has_come(struct channel *ch, struct work *w, struct endpoint *ep)
 {
 	enum work_kind kind;
 
@@ -341,6 +343,11 @@ bool channel_may_begin(struct channel *ch, struct work *w, struct endpoint *ep)
 	kind = work_kind_of(&w->wr);
 	return kind == ch->kind && kind != WORK_ALONE && ep && handle_id(ep) == ch->peer &&
 	       (kind != WORK_COUNTED || remote_counts_are_out(ch));
+}
+
+bool channel_may_begin(struct channel *ch, struct work *w, struct endpoint *ep)
+{
+	return turn_has_come(ch, w, ep);
 }
 
 /* ENABLE, COUNT of a counter here, or a CALC of one step? */
@@ -464,11 +471,27 @@ int channel_begin(struct channel *ch, struct work *w, struct endpoint *ep)
 	return 0;
 }
 
+/* It begins, or fails. */
+static INLINE bool begin_step(struct channel *ch, struct work *w)
+{
+	struct endpoint *ep = work_endpoint(w);
+	int rc;
+
+	if (turn_has_come(ch, w, ep))
+		rc = channel_begin(ch, w, ep);
+	else if (w->refused)
+		rc = -SLMPM_EDISABLED;
+	else
+		return false;
+	if (rc < 0)
+		channel_end(ch, w, rc, 0);
+	return true;
+}
+
 /* The next entry of a channel that has not stopped: false, its turn has not come. */
 static bool channel_step(struct channel *ch)
 {
 	struct work *w = ch->at;
-	struct endpoint *ep;
 	uint64_t len = 0;
 	int rc;
 
@@ -479,14 +502,8 @@ static bool channel_step(struct channel *ch)
 		rc = -SLMPM_ECANCELED;
 	else if (w->wr.op == SLMPM_OP_WAIT)
 		rc = w->state == WORK_BEGUN || is_enabled(ch->wq, w) ? wait_step(ch, w, &len) : 0;
-	else if (acts_at_once(w))
-		return act_step(ch, w);
-	else if (!channel_may_begin(ch, w, ep = work_endpoint(w)) && !w->refused)
-		return false;
-	else if (w->refused)
-		rc = -SLMPM_EDISABLED;
-	else if ((rc = channel_begin(ch, w, ep)) == 0)
-		return true;
+	else
+		return acts_at_once(w) ? act_step(ch, w) : begin_step(ch, w);
 	if (rc < 0)
 		channel_end(ch, w, rc, len);
 	else if (rc)
