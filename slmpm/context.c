@@ -214,6 +214,8 @@ static struct context *context_new(const struct config *config, const struct slm
 	list_init(&ctx->counters);
 	list_init(&ctx->queues);
 	list_init(&ctx->work_queues);
+	list_init(&ctx->groups);
+	list_init(&ctx->stalled);
 	list_init(&ctx->ready);
 	list_init(&ctx->timed);
 	list_init(&ctx->unused);
@@ -279,7 +281,7 @@ static bool is_unused(struct context *ctx)
 
 	context_lock(ctx);
 	unused = !ctx->count && list_empty(&ctx->listeners) && list_empty(&ctx->posted) &&
-		 list_empty(&ctx->regions) && list_empty(&ctx->named);
+		 list_empty(&ctx->regions) && list_empty(&ctx->named) && list_empty(&ctx->groups);
 	context_unlock(ctx);
 	return unused;
 }

@@ -131,6 +131,8 @@ struct context {
 		int fd;      /* -1: nobody has asked for the descriptor */
 		uint64_t at; /* when it rings: ns */
 	} alarm;
+	struct list groups;  /* struct group */
+	struct list stalled; /* struct groups: peers with packets of theirs that found no room */
 	/* Apart from what its holder reads and writes, as lines are fetched in pairs: others try for
 	 * it meanwhile. With a size of 1024 a handle's context is found by a shift. */
 	_Alignas(128) struct lock lock;

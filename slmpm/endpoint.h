@@ -25,6 +25,7 @@ struct am;
 struct control;
 struct dial;
 struct figures;
+struct groups;
 struct landing;
 struct listener;
 struct loans;
@@ -176,6 +177,7 @@ struct rooms {
 	struct share *share;
 	struct mirrors *mirrors;
 	struct dial *dial; /* of a named peer's connection */
+	struct groups *groups;
 };
 
 struct endpoint {

@@ -19,6 +19,7 @@ struct operation;
 struct remote;
 struct request;
 struct notified;
+struct wire_group;
 
 #define PART_PUSHES 4
 
@@ -93,6 +94,13 @@ struct parts {
 	int (*offer)(struct endpoint *ep, void *packet, size_t length, uint32_t type, int fd);
 	/* What has come by that, but for its end, is taken now. */
 	void (*read_ahead)(struct endpoint *ep);
+	/* A PACKET of a group that forms, with N descriptors at FDS: those taken are -1 then. LOST:
+	 * it had some, which could not be received. 0, -SLMPM_EPROTO: the peer breaks the protocol,
+	 * or -SLMPM_ENOMEM. */
+	int (*grouped)(struct endpoint *ep, const struct wire_group *packet, int *fds, int n,
+		       bool lost);
+	/* Its control connection takes packets again. */
+	void (*room)(struct endpoint *ep);
 	/* How the process of an accelerator has ended: into TEXT; true: normally. */
 	bool (*process_describe)(struct endpoint *ep, char *text, size_t size);
 	/* It is told that it has ended here, and why. */

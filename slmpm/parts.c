@@ -16,6 +16,7 @@
 #include "slmpm/dial/dial.h"
 #include "slmpm/engine/engine.h"
 #include "slmpm/fifo/fifo.h"
+#include "slmpm/group/group.h"
 #include "slmpm/launch/launch.h"
 #include "slmpm/link/addressee.h"
 #include "slmpm/link/bundle.h"
@@ -136,13 +137,13 @@ const struct parts parts = {
 	PARTS(to_threads, remote_share_shortcuts, mirror_close_shortcuts),
 	PARTS(deadlines, bootstrap_deadlines, listener_deadlines, silence_deadlines, ask_deadlines,
 	      secondary_deadlines, process_deadlines, channel_deadlines, claim_deadlines,
-	      dial_deadlines),
+	      dial_deadlines, groups_deadlines),
 	.advance = workqueue_advance,
 	.pending = workqueue_pending,
 	.retreat = engine_stop_serving,
 	PARTS(unlisten, dial_stop, listener_free_all),
 	/* Mirrors before the regions that they lie in. */
-	PARTS(shut, mirror_shut, memory_shut, workqueue_shut, dial_shut, completion_end,
+	PARTS(shut, group_shut, mirror_shut, memory_shut, workqueue_shut, dial_shut, completion_end,
 	      engine_close, am_forget, monitor_shut),
 
 	.inspect = monitor_inspect,
@@ -162,30 +163,33 @@ const struct parts parts = {
 #ifdef SLMPM_COMPARE
 	.compare = parts_compare,
 #endif
-	PARTS(up, memory_up, rma_up, listener_up, totals_begin, receive_up, link_up, dial_up),
+	PARTS(up, memory_up, rma_up, listener_up, totals_begin, receive_up, link_up, dial_up,
+	      formation_peer_up),
 	.run_kept = am_run_kept,
 	PARTS(step, fetch_step, share_step, ask_step, engine_step, rma_post_step),
 	.push = {link_push_queue, rma_serve, emulate_push, mirror_push},
 	.lost = bootstrap_link_lost,
 	.fetches_out = fetch_is_out,
-	PARTS(ending, watermark_settle, link_ending, landing_end),
+	PARTS(ending, groups_ending, watermark_settle, link_ending, landing_end),
 	PARTS(end, binding_end, fetch_end, link_queue_end, emulate_end,
 	      /* before the requests whose bytes they move: */
 	      rma_move_end, rma_post_end, ask_end, am_ack_end, fifo_end, rma_end,
 	      link_drop_deferred, grant_end_all, remote_end_all, mirror_end,
 	      /* what has begun to arrive has a receive, which match_end would find without it: */
 	      inbound_end, match_end, reservation_end, link_end, totals_end, monitor_ended,
-	      piping_peer_ended, dial_ended),
+	      piping_peer_ended, dial_ended, groups_end),
 	.offer = bootstrap_offer,
 	.read_ahead = bootstrap_read_ahead,
+	.grouped = group_packet,
+	.room = groups_room,
 	.process_describe = process_describe,
 	.hang_up = bootstrap_stop,
 	PARTS(reclaim, bundle_free, bootstrap_reclaim, area_reclaim, monitor_leave_page,
 	      secondary_reclaim),
 	.close = close_peer,
 	/* The last figures are added first; what lies in the ring is given back to it. */
-	PARTS(leave, reservation_leave, leaver_left, listener_left, dial_left, totals_add,
-	      monitor_free, held_forget, am_forget_kept, inbound_forget, fifo_forget,
+	PARTS(leave, groups_free, reservation_leave, leaver_left, listener_left, dial_left,
+	      totals_add, monitor_free, held_forget, am_forget_kept, inbound_forget, fifo_forget,
 	      bootstrap_free, area_free_all, fetch_free, share_free, memory_forget, secondary_free),
 	PARTS(free, addressee_free, bundle_free, emulate_free, rma_free, process_free),
 
@@ -218,9 +222,9 @@ const struct parts parts = {
 	.unprotect = track_unprotect_any,
 
 	/* ---- in a child of fork */
-	PARTS(fork_peer, bootstrap_forked, process_forked, secondary_free),
+	PARTS(fork_peer, groups_forked, bootstrap_forked, process_forked, secondary_free),
 	PARTS(fork_context, listener_forked_all, engine_forked, monitor_forked, mirror_forked,
-	      dial_forked),
+	      dial_forked, group_forked),
 	PARTS(fork, trace_fork, memory_forked, engine_fork, aggregate_forked, totals_forked,
 	      foreign_forked),
 };

@@ -289,6 +289,7 @@ enum wire_control {
 	WIRE_BYE = 5,   /* struct wire_bye: refused or poisoned, and why */
 	WIRE_GRANT = 6, /* struct wire_grant, with the region's descriptor where it is mapped */
 	WIRE_PROOF = 7, /* struct wire_proof: in place of the nonce, over TCP */
+	WIRE_GROUP = 8, /* struct wire_group: a step of forming a group, with descriptors */
 };
 
 struct wire_control_head {
@@ -312,10 +313,12 @@ struct wire_control_head {
 /* Each packet names its addressee; and its place. Required of the other side, too. */
 #define WIRE_FEATURE_IDS       UINT64_C(262144)
 #define WIRE_FEATURE_PLACES    UINT64_C(524288)
+#define WIRE_FEATURE_GROUP     UINT64_C(1048576) /* takes WIRE_GROUP */
 #define WIRE_FEATURES                                                                              \
 	(WIRE_FEATURE_BUNDLE | WIRE_FEATURE_MEMORY | WIRE_FEATURE_FETCH | WIRE_FEATURE_ACTIVE |    \
 	 WIRE_FEATURE_SHARE | WIRE_FEATURE_ECHO | WIRE_FEATURE_MIRROR | WIRE_FEATURE_AGGREGATE |   \
-	 WIRE_FEATURE_TIMED) /* and LINKS, ATTACH, ENGINE, IDS, PLACES where they are set */
+	 WIRE_FEATURE_TIMED |                                                                      \
+	 WIRE_FEATURE_GROUP) /* and LINKS, ATTACH, ENGINE, IDS, PLACES where they are set */
 #define WIRE_REQUIRABLE (WIRE_FEATURES | WIRE_FEATURE_IDS | WIRE_FEATURE_PLACES)
 
 struct wire_hello {
@@ -382,6 +385,37 @@ struct wire_grant { /* the rest is the fabric's */
 		zero; /* of the receiver's, which says how the region is reached now */
 };
 _Static_assert(sizeof(struct wire_grant) == 184, "wire layout");
+
+/*
+ * How a group forms. Who joins sends JOIN with its board and its bell; once all have, who founds
+ * sends BEGIN to each, and a MEMBER for each of the others, by rank: its board, its bell, its
+ * process. Who has them all is READY, and once all are it has FORMED. Instead of its next step each
+ * side may end it, with an error and a text: WITHDRAWN who joins, REFUSED who founds. Who joins
+ * numbers its joins, from 1.
+ */
+enum wire_group_step {
+	GROUP_JOIN = 1,
+	GROUP_READY = 2,
+	GROUP_WITHDRAWN = 3,
+	GROUP_BEGIN = 4, /* rank: the receiver's */
+	GROUP_MEMBER = 5,
+	GROUP_FORMED = 6,
+	GROUP_REFUSED = 7,
+};
+
+struct wire_group {
+	struct wire_control_head head;
+	uint32_t step, number;
+	uint32_t tag;        /* of JOIN */
+	uint32_t size, rank; /* of BEGIN; rank: of MEMBER */
+	int32_t pid;         /* of MEMBER */
+	uint32_t error;      /* wire_error: of who ends it ... */
+	uint32_t zero;
+	char text[120]; /* ... and why */
+};
+_Static_assert(sizeof(struct wire_group) == 160, "wire layout");
+#define WIRE_GROUP_FDS   3
+#define WIRE_GROUP_JOINS 16 /* of one peer's, that are under way or wait for who founds */
 
 struct wire_bye {
 	struct wire_control_head head;

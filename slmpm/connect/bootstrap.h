@@ -37,6 +37,16 @@ uint64_t bootstrap_deadlines(struct context *ctx, uint64_t now_ns);
 void bootstrap_read_ahead(struct endpoint *ep);
 /* Passes a PACKET of LENGTH, with a descriptor unless FD is negative; -ENOTSUP over TCP. */
 int bootstrap_offer(struct endpoint *ep, void *packet, size_t length, uint32_t type, int fd);
+/* The same with COUNT descriptors; -EPIPE: it has ended. */
+int bootstrap_pass(struct endpoint *ep, void *packet, size_t length, uint32_t type, const int *fds,
+		   size_t count);
+/* parts.room is called, once there is room to send; or not any more. */
+void bootstrap_await_room(struct endpoint *ep, bool on);
+/* Does the peer, which is UP, take descriptors, and packets of groups? */
+bool bootstrap_passes(const struct endpoint *ep);
+bool bootstrap_forms_groups(const struct endpoint *ep);
+/* The descriptor of its process, its number by the kernel's word; -1. */
+int bootstrap_process(const struct endpoint *ep);
 /* Tells the peer why, best effort, and closes the socket. */
 void bootstrap_stop(struct endpoint *ep, const char *reason);
 void bootstrap_free(struct endpoint *ep);

@@ -10,6 +10,7 @@
 #include "slmpm/connect/control.h"
 #include "slmpm/region/memory.h"
 #include "slmpm/link/wait.h"
+#include "slmpm/part.h"
 
 #define READS_AT_ONCE 256
 #define READ_AHEAD    4096 /* more than a socket holds: what was sent before is among them */
@@ -21,9 +22,48 @@ int bootstrap_offer(struct endpoint *ep, void *packet, size_t length, uint32_t t
 	return control_send(ep->rooms->control, packet, length, type, fd);
 }
 
-static bool is_grant(const struct received *r)
+int bootstrap_pass(struct endpoint *ep, void *packet, size_t length, uint32_t type, const int *fds,
+		   size_t count)
 {
-	return r->length >= sizeof(r->packet.head) && LITTLE_32(r->packet.head.type) == WIRE_GRANT;
+	struct control *c = ep->rooms->control;
+
+	return c ? control_pass(c, packet, length, type, fds, count) : -EPIPE;
+}
+
+void bootstrap_await_room(struct endpoint *ep, bool on)
+{
+	struct control *c = ep->rooms->control;
+
+	if (c && c->socket.room != on)
+		watch_for_room(ep->ctx, &c->socket, on);
+}
+
+bool bootstrap_passes(const struct endpoint *ep)
+{
+	const struct control *c = ep->rooms->control;
+
+	return c && !c->stream;
+}
+
+bool bootstrap_forms_groups(const struct endpoint *ep)
+{
+	return bootstrap_passes(ep) && ep->rooms->control->features & WIRE_FEATURE_GROUP;
+}
+
+int bootstrap_process(const struct endpoint *ep)
+{
+	return ep->rooms->control ? ep->rooms->control->process.fd : -1;
+}
+
+static bool is_of_type(const struct received *r, uint32_t type)
+{
+	return r->length >= sizeof(r->packet.head) && LITTLE_32(r->packet.head.type) == type;
+}
+
+/* What it says counts though its descriptors were lost. */
+static bool is_known_without(const struct received *r)
+{
+	return is_of_type(r, WIRE_GRANT) || is_of_type(r, WIRE_GROUP);
 }
 
 /* The peer breaks RULE; AHEAD of its turn, amid a packet, that ends it at the top of progress. */
@@ -49,6 +89,19 @@ static int take_grant(struct control *c, struct received *r, bool lost, bool ahe
 		endpoint_end(c->ep, SLMPM_PEER_DEAD, SLMPM_ENOMEM, "no memory for its regions");
 	else if (rc < 0)
 		return packet_broken(c, ahead, "granted region");
+	return rc < 0 ? -EPROTO : 0;
+}
+
+static int take_group(struct control *c, struct received *r, bool lost, bool ahead)
+{
+	int rc = -SLMPM_EPROTO;
+
+	if (c->step == CONNECTED && r->length == sizeof(r->packet.group))
+		rc = parts.grouped(c->ep, &r->packet.group, r->fds, r->fd_count, lost);
+	if (rc == -SLMPM_ENOMEM && !ahead)
+		endpoint_end(c->ep, SLMPM_PEER_DEAD, SLMPM_ENOMEM, "no memory for its group");
+	else if (rc < 0)
+		return packet_broken(c, ahead, "packet of a group");
 	return rc < 0 ? -EPROTO : 0;
 }
 
@@ -87,6 +140,7 @@ static int take_control(struct control *c, struct received *r, bool lost, bool a
 	switch (type) {
 	case WIRE_AREA: return take_area(c, r, ahead);
 	case WIRE_GRANT: return take_grant(c, r, lost, ahead);
+	case WIRE_GROUP: return take_group(c, r, lost, ahead);
 	case WIRE_BYE: return take_bye(c, r, ahead);
 	}
 	if (type == WIRE_ROUND && c->step == CONNECTED) {
@@ -120,10 +174,10 @@ static bool take_packet(struct endpoint *ep, struct received *r)
 	       ((rc == -EPIPE || rc == -ECONNRESET) && ep->state == SLMPM_PEER_CONNECTING);
 }
 
-/* The same of a packet whose descriptors were lost: only a region can be had without. */
+/* The same of a packet whose descriptors were lost. */
 static bool take_without_descriptors(struct endpoint *ep, struct received *r)
 {
-	if (ep->rooms->control->step == CONNECTED && is_grant(r))
+	if (ep->rooms->control->step == CONNECTED && is_known_without(r))
 		return take_control(ep->rooms->control, r, true, false) >= 0;
 	endpoint_refused(ep, SLMPM_ENOFILE,
 			 "its memory could not be received: out of file descriptors");
@@ -143,6 +197,8 @@ void bootstrap_socket_ready(struct context *ctx, struct watch *w)
 		handshake_ask(c);
 	if (c->stream)
 		control_stream_flush(c);
+	else if (c->socket.room)
+		parts.room(ep);
 	for (int i = 0; i < READS_AT_ONCE && c->socket.fd >= 0; i++) {
 		int rc = c->rounds.pending && !leaves ? 0 : control_receive(c, &r);
 
@@ -175,7 +231,8 @@ void bootstrap_read_ahead(struct endpoint *ep)
 			return;
 		if (is_bell(&r)) /* that another thread sleeps for */
 			context_changed(ep->ctx);
-		else if (rc == 1 || is_grant(&r)) /* else what it offers could not be received */
+		else if (rc == 1 ||
+			 is_known_without(&r)) /* else what it offers could not be received */
 			(void)take_control(c, &r, rc == -EMFILE, true);
 		control_drop(&r);
 	}

@@ -191,7 +191,8 @@ static int stream_receive(struct control *c, struct received *r)
 
 /* ---- on either ---- */
 
-int control_send(struct control *c, void *packet, size_t length, uint32_t type, int fd)
+int control_pass(struct control *c, void *packet, size_t length, uint32_t type, const int *fds,
+		 size_t count)
 {
 	struct wire_control_head *head = packet;
 
@@ -200,8 +201,13 @@ int control_send(struct control *c, void *packet, size_t length, uint32_t type, 
 	if (c->socket.fd < 0)
 		return -EPIPE;
 	if (!c->stream)
-		return net_send(c->socket.fd, packet, length, &fd, fd >= 0);
-	return fd < 0 ? stream_send(c, packet, length) : -ENOTSUP;
+		return net_send(c->socket.fd, packet, length, fds, count);
+	return count ? -ENOTSUP : stream_send(c, packet, length);
+}
+
+int control_send(struct control *c, void *packet, size_t length, uint32_t type, int fd)
+{
+	return control_pass(c, packet, length, type, &fd, fd >= 0);
 }
 
 int control_receive(struct control *c, struct received *r)

@@ -50,6 +50,7 @@ union control_packet {
 	struct wire_round round;
 	struct wire_area area;
 	struct wire_grant grant;
+	struct wire_group group;
 	struct wire_bye bye;
 };
 
@@ -79,6 +80,9 @@ struct received {
 
 /* Sends PACKET, whose head is filled in, with descriptor FD unless negative. Never blocks. */
 int control_send(struct control *c, void *packet, size_t length, uint32_t type, int fd);
+/* The same with COUNT descriptors; -ENOTSUP on a stream. */
+int control_pass(struct control *c, void *packet, size_t length, uint32_t type, const int *fds,
+		 size_t count);
 /* Says BYE on a socket with no endpoint behind it; then it is to be closed, after control_leave. */
 void control_refuse(int fd, int error, const char *why);
 /* Says BYE, best effort. */

@@ -71,7 +71,8 @@ static bool has_deadlines(const struct context *ctx)
 	return ctx->paused || ctx->kills || ctx->enomem || ctx->asking ||
 	       !list_empty(&ctx->deadlines) || !list_empty(&ctx->secondary) ||
 	       !list_empty(&ctx->remote_peers) || !list_empty(&ctx->timed) ||
-	       !list_empty(&ctx->unused) || !list_empty(&ctx->to_dial) || !list_empty(&ctx->dials);
+	       !list_empty(&ctx->unused) || !list_empty(&ctx->to_dial) ||
+	       !list_empty(&ctx->dials) || !list_empty(&ctx->stalled);
 }
 
 /* Descriptors and deadlines: how many had something to say. */

@@ -27,7 +27,7 @@ uint16_t net_port(int fd);
  * lost, also where nobody polls (connect/silence.c finds it sooner). Negative errno. */
 int net_prepare(int fd);
 
-#define NET_FDS 2
+#define NET_FDS 3
 /* A packet through a socket of this machine, with COUNT descriptors, up to NET_FDS. Never blocks.
  * Negative errno. */
 int net_send(int socket, const void *packet, size_t length, const int *fds, size_t count);

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Groups of processes, and what all members of one do together: barrier, broadcast, reductions,
+ * exchanges. Not a part of <slmpm.h>: include it beside that.
+ */
+#ifndef SLMPM_API_GROUP_H
+#define SLMPM_API_GROUP_H
+
+#include <slmpm.h>
+#include <slmpm_queue.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct {
+	uint64_t id;
+} slmpm_group; /* what a process is a member of, or has founded */
+
+#define SLMPM_GROUP_MAX 1024 /* members */
+
+/* ---- Groups --------------------------------------------------------------------------------- */
+
+/*
+ * Forms a group of N processes: rank r is MEMBERS[r]; {0} stands for the caller, once at most.
+ * Without it the caller founds the group and is no member (a host, of its accelerators). Each
+ * member calls slmpm_group_join with the same TAG meanwhile, before or after. Blocks until all
+ * have come. The members need no connections among themselves. The peers are not to be closed
+ * before the group has formed; afterwards it does without them. SLMPM_EINVAL; SLMPM_ELIMIT: more
+ * than SLMPM_GROUP_MAX; SLMPM_ETIMEOUT, SLMPM_EDEAD, SLMPM_ECLOSED: the detail names who has not
+ * come; SLMPM_ENOTSUP: a member is on another machine. Source: documents 004 (row H13), DaCS
+ * groups.
+ */
+SLMPM_API int slmpm_group_create(slmpm_group *group, slmpm_ctx ctx, const slmpm_peer *members,
+				 int n, uint32_t tag, int timeout_ms);
+/* Becomes a member of the group TAG that FOUNDER, a peer of this process, forms. Blocks until all
+ * have come. As slmpm_group_create. */
+SLMPM_API int slmpm_group_join(slmpm_group *group, slmpm_peer founder, uint32_t tag,
+			       int timeout_ms);
+/* Leaves it: what others still do with it fails at them (SLMPM_ECLOSED). Does not block.
+ * SLMPM_EBUSY: an operation of this process's is under way. */
+SLMPM_API int slmpm_group_destroy(slmpm_group group);
+
+struct slmpm_group_info {
+	uint32_t size;    /* sizeof(struct slmpm_group_info) */
+	int32_t rank;     /* of this process; -1: its founder, who is no member */
+	uint32_t members; /* as many as there are */
+	uint32_t tag;
+	int32_t status;       /* 0, or why it is broken: a negative error */
+	int32_t culprit;      /* then, the rank of the member by which; -1: none */
+	uint64_t begun, done; /* operations of this process in it */
+};
+
+SLMPM_API int slmpm_group_query(slmpm_group group, struct slmpm_group_info *info);
+
+/* ---- Collective operations ------------------------------------------------------------------ */
+
+enum slmpm_coll_kind {
+	SLMPM_COLL_BARRIER = 1,
+	SLMPM_COLL_BROADCAST = 2,
+	SLMPM_COLL_REDUCE = 3,
+	SLMPM_COLL_ALLREDUCE = 4,
+	SLMPM_COLL_SCATTER = 5,
+	SLMPM_COLL_GATHER = 6,
+	SLMPM_COLL_ALLGATHER = 7,
+	SLMPM_COLL_ALLTOALL = 8,
+	SLMPM_COLL_REDUCE_SCATTER = 9,
+	SLMPM_COLL_SCAN = 10,
+	SLMPM_COLL_EXSCAN = 11
+};
+
+/* from: what is there already is the contribution (MPI_IN_PLACE). */
+#define SLMPM_IN_PLACE ((const void *)-1)
+
+/*
+ * What all members of a group do together, each with the same kind, type, op, root and count.
+ * COUNT: elements of TYPE of a block. Where each member has a block of its own (SCATTER, GATHER,
+ * ALLGATHER, ALLTOALL, REDUCE_SCATTER) the blocks lie one behind the other by rank, or, with
+ * COUNTS, that of rank r has counts[r] elements at places[r] (places NULL: one behind the other);
+ * for ALLTOALL COUNTS and PLACES are those of what is sent, TO_COUNTS and TO_PLACES of what comes.
+ * A member that disagrees with the others gets SLMPM_EINVAL, and so do they: who, and in what.
+ */
+struct slmpm_coll {
+	uint32_t size;
+	uint32_t kind;  /* enum slmpm_coll_kind */
+	uint32_t type;  /* enum slmpm_type */
+	uint32_t op;    /* REDUCE, ALLREDUCE, REDUCE_SCATTER, SCAN, EXSCAN: enum slmpm_calc_op */
+	int32_t root;   /* BROADCAST, REDUCE, SCATTER, GATHER: the rank */
+	uint32_t flags; /* zero, or SLMPM_EINVAL */
+	const void *from;
+	void *to; /* BROADCAST: to here at all but the root, which may leave it NULL */
+	uint64_t count;
+	const uint64_t *counts, *places, *to_counts, *to_places;
+};
+
+/*
+ * Does it and blocks until this process's part is done: its buffers are its own again. Operations
+ * of one group are in the order of the calls, the same at all members. Floating-point reductions
+ * combine in the order of the ranks: all members have the same bits, in each run. TIMEOUT_MS as of
+ * slmpm_send. SLMPM_ETIMEOUT, SLMPM_EDEAD, SLMPM_ECLOSED: the detail names the member that was
+ * waited for, and the group is broken: all further calls return that. SLMPM_EINVAL.
+ */
+SLMPM_API int slmpm_collective(slmpm_group group, const struct slmpm_coll *coll, int timeout_ms);
+
+/* The same by name. */
+static inline int slmpm_barrier(slmpm_group group, int timeout_ms)
+{
+	struct slmpm_coll c;
+
+	__builtin_memset(&c, 0, sizeof c);
+	c.size = sizeof c;
+	c.kind = SLMPM_COLL_BARRIER;
+	return slmpm_collective(group, &c, timeout_ms);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

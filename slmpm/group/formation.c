@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How a group forms at who founds it: who has come, what each is sent, who is missing. */
+#include "slmpm/group/group.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "slmpm/completion/late.h"
+#include "slmpm/connect/bootstrap.h"
+#include "slmpm/endpoint.h"
+
+struct seat {                    /* of a rank */
+	struct endpoint *ep;     /* NULL: this process */
+	struct joining *joining; /* NULL: it has not come */
+	int board, bell;         /* to be passed on; the bell of this process alone */
+	bool ready;
+};
+
+struct formation {
+	uint32_t others, come, ready;
+	struct seat *seats; /* by rank */
+};
+
+static uint32_t seat_of(const struct group *g, const struct endpoint *ep)
+{
+	uint32_t r = 0;
+
+	while (r < g->boards.size && g->formation->seats[r].ep != ep)
+		r++;
+	return r;
+}
+
+static bool is_founded(const struct group *g)
+{
+	return g->state == GROUP_IS_FORMING && g->formation;
+}
+
+struct group *formation_of(const struct endpoint *ep, uint32_t tag, uint32_t *rank)
+{
+	LIST_EACH_ENTRY(struct group, g, &ep->ctx->groups, node) {
+		if (!is_founded(g) || g->tag != tag)
+			continue;
+		*rank = seat_of(g, ep);
+		if (*rank < g->boards.size && !g->formation->seats[*rank].joining)
+			return g;
+	}
+	return NULL;
+}
+
+/* ---- its end -------------------------------------------------------------------------------- */
+
+static void close_seat(struct seat *s)
+{
+	if (s->board >= 0)
+		close(s->board);
+	if (s->bell >= 0)
+		close(s->bell);
+	s->board = s->bell = -1;
+}
+
+void formation_free(struct group *g)
+{
+	struct formation *f = g->formation;
+
+	for (uint32_t r = 0; f && r < g->boards.size; r++)
+		close_seat(&f->seats[r]);
+	if (f)
+		free(f->seats);
+	free(f);
+	g->formation = NULL;
+}
+
+void formation_forked(const struct group *g)
+{
+	for (uint32_t r = 0; g->formation && r < g->boards.size; r++)
+		close_seat(&g->formation->seats[r]);
+}
+
+void formation_fail(struct group *g, int error, const char *format, ...)
+{
+	char text[ERROR_DETAIL];
+	va_list args;
+
+	if (g->state != GROUP_IS_FORMING)
+		return;
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	group_fail(g, error, "%s", text);
+	for (uint32_t r = 0; r < g->boards.size; r++) {
+		struct joining *j = g->formation->seats[r].joining;
+
+		g->formation->seats[r].joining = NULL;
+		if (j)
+			joining_end(j, error, text);
+	}
+}
+
+static const char *seat_name(const struct seat *s)
+{
+	return s->ep ? s->ep->life->name : "this process";
+}
+
+static uint32_t first_missing(const struct group *g)
+{
+	const struct formation *f = g->formation;
+	uint32_t r = 0;
+
+	while (!f->seats[r].ep ||
+	       (f->come < f->others ? (bool)f->seats[r].joining : f->seats[r].ready))
+		r++;
+	return r;
+}
+
+void formation_late(struct group *g, int timeout_ms)
+{
+	const struct formation *f = g->formation;
+	uint32_t r = first_missing(g);
+	uint32_t missing = f->others - (f->come < f->others ? f->come : f->ready);
+	int rc =
+		late_error(g->ctx, f->seats[r].ep, timeout_ms,
+			   "rank %u (%s) of group %u %s; %u of %u miss", r, seat_name(&f->seats[r]),
+			   g->tag, f->come < f->others ? "has not come" : "does not answer",
+			   missing, g->boards.size);
+
+	formation_fail(g, -rc, "%s", slmpm_error_detail());
+}
+
+void formation_peer_ended(struct endpoint *ep)
+{
+	LIST_EACH_ENTRY(struct group, g, &ep->ctx->groups, node) {
+		uint32_t r = is_founded(g) ? seat_of(g, ep) : UINT32_MAX;
+
+		if (r < g->boards.size)
+			formation_fail(g, ep->life->error ? ep->life->error : SLMPM_ECLOSED,
+				       "rank %u (%s) of group %u: %s", r, ep->life->name, g->tag,
+				       ep->life->reason[0] ? ep->life->reason :
+							     "it has been closed");
+	}
+}
+
+/* All have one another: it has formed. */
+static void formation_complete(struct group *g)
+{
+	g->state = GROUP_HAS_FORMED;
+	boards_met(&g->boards);
+	for (uint32_t r = 0; r < g->boards.size; r++) {
+		struct joining *j = g->formation->seats[r].joining;
+
+		if (!j)
+			continue;
+		j->group = NULL;
+		j->over = true;
+		joining_send(j, DUE_FORMED);
+	}
+	formation_free(g);
+	g->ctx->news = true;
+	context_changed(g->ctx);
+}
+
+/* ---- its beginning -------------------------------------------------------------------------- */
+
+/* Can it be a member? 0, or negative with the detail set. */
+static int is_suitable(const struct endpoint *ep, uint32_t rank)
+{
+	if (!bootstrap_passes(ep))
+		return error_set(SLMPM_ENOTSUP,
+				 "rank %u (%s): a group needs memory that all share: "
+				 "it is on another machine, or reached so",
+				 rank, ep->life->name);
+	if (ep->state == SLMPM_PEER_UP && !bootstrap_forms_groups(ep))
+		return error_set(SLMPM_ENOTSUP, "rank %u (%s) does not know groups", rank,
+				 ep->life->name);
+	return 0;
+}
+
+/* Its negotiation was under way when the group was begun. */
+void formation_peer_up(struct endpoint *ep)
+{
+	LIST_EACH_ENTRY(struct group, g, &ep->ctx->groups, node) {
+		uint32_t r = is_founded(g) ? seat_of(g, ep) : UINT32_MAX;
+		int rc = r < g->boards.size ? is_suitable(ep, r) : 0;
+
+		if (rc < 0)
+			formation_fail(g, -rc, "%s", slmpm_error_detail());
+	}
+}
+
+static int check_member(struct context *ctx, slmpm_peer peer, uint32_t rank)
+{
+	struct endpoint *ep = endpoint_of(peer);
+
+	if (!ep)
+		return endpoint_bad_handle(peer);
+	if (ep->ctx != ctx)
+		return error_set(SLMPM_EINVAL,
+				 "slmpm_group_create: rank %u (%s) is of another context", rank,
+				 ep->life->name);
+	if (endpoint_has_ended(ep) || ep->closing)
+		return endpoint_error(ep);
+	return ep->state == SLMPM_PEER_UP ? is_suitable(ep, rank) : 0;
+}
+
+/* No two are the same; *SELF: the rank of this process, or BOARD_NONE. */
+static int check_members(struct context *ctx, const slmpm_peer *members, uint32_t n, uint32_t *self)
+{
+	int rc = 0;
+
+	*self = BOARD_NONE;
+	for (uint32_t r = 0; r < n && rc == 0; r++) {
+		slmpm_peer peer = endpoint_plain(members[r]);
+
+		for (uint32_t before = 0; before < r; before++)
+			if (endpoint_plain(members[before]).id == peer.id)
+				return error_set(SLMPM_EINVAL,
+						 "slmpm_group_create: ranks %u and %u are the same",
+						 before, r);
+		if (peer.id)
+			rc = check_member(ctx, peer, r);
+		else
+			*self = r;
+	}
+	return rc;
+}
+
+/* Seats for all, and this process in its own. */
+static int sit_down(struct group *g, const slmpm_peer *members, uint32_t n, uint32_t self,
+		    int board, int bell)
+{
+	struct formation *f = calloc(1, sizeof(*f));
+
+	g->formation = f;
+	if (f)
+		f->seats = calloc(n, sizeof(*f->seats));
+	if (!f || !f->seats || !group_size(g, n, self))
+		return -ENOMEM;
+	for (uint32_t r = 0; r < n; r++)
+		f->seats[r] = (struct seat){.ep = r == self ? NULL : endpoint_of(members[r]),
+					    .board = r == self ? board : -1,
+					    .bell = r == self ? bell : -1};
+	f->others = n - (self < n);
+	if (self < n)
+		g->members[self].pid = (int32_t)getpid();
+	return 0;
+}
+
+/* Of this process: which others watch. */
+static int own_process(struct group *g)
+{
+	uint32_t self = g->boards.rank;
+
+	if (self == BOARD_NONE)
+		return 0;
+	g->members[self].process.fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	return g->members[self].process.fd < 0 ? -errno : 0;
+}
+
+static void take_waiting(struct group *g)
+{
+	for (uint32_t r = 0; r < g->boards.size && g->state == GROUP_IS_FORMING; r++) {
+		const struct endpoint *ep = g->formation->seats[r].ep;
+
+		if (!ep || !ep->rooms->groups)
+			continue;
+		LIST_EACH_ENTRY(struct joining, j, &ep->rooms->groups->theirs, node)
+			if (!j->group && !j->over && j->tag == g->tag) {
+				formation_joined(g, j, r);
+				break;
+			}
+	}
+}
+
+struct group *formation_begin(struct context *ctx, const slmpm_peer *members, uint32_t n,
+			      uint32_t tag, int timeout_ms, int *rc)
+{
+	struct group *g;
+	uint32_t self;
+	int board, bell;
+
+	*rc = check_members(ctx, members, n, &self);
+	if (*rc == 0 && !timeout_ms && (n > 1 || self != 0))
+		*rc = error_set(SLMPM_EAGAIN, "slmpm_group_create: others are to answer");
+	g = *rc == 0 ? group_new(ctx, tag, self != BOARD_NONE, &board, &bell, rc) : NULL;
+	if (!g)
+		return NULL;
+	*rc = sit_down(g, members, n, self, board, bell);
+	if (*rc == 0)
+		*rc = own_process(g);
+	if (*rc < 0) {
+		*rc = error_system(*rc, "a group");
+		if (g->formation && !(g->members))
+			close(board), close(bell);
+		group_free(g);
+		return NULL;
+	}
+	take_waiting(g);
+	if (!g->formation->others)
+		formation_complete(g);
+	return g;
+}
+
+/* ---- its steps ------------------------------------------------------------------------------ */
+
+/* RANK has come: what it has sent is the group's. */
+static int take_seat(struct group *g, struct joining *j, uint32_t rank)
+{
+	int process = fcntl(bootstrap_process(j->ep), F_DUPFD_CLOEXEC, 0);
+	int rc = process < 0 ? -errno :
+			       group_put(g, rank, j->map, j->bell, process, j->ep->life->pid);
+
+	if (rc < 0) {
+		if (process >= 0)
+			close(process);
+		return rc;
+	}
+	g->formation->seats[rank].board = j->board;
+	j->map = NULL;
+	j->board = j->bell = -1;
+	return 0;
+}
+
+/* All have come: each is told of the others. */
+static void formation_spread(struct group *g)
+{
+	for (uint32_t r = 0; r < g->boards.size && g->state == GROUP_IS_FORMING; r++)
+		if (g->formation->seats[r].joining)
+			joining_send(g->formation->seats[r].joining, DUE_BEGIN | DUE_MEMBERS);
+}
+
+void formation_joined(struct group *g, struct joining *j, uint32_t rank)
+{
+	struct formation *f = g->formation;
+	int rc = take_seat(g, j, rank);
+
+	if (rc < 0) {
+		error_system(rc, "a member's descriptors");
+		formation_fail(g, SLMPM_ENOFILE, "rank %u (%s) of group %u: %s", rank,
+			       j->ep->life->name, g->tag, slmpm_error_detail());
+		return;
+	}
+	j->group = g;
+	j->rank = rank;
+	f->seats[rank].joining = j;
+	if (++f->come == f->others)
+		formation_spread(g);
+}
+
+int32_t formation_fds(const struct group *g, uint32_t rank, int fds[WIRE_GROUP_FDS])
+{
+	const struct seat *s = &g->formation->seats[rank];
+
+	fds[0] = s->board;
+	fds[1] = s->ep ? g->boards.bells[rank] : s->bell;
+	fds[2] = g->members[rank].process.fd;
+	return g->members[rank].pid;
+}
+
+void formation_take_back(struct group *g, uint32_t rank)
+{
+	g->formation->seats[rank].joining = NULL;
+}
+
+void formation_ready(struct joining *j)
+{
+	struct group *g = j->group;
+
+	j->ready = true;
+	g->formation->seats[j->rank].ready = true;
+	if (++g->formation->ready == g->formation->others)
+		formation_complete(g);
+}

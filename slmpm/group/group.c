@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Groups: created, joined, looked at, and left. */
+#include "slmpm/group/group.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "slmpm/base/sized.h"
+#include "slmpm/completion/late.h"
+#include "slmpm/connect/bootstrap.h"
+#include "slmpm/endpoint.h"
+#include "slmpm/link/progress.h"
+#include "slmpm/link/wait.h"
+
+struct handle_table group_table = HANDLE_TABLE_FROM("group", struct group, node);
+
+struct group *group_lock(slmpm_group group, int *rc)
+{
+	return context_lock_object(&group_table, group.id, rc);
+}
+
+/* ---- made, and taken apart ------------------------------------------------------------------ */
+
+static void bell_rang(struct context *ctx, struct watch *w)
+{
+	struct group *g = w->owner;
+
+	bell_quiet(w->fd);
+	group_inspect(g);
+	ctx->news = true;
+	context_changed(ctx);
+}
+
+/* Its own board and bell: 0, or a negative errno. */
+static int equip(struct group *g, int *board, int *bell)
+{
+	int rc = bell_make(&g->bell.fd, bell);
+
+	if (rc == 0)
+		rc = watch_add(g->ctx, &g->bell);
+	if (rc == 0)
+		rc = board_make(&g->boards.own, board);
+	return rc;
+}
+
+struct group *group_new(struct context *ctx, uint32_t tag, bool member, int *board, int *bell,
+			int *rc)
+{
+	struct group *g = handle_new(&group_table);
+
+	*board = *bell = -1;
+	if (!g) {
+		*rc = error_set(SLMPM_ENOMEM, "for a group");
+		return NULL;
+	}
+	context_own(&g->ctx, ctx);
+	list_append(&ctx->groups, &g->node);
+	g->tag = tag;
+	g->culprit = -1;
+	g->boards.rank = BOARD_NONE;
+	g->bell = (struct watch){.ready = bell_rang, .fd = -1, .owner = g};
+	*rc = member ? equip(g, board, bell) : 0;
+	if (*rc == 0)
+		return g;
+	*rc = error_system(*rc, "a group's board or bell");
+	if (*bell >= 0)
+		close(*bell);
+	group_free(g);
+	return NULL;
+}
+
+void group_free(struct group *g)
+{
+	formation_free(g);
+	list_remove(&g->node);
+	for (uint32_t r = 0; g->members && r < g->boards.size; r++)
+		watch_close(g->ctx, &g->members[r].process);
+	watch_close(g->ctx, &g->bell);
+	if (!g->boards.of) /* no size has been known */
+		board_unmap(g->boards.own);
+	boards_close(&g->boards);
+	free(g->members);
+	handle_free(&group_table, g);
+}
+
+void group_shut(struct context *ctx)
+{
+	LIST_EACH_ENTRY(struct group, g, &ctx->groups, node) {
+		boards_end(&g->boards, 0, BOARD_NONE);
+		group_free(g);
+	}
+}
+
+static void close_copy(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
+void group_forked(struct context *ctx)
+{
+	LIST_EACH_ENTRY(struct group, g, &ctx->groups, node) {
+		formation_forked(g);
+		close_copy(g->bell.fd);
+		for (uint32_t r = 0; g->members && r < g->boards.size; r++) {
+			close_copy(g->members[r].process.fd);
+			close_copy(g->boards.bells[r]);
+		}
+	}
+}
+
+void group_fail(struct group *g, int error, const char *format, ...)
+{
+	va_list args;
+
+	if (g->state != GROUP_IS_FORMING)
+		return;
+	g->state = GROUP_HAS_FAILED;
+	g->error = -error;
+	va_start(args, format);
+	vsnprintf(g->detail, sizeof(g->detail), format, args);
+	va_end(args);
+	g->ctx->news = true;
+	context_changed(g->ctx);
+}
+
+/* ---- forming -------------------------------------------------------------------------------- */
+
+static bool group_is_decided(void *arg)
+{
+	const struct group *g = arg;
+
+	return g->state != GROUP_IS_FORMING;
+}
+
+/* Waits until it has formed, and gives out its handle; or takes it apart. */
+static int conclude_group(struct group *g, slmpm_group *out)
+{
+	int rc = g->state == GROUP_HAS_FORMED ? 0 : error_set(-g->error, "%s", g->detail);
+
+	if (rc == 0)
+		out->id = handle_id(g);
+	else
+		group_free(g);
+	return rc;
+}
+
+int slmpm_group_create(slmpm_group *out, slmpm_ctx handle, const slmpm_peer *members, int n,
+		       uint32_t tag, int timeout_ms)
+{
+	int rc = 0;
+	struct context *ctx = context_get(handle, &rc);
+	struct group *g;
+
+	if (!ctx)
+		return rc;
+	if (!out || !members || n < 1)
+		return error_set(SLMPM_EINVAL, "slmpm_group_create: no %s",
+				 !out     ? "place for the handle" :
+				 !members ? "members" :
+					    "member");
+	if (n > SLMPM_GROUP_MAX)
+		return error_set(SLMPM_ELIMIT, "slmpm_group_create: %d members; at most %d", n,
+				 SLMPM_GROUP_MAX);
+	context_lock(ctx);
+	rc = context_forbids(ctx, "slmpm_group_create");
+	g = rc == 0 ? formation_begin(ctx, members, (uint32_t)n, tag, timeout_ms, &rc) : NULL;
+	if (g) {
+		if (wait_until(ctx, group_is_decided, g, timeout_ms) < 0)
+			formation_late(g, timeout_ms);
+		rc = conclude_group(g, out);
+	}
+	context_unlock(ctx);
+	return rc;
+}
+
+/* ---- joining -------------------------------------------------------------------------------- */
+
+static int may_join(struct endpoint *ep)
+{
+	if (endpoint_is_blocked(ep, BLOCK_STATE))
+		return endpoint_error(ep);
+	if (!bootstrap_passes(ep))
+		return error_set(SLMPM_ENOTSUP,
+				 "%s: a group needs memory that both share: it is on "
+				 "another machine, or reached so",
+				 ep->life->name);
+	if (!bootstrap_forms_groups(ep))
+		return error_set(SLMPM_ENOTSUP, "%s does not know groups", ep->life->name);
+	if (ep->rooms->groups && ep->rooms->groups->our_count >= WIRE_GROUP_JOINS)
+		return error_set(SLMPM_ELIMIT, "%s has yet to answer %d joins", ep->life->name,
+				 WIRE_GROUP_JOINS);
+	return 0;
+}
+
+/* The group that JOIN has been sent for; NULL with *RC. */
+static struct group *ask_for(struct endpoint *ep, uint32_t tag, int *rc)
+{
+	struct groups *of;
+	struct joining *j;
+	struct group *g;
+	int board, bell;
+
+	*rc = may_join(ep);
+	g = *rc == 0 ? group_new(ep->ctx, tag, true, &board, &bell, rc) : NULL;
+	if (!g)
+		return NULL;
+	of = groups_of(ep);
+	j = of ? joining_new(of, true) : NULL;
+	if (!j) {
+		*rc = error_set(SLMPM_ENOMEM, "for a group");
+		close(board);
+		close(bell);
+		group_free(g);
+		return NULL;
+	}
+	j->group = g;
+	j->tag = tag;
+	j->board = board;
+	j->bell = bell;
+	joining_send(j, DUE_JOIN);
+	return g;
+}
+
+static struct joining *joining_of(const struct endpoint *ep, const struct group *g)
+{
+	LIST_EACH_ENTRY(struct joining, j, &ep->rooms->groups->ours, node)
+		if (j->group == g)
+			return j;
+	return NULL;
+}
+
+/* The deadline has passed. */
+static void join_late(struct group *g, struct endpoint *ep, int timeout_ms)
+{
+	struct joining *j = joining_of(ep, g);
+	const char *how = !j->begun ? "has not all members" :
+			  !j->ready ? "has not named all members" :
+				      "has yet to hear from others";
+	int rc = late_error(g->ctx, ep, timeout_ms, "%s %s of group %u", ep->life->name, how,
+			    g->tag);
+
+	group_fail(g, -rc, "%s", slmpm_error_detail());
+	joining_end(j, SLMPM_ETIMEOUT, "its deadline has passed");
+}
+
+int slmpm_group_join(slmpm_group *out, slmpm_peer founder, uint32_t tag, int timeout_ms)
+{
+	struct endpoint *ep = endpoint_of(founder);
+	struct context *ctx;
+	struct group *g = NULL;
+	int rc;
+
+	if (!ep || !endpoint_lock(ep, founder))
+		return endpoint_bad_handle(founder);
+	ctx = ep->ctx;
+	rc = context_forbids(ctx, "slmpm_group_join");
+	if (rc == 0 && !out)
+		rc = error_set(SLMPM_EINVAL, "slmpm_group_join: no place for the handle");
+	if (rc == 0)
+		g = ask_for(ep, tag, &rc);
+	if (g) {
+		if (wait_until(ctx, group_is_decided, g, timeout_ms) < 0)
+			join_late(g, ep, timeout_ms);
+		rc = conclude_group(g, out);
+	}
+	context_unlock(ctx);
+	return rc;
+}
+
+/* ---- looked at, and left -------------------------------------------------------------------- */
+
+int slmpm_group_query(slmpm_group group, struct slmpm_group_info *info)
+{
+	struct slmpm_group_info now;
+	int rc = 0;
+	struct group *g = group_lock(group, &rc);
+	struct context *ctx;
+
+	if (!g)
+		return rc;
+	ctx = g->ctx;
+	rc = sized_check_own("slmpm_group_query", info, sizeof(now));
+	if (rc == 0) {
+		progress_opportunistic(ctx); /* of a member's end its descriptor says */
+		group_inspect(g);
+		now = (struct slmpm_group_info){
+			.rank = (int32_t)g->boards.rank,
+			.members = g->boards.size,
+			.tag = g->tag,
+			.status = g->status,
+			.culprit = g->culprit,
+			.begun = g->begun,
+			.done = g->done,
+		};
+		sized_give_own(info, &now, sizeof(now));
+	}
+	context_unlock(ctx);
+	return rc;
+}
+
+int slmpm_group_destroy(slmpm_group group)
+{
+	int rc = 0;
+	struct group *g = group_lock(group, &rc);
+	struct context *ctx;
+
+	if (!g)
+		return rc;
+	ctx = g->ctx;
+	if (g->begun != g->done) {
+		rc = error_set(SLMPM_EBUSY, "slmpm_group_destroy: an operation is under way");
+	} else {
+		boards_end(&g->boards, 0, BOARD_NONE);
+		group_free(g);
+	}
+	context_changed(ctx); /* who waits in it learns that it is gone */
+	context_unlock(ctx);
+	return rc;
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Groups: what a process is a member of, or has founded; how they form, and what breaks them. */
+#ifndef SLMPM_GROUP_H
+#define SLMPM_GROUP_H
+
+#include <slmpm_group.h>
+
+#include "slmpm/base/error.h"
+#include "slmpm/base/handle.h"
+#include "slmpm/base/list.h"
+#include "slmpm/base/wire.h"
+#include "slmpm/board/bell.h"
+#include "slmpm/board/board.h"
+#include "slmpm/watch.h"
+
+struct formation;
+
+enum group_state { GROUP_IS_FORMING, GROUP_HAS_FORMED, GROUP_HAS_FAILED };
+
+struct member {
+	struct watch process; /* its pidfd; of this process: none */
+	struct group *group;
+	int32_t pid;
+};
+
+struct group {
+	struct handle handle;
+	struct context *ctx; /* stays: another thread may look just as it is freed */
+	struct list node;    /* of the context's */
+	enum group_state state;
+	uint32_t tag;
+	struct boards boards;
+	struct member *members;      /* by rank; NULL: not known yet */
+	struct watch bell;           /* the own one */
+	int status;                  /* why it is broken, negative; 0: it is not */
+	int32_t culprit;             /* then the rank; -1: none */
+	uint64_t begun, done;        /* operations of this process in it */
+	struct formation *formation; /* of who founds, and while it forms */
+	int error;                   /* GROUP_HAS_FAILED: negative, ... */
+	char detail[ERROR_DETAIL];   /* ... and why */
+};
+
+extern struct handle_table group_table;
+
+/* ---- group.c: the calls, and what becomes of them ------------------------------------------- */
+
+/* GROUP, its context locked; NULL with *RC. */
+struct group *group_lock(slmpm_group group, int *rc);
+/* Its own board, where it is to be a MEMBER, and *BOARD, its descriptor, and *BELL, what others ring
+ * by. NULL with *RC and the detail set. */
+struct group *group_new(struct context *ctx, uint32_t tag, bool member, int *board, int *bell,
+			int *rc);
+void group_free(struct group *g);
+void group_shut(struct context *ctx);
+void group_forked(struct context *ctx);
+
+/* ---- member.c: those that are in it, and what breaks it ------------------------------------- */
+
+/* Room for SIZE members, of which this process is RANK, or BOARD_NONE. False: there is no
+ * memory. */
+bool group_size(struct group *g, uint32_t size, uint32_t rank);
+/* RANK's board and bell, and PROCESS, which is watched: they are its own then. Negative errno. */
+int group_put(struct group *g, uint32_t rank, const struct board *board, int bell, int process,
+	      int32_t pid);
+/* It is broken by CULPRIT (or -1): the first one stays. */
+void group_break(struct group *g, int status, int32_t culprit);
+/* Has a member left? */
+void group_inspect(struct group *g);
+
+/* ---- formation.c: of who founds ------------------------------------------------------------- */
+
+struct joining;
+
+/* A group of those N, which waits for them to join; with a TIMEOUT_MS of 0 there are no others.
+ * NULL with *RC and the detail set. */
+struct group *formation_begin(struct context *ctx, const slmpm_peer *members, uint32_t n,
+			      uint32_t tag, int timeout_ms, int *rc);
+/* Its deadline has passed: it fails. */
+void formation_late(struct group *g, int timeout_ms);
+/* The group that waits for EP to join by TAG; its rank. NULL: none. */
+struct group *formation_of(const struct endpoint *ep, uint32_t tag, uint32_t *rank);
+/* What EP has sent is taken by the group, as RANK. */
+void formation_joined(struct group *g, struct joining *j, uint32_t rank);
+/* J's side has mapped all others. */
+void formation_ready(struct joining *j);
+/* What RANK had sent does not stand any more. */
+void formation_take_back(struct group *g, uint32_t rank);
+/* It ends with ERROR (positive) for FORMAT, which those that have come are told. */
+__attribute__((format(printf, 3, 4), cold)) void formation_fail(struct group *g, int error,
+								const char *format, ...);
+/* The descriptors of rank's board, bell and process, to be passed on, and its process's number. */
+int32_t formation_fds(const struct group *g, uint32_t rank, int fds[WIRE_GROUP_FDS]);
+/* EP is to be a member of groups that form: it has ended, or is UP. */
+void formation_peer_ended(struct endpoint *ep);
+void formation_peer_up(struct endpoint *ep);
+void formation_free(struct group *g);
+void formation_forked(const struct group *g);
+
+/* ---- joining.c: one join, as seen by either side --------------------------------------------- */
+
+enum joining_due { /* to be sent, in this order */
+		   DUE_JOIN = 1 << 0,
+		   DUE_READY = 1 << 1,
+		   DUE_WITHDRAWN = 1 << 2,
+		   DUE_BEGIN = 1 << 3,
+		   DUE_MEMBERS = 1 << 4,
+		   DUE_FORMED = 1 << 5,
+		   DUE_REFUSED = 1 << 6,
+};
+
+struct joining {
+	struct list node; /* of `ours` or `theirs` */
+	struct endpoint *ep;
+	struct group *group; /* NULL: none yet, or none any more */
+	uint32_t number, tag;
+	uint32_t due;            /* enum joining_due */
+	uint32_t next;           /* rank of the member that is passed on next */
+	uint32_t rank;           /* of theirs: in its group */
+	bool ours;               /* this process joins; else the peer */
+	bool begun;              /* ours: BEGIN has come */
+	bool ready;              /* READY is due, or has come */
+	bool over;               /* when nothing is due any more, it is freed */
+	int board, bell;         /* to be passed on; -1 */
+	const struct board *map; /* theirs, until a group has it */
+	int error;               /* of who ends it: positive */
+	char text[sizeof(((struct wire_group *)0)->text)];
+};
+
+struct groups { /* of a peer */
+	struct list
+		stalled; /* of the context's: it has no descriptor that says when there is room */
+	struct endpoint *ep;
+	struct list ours, theirs; /* struct joining, by number */
+	uint32_t our_last, their_last;
+	uint32_t our_count, their_count; /* of them */
+};
+
+/* NULL: there is no memory. */
+struct groups *groups_of(struct endpoint *ep);
+/* A new one of OURS or theirs, the last of its list; NULL: there is no memory. */
+struct joining *joining_new(struct groups *of, bool ours);
+struct joining *joining_find(struct list *list, uint32_t number);
+void joining_free(struct joining *j);
+/* MORE is due: sent as far as there is room, the rest by progress. Perhaps it is freed then. */
+void joining_send(struct joining *j, uint32_t more);
+/* Its side ends it: ERROR, positive, for TEXT. */
+void joining_end(struct joining *j, int error, const char *text);
+/* There is room again. */
+void groups_room(struct endpoint *ep);
+uint64_t groups_deadlines(struct context *ctx, uint64_t now);
+/* EP is about to end; has ended; is freed; is a parent's. */
+void groups_ending(struct endpoint *ep);
+void groups_end(struct endpoint *ep);
+void groups_free(struct endpoint *ep);
+void groups_forked(struct endpoint *ep);
+
+/* ---- intake.c -------------------------------------------------------------------------------- */
+
+/* As parts.grouped. */
+int group_packet(struct endpoint *ep, const struct wire_group *packet, int *fds, int n, bool lost);
+/* Of one of OURS that has failed: the group's call returns ERROR (positive). */
+__attribute__((format(printf, 3, 4), cold)) void group_fail(struct group *g, int error,
+							    const char *format, ...);
+
+#endif

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Packets of groups that form, as they come: checked, and what follows from them. */
+#include "slmpm/group/group.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "slmpm/connect/control.h"
+#include "slmpm/endpoint.h"
+
+struct came { /* a packet */
+	struct endpoint *ep;
+	const struct wire_group *packet;
+	uint32_t step, number;
+	int *fds, n;
+	bool lost;
+};
+
+#ifndef SYS_pidfd_send_signal
+#define SYS_pidfd_send_signal 424
+#endif
+
+/* Of one that is in another namespace the kernel says EINVAL. */
+static bool is_process(int fd)
+{
+	return syscall(SYS_pidfd_send_signal, fd, 0, NULL, 0) == 0 || errno != EBADF;
+}
+
+/* A board, a bell, and a process where there are three. What is none of these is for others to
+ * close: with some it may take for ever. */
+static bool are_known(const int *fds, int n)
+{
+	return bell_is(fds[1]) && (n < WIRE_GROUP_FDS || is_process(fds[2]));
+}
+
+/* A packet that comes too late. */
+static int drop_descriptors(struct came *c)
+{
+	for (int i = 0; i < c->n; i++)
+		if (i < WIRE_GROUP_FDS && (bell_is(c->fds[i]) || is_process(c->fds[i]))) {
+			close(c->fds[i]);
+			c->fds[i] = -1;
+		}
+	return 0;
+}
+
+static int take_fd(struct came *c, int i)
+{
+	int fd = c->fds[i];
+
+	c->fds[i] = -1;
+	return fd;
+}
+
+/* ---- at who founds -------------------------------------------------------------------------- */
+
+/* Kept until a group wants it. */
+static int take_join(struct came *c)
+{
+	struct groups *of = groups_of(c->ep);
+	const struct board *map = NULL;
+	struct joining *j;
+	struct group *g;
+	uint32_t rank;
+	int rc;
+
+	if (!of)
+		return -SLMPM_ENOMEM;
+	if (PEER_FAULT(c->number != of->their_last + 1 || of->their_count >= WIRE_GROUP_JOINS ||
+		       (!c->lost && (c->n != 2 || !are_known(c->fds, c->n)))))
+		return -SLMPM_EPROTO;
+	rc = c->lost ? -EMFILE : board_map(&map, c->fds[0]);
+	if (rc == -EPROTO)
+		return -SLMPM_EPROTO;
+	j = joining_new(of, false);
+	if (!j) {
+		board_unmap(map);
+		return -SLMPM_ENOMEM;
+	}
+	j->tag = LITTLE_32(c->packet->tag);
+	j->map = map;
+	g = formation_of(c->ep, j->tag, &rank);
+	if (rc < 0) { /* for want of descriptors, or of memory */
+		error_system(rc, "its board");
+		if (g)
+			formation_fail(g, SLMPM_ENOFILE, "rank %u (%s) of group %u: %s", rank,
+				       c->ep->life->name, g->tag, slmpm_error_detail());
+		joining_end(j, SLMPM_ENOFILE, slmpm_error_detail());
+		return 0;
+	}
+	j->board = take_fd(c, 0);
+	j->bell = take_fd(c, 1);
+	if (g)
+		formation_joined(g, j, rank);
+	return 0;
+}
+
+static int take_ready(struct joining *j)
+{
+	if (PEER_FAULT(!j->group || j->ready || j->due || j->next != j->group->boards.size))
+		return -SLMPM_EPROTO;
+	formation_ready(j);
+	return 0;
+}
+
+/* What the other side says of an end; 0: it says nothing that it may. */
+static int end_of(const struct came *c, char *text, size_t size)
+{
+	uint32_t error = LITTLE_32(c->packet->error);
+
+	control_text(text, size, c->packet->text, sizeof(c->packet->text));
+	return error && error <= WIRE_ERROR_LAST ? -wire_status(error) : 0;
+}
+
+static int take_withdrawn(struct came *c, struct joining *j)
+{
+	char text[sizeof(c->packet->text)];
+	int error = end_of(c, text, sizeof(text));
+	struct group *g = j->group;
+
+	if (PEER_FAULT(!error))
+		return -SLMPM_EPROTO;
+	if (g) {
+		uint32_t rank = j->rank;
+
+		formation_take_back(g, rank);
+		formation_fail(g, error, "rank %u (%s) of group %u: it says: %s", rank,
+			       c->ep->life->name, g->tag, text);
+	}
+	joining_free(j);
+	return 0;
+}
+
+/* ---- at who joins --------------------------------------------------------------------------- */
+
+/* It cannot be a member: the other side is told. */
+static int give_up(struct joining *j, int rc, const char *what)
+{
+	error_system(rc, what);
+	group_fail(j->group, rc == -EMFILE || rc == -ENFILE ? SLMPM_ENOFILE : SLMPM_ENOMEM, "%s",
+		   slmpm_error_detail());
+	joining_end(j, -j->group->error, slmpm_error_detail());
+	return 0;
+}
+
+static void skip_own(struct joining *j)
+{
+	const struct boards *b = &j->group->boards;
+
+	j->next += j->next == b->rank;
+	if (j->next < b->size)
+		return;
+	j->ready = true;
+	joining_send(j, DUE_READY);
+}
+
+static int take_begin(struct came *c, struct joining *j)
+{
+	uint32_t size = LITTLE_32(c->packet->size), rank = LITTLE_32(c->packet->rank);
+
+	if (PEER_FAULT(j->begun || !size || size > SLMPM_GROUP_MAX || rank >= size))
+		return -SLMPM_EPROTO;
+	j->begun = true;
+	if (!group_size(j->group, size, rank))
+		return give_up(j, -ENOMEM, "a group");
+	skip_own(j);
+	return 0;
+}
+
+static int take_member(struct came *c, struct joining *j)
+{
+	const struct board *map = NULL;
+	int rc;
+
+	if (PEER_FAULT(!j->begun || j->ready || LITTLE_32(c->packet->rank) != j->next ||
+		       (!c->lost && (c->n != WIRE_GROUP_FDS || !are_known(c->fds, c->n)))))
+		return -SLMPM_EPROTO;
+	rc = c->lost ? -EMFILE : board_map(&map, c->fds[0]);
+	if (rc == -EPROTO)
+		return -SLMPM_EPROTO;
+	if (rc == 0)
+		rc = group_put(j->group, j->next, map, c->fds[1], c->fds[2],
+			       (int32_t)LITTLE_32((uint32_t)c->packet->pid));
+	if (rc < 0) {
+		char what[32];
+
+		board_unmap(map);
+		snprintf(what, sizeof(what), "the board of rank %u", j->next);
+		(void)drop_descriptors(c);
+		return give_up(j, rc, what);
+	}
+	c->fds[1] = c->fds[2] = -1;
+	j->next++;
+	skip_own(j);
+	return 0;
+}
+
+static int take_formed(struct joining *j)
+{
+	struct group *g = j->group;
+
+	if (PEER_FAULT(!j->ready || j->due))
+		return -SLMPM_EPROTO;
+	g->state = GROUP_HAS_FORMED;
+	boards_met(&g->boards);
+	g->ctx->news = true;
+	joining_free(j);
+	context_changed(g->ctx);
+	return 0;
+}
+
+static int take_refused(struct came *c, struct joining *j)
+{
+	char text[sizeof(c->packet->text)];
+	int error = end_of(c, text, sizeof(text));
+
+	if (PEER_FAULT(!error))
+		return -SLMPM_EPROTO;
+	group_fail(j->group, error, "%s says: %s", c->ep->life->name, text);
+	joining_free(j);
+	return 0;
+}
+
+/* ---- either --------------------------------------------------------------------------------- */
+
+static int take_step(struct came *c, struct joining *j)
+{
+	switch (c->step) {
+	case GROUP_READY: return take_ready(j);
+	case GROUP_WITHDRAWN: return take_withdrawn(c, j);
+	case GROUP_BEGIN: return take_begin(c, j);
+	case GROUP_MEMBER: return take_member(c, j);
+	case GROUP_FORMED: return take_formed(j);
+	default: return take_refused(c, j);
+	}
+}
+
+int group_packet(struct endpoint *ep, const struct wire_group *packet, int *fds, int n, bool lost)
+{
+	struct came c = {ep, packet, LITTLE_32(packet->step), LITTLE_32(packet->number), fds,
+			 n,  lost};
+	struct groups *of = ep->rooms->groups;
+	bool ours = c.step >= GROUP_BEGIN;
+	struct joining *j;
+
+	if (PEER_FAULT(c.step < GROUP_JOIN || c.step > GROUP_REFUSED ||
+		       (n && c.step != GROUP_JOIN && c.step != GROUP_MEMBER)))
+		return -SLMPM_EPROTO;
+	if (c.step == GROUP_JOIN)
+		return take_join(&c);
+	/* What has ended meanwhile may be spoken of still; what never was may not. */
+	if (PEER_FAULT(!of || c.number - 1 >= (ours ? of->our_last : of->their_last)))
+		return -SLMPM_EPROTO;
+	j = joining_find(ours ? &of->ours : &of->theirs, c.number);
+	if (!j || j->over)
+		return drop_descriptors(&c);
+	return take_step(&c, j);
+}

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Joins of groups, from when they are sent, or come, until both sides know how they ended: what is
+ * due to be sent of each, by which peer. */
+#include "slmpm/group/group.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "slmpm/base/clock.h"
+#include "slmpm/connect/bootstrap.h"
+
+#define RETRY_NS UINT64_C(1000000) /* where descriptors under way are too many for the kernel */
+
+struct groups *groups_of(struct endpoint *ep)
+{
+	struct groups *of = ep->rooms->groups;
+
+	if (of)
+		return of;
+	of = calloc(1, sizeof(*of));
+	if (!of)
+		return NULL;
+	list_init(&of->stalled);
+	list_init(&of->ours);
+	list_init(&of->theirs);
+	of->ep = ep;
+	ep->rooms->groups = of;
+	return of;
+}
+
+struct joining *joining_new(struct groups *of, bool ours)
+{
+	struct joining *j = calloc(1, sizeof(*j));
+
+	if (!j)
+		return NULL;
+	j->ep = of->ep;
+	j->board = j->bell = -1;
+	j->ours = ours;
+	j->number = ours ? ++of->our_last : ++of->their_last;
+	list_append(ours ? &of->ours : &of->theirs, &j->node);
+	if (ours)
+		of->our_count++;
+	else
+		of->their_count++;
+	return j;
+}
+
+struct joining *joining_find(struct list *list, uint32_t number)
+{
+	LIST_EACH_ENTRY(struct joining, j, list, node)
+		if (j->number == number)
+			return j;
+	return NULL;
+}
+
+static void close_own(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+void joining_free(struct joining *j)
+{
+	struct groups *of = j->ep->rooms->groups;
+
+	if (j->ours)
+		of->our_count--;
+	else
+		of->their_count--;
+	list_remove(&j->node);
+	close_own(&j->board);
+	close_own(&j->bell);
+	board_unmap(j->map);
+	free(j);
+}
+
+/* ---- sending -------------------------------------------------------------------------------- */
+
+static int send_step(struct joining *j, enum wire_group_step step, struct wire_group *packet,
+		     const int *fds, size_t count)
+{
+	packet->step = LITTLE_32(step);
+	packet->number = LITTLE_32(j->number);
+	return bootstrap_pass(j->ep, packet, sizeof(*packet), WIRE_GROUP, fds, count);
+}
+
+static int send_join(struct joining *j)
+{
+	struct wire_group packet = {.tag = LITTLE_32(j->tag)};
+	const int fds[] = {j->board, j->bell};
+	int rc = send_step(j, GROUP_JOIN, &packet, fds, 2);
+
+	if (rc == 0) {
+		close_own(&j->board);
+		close_own(&j->bell);
+	}
+	return rc;
+}
+
+static int send_end(struct joining *j, enum wire_group_step step)
+{
+	struct wire_group packet = {.error = LITTLE_32(wire_error(-j->error))};
+
+	memcpy(packet.text, j->text, sizeof(packet.text));
+	return send_step(j, step, &packet, NULL, 0);
+}
+
+static int send_begin(struct joining *j)
+{
+	struct wire_group packet = {.size = LITTLE_32(j->group->boards.size),
+				    .rank = LITTLE_32(j->rank)};
+
+	return send_step(j, GROUP_BEGIN, &packet, NULL, 0);
+}
+
+static int send_members(struct joining *j)
+{
+	for (; j->next < j->group->boards.size; j->next++) {
+		struct wire_group packet = {.rank = LITTLE_32(j->next)};
+		int fds[WIRE_GROUP_FDS], rc;
+
+		if (j->next == j->rank)
+			continue;
+		packet.pid = (int32_t)LITTLE_32((uint32_t)formation_fds(j->group, j->next, fds));
+		rc = send_step(j, GROUP_MEMBER, &packet, fds, WIRE_GROUP_FDS);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+static int send_one(struct joining *j, uint32_t due)
+{
+	struct wire_group empty = {.zero = 0};
+
+	switch (due) {
+	case DUE_JOIN: return send_join(j);
+	case DUE_READY: return send_step(j, GROUP_READY, &empty, NULL, 0);
+	case DUE_WITHDRAWN: return send_end(j, GROUP_WITHDRAWN);
+	case DUE_BEGIN: return send_begin(j);
+	case DUE_MEMBERS: return send_members(j);
+	case DUE_FORMED: return send_step(j, GROUP_FORMED, &empty, NULL, 0);
+	default: return send_end(j, GROUP_REFUSED);
+	}
+}
+
+/* All that is due of J; a negative errno: the rest is not to be had now. */
+static int send_due(struct joining *j)
+{
+	while (j->due) {
+		uint32_t first = j->due & -j->due;
+		int rc = send_one(j, first);
+
+		if (rc < 0)
+			return rc;
+		j->due &= ~first;
+	}
+	if (j->over)
+		joining_free(j);
+	return 0;
+}
+
+static int send_all(struct list *list)
+{
+	LIST_EACH_ENTRY(struct joining, j, list, node) {
+		int rc = send_due(j);
+
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+/* As far as the socket takes it. */
+void groups_room(struct endpoint *ep)
+{
+	struct groups *of = ep->rooms->groups;
+	int rc;
+
+	if (!of)
+		return;
+	list_remove(&of->stalled);
+	rc = send_all(&of->ours);
+	if (rc == 0)
+		rc = send_all(&of->theirs);
+	bootstrap_await_room(ep, rc == -EAGAIN);
+	/* No descriptor says when; where the peer has gone its end says so. */
+	if (rc == -ETOOMANYREFS || rc == -ENOBUFS || rc == -ENOMEM)
+		list_append(&ep->ctx->stalled, &of->stalled);
+	if (rc < 0)
+		context_changed(ep->ctx); /* a sleeper knows of neither */
+}
+
+uint64_t groups_deadlines(struct context *ctx, uint64_t now)
+{
+	struct list all;
+
+	if (list_empty(&ctx->stalled))
+		return UINT64_MAX;
+	list_insert(ctx->stalled.next, &all);
+	list_remove(&ctx->stalled);
+	LIST_EACH_ENTRY(struct groups, of, &all, stalled)
+		groups_room(of->ep);
+	return list_empty(&ctx->stalled) ? UINT64_MAX : now + RETRY_NS;
+}
+
+void joining_send(struct joining *j, uint32_t more)
+{
+	j->due |= more;
+	groups_room(j->ep);
+}
+
+void joining_end(struct joining *j, int error, const char *text)
+{
+	j->group = NULL;
+	j->over = true;
+	j->error = error;
+	snprintf(j->text, sizeof(j->text), "%s", text);
+	if (j->due & DUE_JOIN) /* it knows nothing of it */
+		joining_free(j);
+	else {
+		j->due = 0;
+		joining_send(j, j->ours ? DUE_WITHDRAWN : DUE_REFUSED);
+	}
+}
+
+/* ---- the peer's ends ------------------------------------------------------------------------ */
+
+void groups_ending(struct endpoint *ep)
+{
+	struct groups *of = ep->rooms->groups;
+
+	/* A group that has formed has, though who founded it has gone. */
+	if (of && !list_empty(&of->ours) && ep->state == SLMPM_PEER_UP)
+		bootstrap_read_ahead(ep);
+}
+
+void groups_end(struct endpoint *ep)
+{
+	struct groups *of = ep->rooms->groups;
+
+	formation_peer_ended(ep);
+	if (!of)
+		return;
+	LIST_EACH_ENTRY(struct joining, j, &of->ours, node) {
+		if (j->group)
+			group_fail(j->group, ep->life->error, "%s, before the group had formed: %s",
+				   ep->life->name, ep->life->reason);
+		joining_free(j);
+	}
+	LIST_EACH_ENTRY(struct joining, j, &of->theirs, node)
+		joining_free(j);
+	list_remove(&of->stalled);
+}
+
+void groups_free(struct endpoint *ep)
+{
+	if (!ep->rooms->groups)
+		return;
+	groups_end(ep);
+	free(ep->rooms->groups);
+	ep->rooms->groups = NULL;
+}
+
+static void joinings_forked(struct list *list)
+{
+	LIST_EACH_ENTRY(struct joining, j, list, node) {
+		close_own(&j->board);
+		close_own(&j->bell);
+	}
+}
+
+void groups_forked(struct endpoint *ep)
+{
+	struct groups *of = ep->rooms->groups;
+
+	if (!of)
+		return;
+	joinings_forked(&of->ours);
+	joinings_forked(&of->theirs);
+}

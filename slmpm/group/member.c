@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The members of a group as one process has them: their boards, bells and processes, and what
+ * breaks it: a member that has died, or left. */
+#include "slmpm/group/group.h"
+
+#include <stdlib.h>
+
+bool group_size(struct group *g, uint32_t size, uint32_t rank)
+{
+	struct board *own = g->boards.own;
+
+	g->members = calloc(size, sizeof(*g->members));
+	if (!g->members)
+		return false;
+	if (boards_open(&g->boards, own, size, rank) < 0) {
+		free(g->members);
+		g->members = NULL;
+		g->boards.own = own;
+		return false;
+	}
+	for (uint32_t r = 0; r < size; r++)
+		g->members[r] = (struct member){.group = g, .process.fd = -1};
+	return true;
+}
+
+void group_break(struct group *g, int status, int32_t culprit)
+{
+	if (g->status)
+		return;
+	g->status = status;
+	g->culprit = culprit;
+	g->ctx->news = true;
+	context_changed(g->ctx);
+}
+
+/* A process that has left its groups does not break them by its end. */
+static void member_ended(struct context *ctx, struct watch *w)
+{
+	struct member *m = w->owner;
+	struct group *g = m->group;
+
+	watch_remove(ctx, w); /* it stays readable for ever */
+	group_inspect(g);
+	group_break(g, -SLMPM_EDEAD, (int32_t)(m - g->members));
+}
+
+int group_put(struct group *g, uint32_t rank, const struct board *board, int bell, int process,
+	      int32_t pid)
+{
+	struct member *m = &g->members[rank];
+	int rc;
+
+	m->pid = pid;
+	m->process = (struct watch){.ready = member_ended, .fd = process, .owner = m};
+	rc = watch_add(g->ctx, &m->process);
+	if (rc < 0) {
+		m->process.fd = -1;
+		return rc;
+	}
+	g->boards.of[rank] = board;
+	g->boards.bells[rank] = bell;
+	return 0;
+}
+
+void group_inspect(struct group *g)
+{
+	for (uint32_t r = 0; r < g->boards.size && !g->status; r++) {
+		uint32_t culprit = r;
+		int rc = 0;
+
+		if (r != g->boards.rank && g->boards.of[r])
+			rc = boards_ended(&g->boards, r, &culprit);
+		if (rc < 0)
+			group_break(g, rc, culprit < g->boards.size ? (int32_t)culprit : -1);
+	}
+}
