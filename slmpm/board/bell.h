@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Bells: by which members of a group that sleep are woken. Each has its own, and gives the other end
- * away. Datagram sockets and no eventfds: who holds one of those can empty it, or have a write to it
- * block, and so keep another member from ringing.
+ * Bells: by which members of a group that sleep are woken. Each has its own, and gives the other
+ * end away. Datagram sockets and no eventfds: who holds one of those can empty it, or have a write
+ * to it block, and so keep another member from ringing.
  */
 #ifndef SLMPM_BELL_H
 #define SLMPM_BELL_H

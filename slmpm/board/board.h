@@ -40,8 +40,9 @@ int boards_open(struct boards *b, struct board *own, uint32_t size, uint32_t ran
 void boards_met(struct boards *b);
 void boards_close(struct boards *b);
 
-/* Says on the own board that no more is posted: with ERROR 0 this member has left; else, a negative
- * SLMPM_E*, its group is broken, by CULPRIT (BOARD_NONE: none). Wakes all. The first word stands. */
+/* Says on the own board that no more is posted: with ERROR 0 this member has left; else, a
+ * negative SLMPM_E*, its group is broken, by CULPRIT (BOARD_NONE: none). Wakes all. The first word
+ * stands. */
 void boards_end(struct boards *b, int error, uint32_t culprit);
 /* What rank R has said so: 0: nothing; else a negative error (-SLMPM_ECLOSED: it has left) and
  * *CULPRIT, R itself or the one that it names. */

@@ -63,14 +63,23 @@ static void close_seat(struct seat *s)
 	s->board = s->bell = -1;
 }
 
+/* Others have its process by now. */
+static void close_own_process(struct group *g)
+{
+	if (g->boards.rank < g->boards.size)
+		watch_close(g->ctx, &g->members[g->boards.rank].process);
+}
+
 void formation_free(struct group *g)
 {
 	struct formation *f = g->formation;
 
-	for (uint32_t r = 0; f && r < g->boards.size; r++)
+	if (!f)
+		return;
+	close_own_process(g);
+	for (uint32_t r = 0; r < g->boards.size; r++)
 		close_seat(&f->seats[r]);
-	if (f)
-		free(f->seats);
+	free(f->seats);
 	free(f);
 	g->formation = NULL;
 }
@@ -124,9 +133,9 @@ void formation_late(struct group *g, int timeout_ms)
 	uint32_t missing = f->others - (f->come < f->others ? f->come : f->ready);
 	int rc =
 		late_error(g->ctx, f->seats[r].ep, timeout_ms,
-			   "rank %u (%s) of group %u %s; %u of %u miss", r, seat_name(&f->seats[r]),
-			   g->tag, f->come < f->others ? "has not come" : "does not answer",
-			   missing, g->boards.size);
+			   "rank %u (%s) of group %u %s, with %u of %u", r, seat_name(&f->seats[r]),
+			   g->tag, f->come < f->others ? "is missing" : "does not answer", missing,
+			   g->boards.size);
 
 	formation_fail(g, -rc, "%s", slmpm_error_detail());
 }
@@ -260,7 +269,7 @@ static int own_process(struct group *g)
 	return g->members[self].process.fd < 0 ? -errno : 0;
 }
 
-static void take_waiting(struct group *g)
+static void formation_take_waiting(struct group *g)
 {
 	for (uint32_t r = 0; r < g->boards.size && g->state == GROUP_IS_FORMING; r++) {
 		const struct endpoint *ep = g->formation->seats[r].ep;
@@ -292,13 +301,15 @@ struct group *formation_begin(struct context *ctx, const slmpm_peer *members, ui
 	if (*rc == 0)
 		*rc = own_process(g);
 	if (*rc < 0) {
+		struct seat unused = {.board = board, .bell = bell};
+
 		*rc = error_system(*rc, "a group");
-		if (g->formation && !(g->members))
-			close(board), close(bell);
+		if (!g->members) /* no seat has them */
+			close_seat(&unused);
 		group_free(g);
 		return NULL;
 	}
-	take_waiting(g);
+	formation_take_waiting(g);
 	if (!g->formation->others)
 		formation_complete(g);
 	return g;
@@ -332,15 +343,25 @@ static void formation_spread(struct group *g)
 			joining_send(g->formation->seats[r].joining, DUE_BEGIN | DUE_MEMBERS);
 }
 
+/* RANK has come in vain. */
+static void formation_unseat(struct group *g, struct joining *j, uint32_t rank, int rc)
+{
+	char text[ERROR_DETAIL];
+	int error = -error_system(rc, "its board, bell and process cannot be kept");
+
+	snprintf(text, sizeof(text), "%s", slmpm_error_detail());
+	formation_fail(g, error, "rank %u (%s) of group %u: %s", rank, j->ep->life->name, g->tag,
+		       text);
+	joining_end(j, error, text);
+}
+
 void formation_joined(struct group *g, struct joining *j, uint32_t rank)
 {
 	struct formation *f = g->formation;
 	int rc = take_seat(g, j, rank);
 
 	if (rc < 0) {
-		error_system(rc, "a member's descriptors");
-		formation_fail(g, SLMPM_ENOFILE, "rank %u (%s) of group %u: %s", rank,
-			       j->ep->life->name, g->tag, slmpm_error_detail());
+		formation_unseat(g, j, rank, rc);
 		return;
 	}
 	j->group = g;

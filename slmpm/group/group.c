@@ -87,10 +87,21 @@ void group_free(struct group *g)
 	handle_free(&group_table, g);
 }
 
+/* The others, which perhaps go on, learn it: where it knows them all. */
+static void group_leave(struct group *g)
+{
+	bool whole = g->boards.own && g->boards.of;
+
+	for (uint32_t r = 0; whole && r < g->boards.size; r++)
+		whole = g->boards.of[r];
+	if (whole)
+		boards_end(&g->boards, 0, BOARD_NONE);
+}
+
 void group_shut(struct context *ctx)
 {
 	LIST_EACH_ENTRY(struct group, g, &ctx->groups, node) {
-		boards_end(&g->boards, 0, BOARD_NONE);
+		group_leave(g);
 		group_free(g);
 	}
 }
@@ -142,10 +153,12 @@ static int conclude_group(struct group *g, slmpm_group *out)
 {
 	int rc = g->state == GROUP_HAS_FORMED ? 0 : error_set(-g->error, "%s", g->detail);
 
-	if (rc == 0)
+	if (rc == 0) {
 		out->id = handle_id(g);
-	else
+	} else {
+		group_leave(g); /* what it had given up may have formed meanwhile */
 		group_free(g);
+	}
 	return rc;
 }
 
@@ -315,7 +328,7 @@ int slmpm_group_destroy(slmpm_group group)
 	if (g->begun != g->done) {
 		rc = error_set(SLMPM_EBUSY, "slmpm_group_destroy: an operation is under way");
 	} else {
-		boards_end(&g->boards, 0, BOARD_NONE);
+		group_leave(g);
 		group_free(g);
 	}
 	context_changed(ctx); /* who waits in it learns that it is gone */

@@ -46,8 +46,8 @@ extern struct handle_table group_table;
 
 /* GROUP, its context locked; NULL with *RC. */
 struct group *group_lock(slmpm_group group, int *rc);
-/* Its own board, where it is to be a MEMBER, and *BOARD, its descriptor, and *BELL, what others ring
- * by. NULL with *RC and the detail set. */
+/* Its own board, where it is to be a MEMBER, and *BOARD, its descriptor, and *BELL, what others
+ * ring by. NULL with *RC and the detail set. */
 struct group *group_new(struct context *ctx, uint32_t tag, bool member, int *board, int *bell,
 			int *rc);
 void group_free(struct group *g);

@@ -23,10 +23,22 @@ struct came { /* a packet */
 #define SYS_pidfd_send_signal 424
 #endif
 
-/* Of one that is in another namespace the kernel says EINVAL. */
+static int signal_error(int fd)
+{
+	return syscall(SYS_pidfd_send_signal, fd, 0, NULL, 0) == 0 ? 0 : errno;
+}
+
+/* It may belong to another user, or be in another namespace (EINVAL). A filter of system calls says
+ * EPERM, too, of any. */
 static bool is_process(int fd)
 {
-	return syscall(SYS_pidfd_send_signal, fd, 0, NULL, 0) == 0 || errno != EBADF;
+	switch (signal_error(fd)) {
+	case 0:
+	case ESRCH:
+	case EINVAL: return true;
+	case EPERM: return signal_error(-1) == EBADF;
+	default: return false;
+	}
 }
 
 /* A board, a bell, and a process where there are three. What is none of these is for others to
@@ -57,6 +69,19 @@ static int take_fd(struct came *c, int i)
 
 /* ---- at who founds -------------------------------------------------------------------------- */
 
+/* For RC, of the system; G may have waited for it. */
+static void join_failed(struct joining *j, struct group *g, uint32_t rank, int rc)
+{
+	char text[ERROR_DETAIL];
+	int error = -error_system(rc, "its board cannot be had");
+
+	snprintf(text, sizeof(text), "%s", slmpm_error_detail());
+	if (g)
+		formation_fail(g, error, "rank %u (%s) of group %u: %s", rank, j->ep->life->name,
+			       g->tag, text);
+	joining_end(j, error, text);
+}
+
 /* Kept until a group wants it. */
 static int take_join(struct came *c)
 {
@@ -84,11 +109,7 @@ static int take_join(struct came *c)
 	j->map = map;
 	g = formation_of(c->ep, j->tag, &rank);
 	if (rc < 0) { /* for want of descriptors, or of memory */
-		error_system(rc, "its board");
-		if (g)
-			formation_fail(g, SLMPM_ENOFILE, "rank %u (%s) of group %u: %s", rank,
-				       c->ep->life->name, g->tag, slmpm_error_detail());
-		joining_end(j, SLMPM_ENOFILE, slmpm_error_detail());
+		join_failed(j, g, rank, rc);
 		return 0;
 	}
 	j->board = take_fd(c, 0);
@@ -107,7 +128,7 @@ static int take_ready(struct joining *j)
 }
 
 /* What the other side says of an end; 0: it says nothing that it may. */
-static int end_of(const struct came *c, char *text, size_t size)
+static int said_end(const struct came *c, char *text, size_t size)
 {
 	uint32_t error = LITTLE_32(c->packet->error);
 
@@ -115,10 +136,10 @@ static int end_of(const struct came *c, char *text, size_t size)
 	return error && error <= WIRE_ERROR_LAST ? -wire_status(error) : 0;
 }
 
-static int take_withdrawn(struct came *c, struct joining *j)
+static int group_withdrawn(struct came *c, struct joining *j)
 {
 	char text[sizeof(c->packet->text)];
-	int error = end_of(c, text, sizeof(text));
+	int error = said_end(c, text, sizeof(text));
 	struct group *g = j->group;
 
 	if (PEER_FAULT(!error))
@@ -136,13 +157,15 @@ static int take_withdrawn(struct came *c, struct joining *j)
 
 /* ---- at who joins --------------------------------------------------------------------------- */
 
-/* It cannot be a member: the other side is told. */
-static int give_up(struct joining *j, int rc, const char *what)
+/* It cannot be a member, for RC of the system: the other side is told. */
+static int joining_give_up(struct joining *j, int rc, const char *what)
 {
-	error_system(rc, what);
-	group_fail(j->group, rc == -EMFILE || rc == -ENFILE ? SLMPM_ENOFILE : SLMPM_ENOMEM, "%s",
-		   slmpm_error_detail());
-	joining_end(j, -j->group->error, slmpm_error_detail());
+	char text[ERROR_DETAIL];
+	int error = -error_system(rc, what);
+
+	snprintf(text, sizeof(text), "%s", slmpm_error_detail());
+	group_fail(j->group, error, "%s", text);
+	joining_end(j, error, text);
 	return 0;
 }
 
@@ -165,7 +188,7 @@ static int take_begin(struct came *c, struct joining *j)
 		return -SLMPM_EPROTO;
 	j->begun = true;
 	if (!group_size(j->group, size, rank))
-		return give_up(j, -ENOMEM, "a group");
+		return joining_give_up(j, -ENOMEM, "a group");
 	skip_own(j);
 	return 0;
 }
@@ -190,7 +213,7 @@ static int take_member(struct came *c, struct joining *j)
 		board_unmap(map);
 		snprintf(what, sizeof(what), "the board of rank %u", j->next);
 		(void)drop_descriptors(c);
-		return give_up(j, rc, what);
+		return joining_give_up(j, rc, what);
 	}
 	c->fds[1] = c->fds[2] = -1;
 	j->next++;
@@ -215,7 +238,7 @@ static int take_formed(struct joining *j)
 static int take_refused(struct came *c, struct joining *j)
 {
 	char text[sizeof(c->packet->text)];
-	int error = end_of(c, text, sizeof(text));
+	int error = said_end(c, text, sizeof(text));
 
 	if (PEER_FAULT(!error))
 		return -SLMPM_EPROTO;
@@ -230,7 +253,7 @@ static int take_step(struct came *c, struct joining *j)
 {
 	switch (c->step) {
 	case GROUP_READY: return take_ready(j);
-	case GROUP_WITHDRAWN: return take_withdrawn(c, j);
+	case GROUP_WITHDRAWN: return group_withdrawn(c, j);
 	case GROUP_BEGIN: return take_begin(c, j);
 	case GROUP_MEMBER: return take_member(c, j);
 	case GROUP_FORMED: return take_formed(j);

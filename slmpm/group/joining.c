@@ -102,7 +102,7 @@ static int send_join(struct joining *j)
 	return rc;
 }
 
-static int send_end(struct joining *j, enum wire_group_step step)
+static int joining_send_end(struct joining *j, enum wire_group_step step)
 {
 	struct wire_group packet = {.error = LITTLE_32(wire_error(-j->error))};
 
@@ -134,18 +134,18 @@ static int send_members(struct joining *j)
 	return 0;
 }
 
-static int send_one(struct joining *j, uint32_t due)
+static int joining_send_one(struct joining *j, uint32_t due)
 {
 	struct wire_group empty = {.zero = 0};
 
 	switch (due) {
 	case DUE_JOIN: return send_join(j);
 	case DUE_READY: return send_step(j, GROUP_READY, &empty, NULL, 0);
-	case DUE_WITHDRAWN: return send_end(j, GROUP_WITHDRAWN);
+	case DUE_WITHDRAWN: return joining_send_end(j, GROUP_WITHDRAWN);
 	case DUE_BEGIN: return send_begin(j);
 	case DUE_MEMBERS: return send_members(j);
 	case DUE_FORMED: return send_step(j, GROUP_FORMED, &empty, NULL, 0);
-	default: return send_end(j, GROUP_REFUSED);
+	default: return joining_send_end(j, GROUP_REFUSED);
 	}
 }
 
@@ -154,7 +154,7 @@ static int send_due(struct joining *j)
 {
 	while (j->due) {
 		uint32_t first = j->due & -j->due;
-		int rc = send_one(j, first);
+		int rc = joining_send_one(j, first);
 
 		if (rc < 0)
 			return rc;
@@ -165,7 +165,7 @@ static int send_due(struct joining *j)
 	return 0;
 }
 
-static int send_all(struct list *list)
+static int joining_send_all(struct list *list)
 {
 	LIST_EACH_ENTRY(struct joining, j, list, node) {
 		int rc = send_due(j);
@@ -185,9 +185,9 @@ void groups_room(struct endpoint *ep)
 	if (!of)
 		return;
 	list_remove(&of->stalled);
-	rc = send_all(&of->ours);
+	rc = joining_send_all(&of->ours);
 	if (rc == 0)
-		rc = send_all(&of->theirs);
+		rc = joining_send_all(&of->theirs);
 	bootstrap_await_room(ep, rc == -EAGAIN);
 	/* No descriptor says when; where the peer has gone its end says so. */
 	if (rc == -ETOOMANYREFS || rc == -ENOBUFS || rc == -ENOMEM)
