@@ -137,7 +137,7 @@ void formation_late(struct group *g, int timeout_ms)
 			   g->tag, f->come < f->others ? "is missing" : "does not answer", missing,
 			   g->boards.size);
 
-	formation_fail(g, -rc, "%s", slmpm_error_detail());
+	formation_fail(g, -rc, "%s", group_detail());
 }
 
 void formation_peer_ended(struct endpoint *ep)
@@ -196,7 +196,7 @@ void formation_peer_up(struct endpoint *ep)
 		int rc = r < g->boards.size ? is_suitable(ep, r) : 0;
 
 		if (rc < 0)
-			formation_fail(g, -rc, "%s", slmpm_error_detail());
+			formation_fail(g, -rc, "%s", group_detail());
 	}
 }
 
@@ -212,6 +212,8 @@ static int check_member(struct context *ctx, slmpm_peer peer, uint32_t rank)
 				 ep->life->name);
 	if (endpoint_has_ended(ep) || ep->closing)
 		return endpoint_error(ep);
+	if (ep->state == SLMPM_PEER_UP)
+		bootstrap_read_ahead(ep); /* a join that has been given up is none */
 	return ep->state == SLMPM_PEER_UP ? is_suitable(ep, rank) : 0;
 }
 
@@ -272,9 +274,10 @@ static int own_process(struct group *g)
 static void formation_take_waiting(struct group *g)
 {
 	for (uint32_t r = 0; r < g->boards.size && g->state == GROUP_IS_FORMING; r++) {
-		const struct endpoint *ep = g->formation->seats[r].ep;
+		const struct seat *s = &g->formation->seats[r];
+		const struct endpoint *ep = s->ep;
 
-		if (!ep || !ep->rooms->groups)
+		if (!ep || s->joining || !ep->rooms->groups)
 			continue;
 		LIST_EACH_ENTRY(struct joining, j, &ep->rooms->groups->theirs, node)
 			if (!j->group && !j->over && j->tag == g->tag) {
@@ -349,7 +352,7 @@ static void formation_unseat(struct group *g, struct joining *j, uint32_t rank, 
 	char text[ERROR_DETAIL];
 	int error = -error_system(rc, "its board, bell and process cannot be kept");
 
-	snprintf(text, sizeof(text), "%s", slmpm_error_detail());
+	snprintf(text, sizeof(text), "%s", group_detail());
 	formation_fail(g, error, "rank %u (%s) of group %u: %s", rank, j->ep->life->name, g->tag,
 		       text);
 	joining_end(j, error, text);
@@ -381,11 +384,6 @@ int32_t formation_fds(const struct group *g, uint32_t rank, int fds[WIRE_GROUP_F
 	return g->members[rank].pid;
 }
 
-void formation_take_back(struct group *g, uint32_t rank)
-{
-	g->formation->seats[rank].joining = NULL;
-}
-
 void formation_ready(struct joining *j)
 {
 	struct group *g = j->group;
@@ -394,4 +392,21 @@ void formation_ready(struct joining *j)
 	g->formation->seats[j->rank].ready = true;
 	if (++g->formation->ready == g->formation->others)
 		formation_complete(g);
+}
+
+void formation_withdrawn(struct group *g, uint32_t rank, int error, const char *text)
+{
+	struct formation *f = g->formation;
+	struct seat *s = &f->seats[rank];
+
+	s->joining = NULL;
+	if (f->come == f->others) {
+		formation_fail(g, error, "rank %u (%s) of group %u: it says: %s", rank,
+			       s->ep->life->name, g->tag, text);
+		return;
+	}
+	f->come--;
+	close_seat(s);
+	group_remove(g, rank);
+	formation_take_waiting(g); /* another one of its joins */
 }

@@ -23,6 +23,13 @@ struct group *group_lock(slmpm_group group, int *rc)
 	return context_lock_object(&group_table, group.id, rc);
 }
 
+const char *group_detail(void)
+{
+	const char *detail = slmpm_error_detail(), *rest = strstr(detail, ": ");
+
+	return rest ? rest + 2 : detail;
+}
+
 /* ---- made, and taken apart ------------------------------------------------------------------ */
 
 static void bell_rang(struct context *ctx, struct watch *w)
@@ -213,16 +220,13 @@ static int may_join(struct endpoint *ep)
 /* The group that JOIN has been sent for; NULL with *RC. */
 static struct group *ask_for(struct endpoint *ep, uint32_t tag, int *rc)
 {
-	struct groups *of;
+	struct groups *of = groups_of(ep);
 	struct joining *j;
-	struct group *g;
 	int board, bell;
+	struct group *g = group_new(ep->ctx, tag, true, &board, &bell, rc);
 
-	*rc = may_join(ep);
-	g = *rc == 0 ? group_new(ep->ctx, tag, true, &board, &bell, rc) : NULL;
 	if (!g)
 		return NULL;
-	of = groups_of(ep);
 	j = of ? joining_new(of, true) : NULL;
 	if (!j) {
 		*rc = error_set(SLMPM_ENOMEM, "for a group");
@@ -257,7 +261,7 @@ static void join_late(struct group *g, struct endpoint *ep, int timeout_ms)
 	int rc = late_error(g->ctx, ep, timeout_ms, "%s %s of group %u", ep->life->name, how,
 			    g->tag);
 
-	group_fail(g, -rc, "%s", slmpm_error_detail());
+	group_fail(g, -rc, "%s", group_detail());
 	joining_end(j, SLMPM_ETIMEOUT, "its deadline has passed");
 }
 
@@ -274,6 +278,10 @@ int slmpm_group_join(slmpm_group *out, slmpm_peer founder, uint32_t tag, int tim
 	rc = context_forbids(ctx, "slmpm_group_join");
 	if (rc == 0 && !out)
 		rc = error_set(SLMPM_EINVAL, "slmpm_group_join: no place for the handle");
+	if (rc == 0)
+		rc = may_join(ep);
+	if (rc == 0 && !timeout_ms)
+		rc = late_error(ctx, ep, 0, "%s is to answer, of group %u", ep->life->name, tag);
 	if (rc == 0)
 		g = ask_for(ep, tag, &rc);
 	if (g) {

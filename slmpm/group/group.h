@@ -62,6 +62,8 @@ bool group_size(struct group *g, uint32_t size, uint32_t rank);
 /* RANK's board and bell, and PROCESS, which is watched: they are its own then. Negative errno. */
 int group_put(struct group *g, uint32_t rank, const struct board *board, int bell, int process,
 	      int32_t pid);
+/* RANK, which was put, has not come after all. */
+void group_remove(struct group *g, uint32_t rank);
 /* It is broken by CULPRIT (or -1): the first one stays. */
 void group_break(struct group *g, int status, int32_t culprit);
 /* Has a member left? */
@@ -83,8 +85,8 @@ struct group *formation_of(const struct endpoint *ep, uint32_t tag, uint32_t *ra
 void formation_joined(struct group *g, struct joining *j, uint32_t rank);
 /* J's side has mapped all others. */
 void formation_ready(struct joining *j);
-/* What RANK had sent does not stand any more. */
-void formation_take_back(struct group *g, uint32_t rank);
+/* RANK gives up, with ERROR (positive) for TEXT: it may come again, until all have come. */
+void formation_withdrawn(struct group *g, uint32_t rank, int error, const char *text);
 /* It ends with ERROR (positive) for FORMAT, which those that have come are told. */
 __attribute__((format(printf, 3, 4), cold)) void formation_fail(struct group *g, int error,
 								const char *format, ...);
@@ -125,6 +127,9 @@ struct joining {
 	int error;               /* of who ends it: positive */
 	char text[sizeof(((struct wire_group *)0)->text)];
 };
+
+/* This thread's detail but for the error's own text, which is set before it again. */
+const char *group_detail(void);
 
 struct groups { /* of a peer */
 	struct list

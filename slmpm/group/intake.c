@@ -75,7 +75,7 @@ static void join_failed(struct joining *j, struct group *g, uint32_t rank, int r
 	char text[ERROR_DETAIL];
 	int error = -error_system(rc, "its board cannot be had");
 
-	snprintf(text, sizeof(text), "%s", slmpm_error_detail());
+	snprintf(text, sizeof(text), "%s", group_detail());
 	if (g)
 		formation_fail(g, error, "rank %u (%s) of group %u: %s", rank, j->ep->life->name,
 			       g->tag, text);
@@ -141,17 +141,13 @@ static int group_withdrawn(struct came *c, struct joining *j)
 	char text[sizeof(c->packet->text)];
 	int error = said_end(c, text, sizeof(text));
 	struct group *g = j->group;
+	uint32_t rank = j->rank;
 
 	if (PEER_FAULT(!error))
 		return -SLMPM_EPROTO;
-	if (g) {
-		uint32_t rank = j->rank;
-
-		formation_take_back(g, rank);
-		formation_fail(g, error, "rank %u (%s) of group %u: it says: %s", rank,
-			       c->ep->life->name, g->tag, text);
-	}
 	joining_free(j);
+	if (g)
+		formation_withdrawn(g, rank, error, text);
 	return 0;
 }
 
@@ -163,7 +159,7 @@ static int joining_give_up(struct joining *j, int rc, const char *what)
 	char text[ERROR_DETAIL];
 	int error = -error_system(rc, what);
 
-	snprintf(text, sizeof(text), "%s", slmpm_error_detail());
+	snprintf(text, sizeof(text), "%s", group_detail());
 	group_fail(j->group, error, "%s", text);
 	joining_end(j, error, text);
 	return 0;

@@ -4,6 +4,7 @@
 #include "slmpm/group/group.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 bool group_size(struct group *g, uint32_t size, uint32_t rank)
 {
@@ -39,6 +40,8 @@ static void member_ended(struct context *ctx, struct watch *w)
 	struct member *m = w->owner;
 	struct group *g = m->group;
 
+	if (w->fd < 0) /* it has withdrawn meanwhile */
+		return;
 	watch_remove(ctx, w); /* it stays readable for ever */
 	group_inspect(g);
 	group_break(g, -SLMPM_EDEAD, (int32_t)(m - g->members));
@@ -60,6 +63,15 @@ int group_put(struct group *g, uint32_t rank, const struct board *board, int bel
 	g->boards.of[rank] = board;
 	g->boards.bells[rank] = bell;
 	return 0;
+}
+
+void group_remove(struct group *g, uint32_t rank)
+{
+	watch_close(g->ctx, &g->members[rank].process);
+	board_unmap(g->boards.of[rank]);
+	g->boards.of[rank] = NULL;
+	close(g->boards.bells[rank]);
+	g->boards.bells[rank] = -1;
 }
 
 void group_inspect(struct group *g)

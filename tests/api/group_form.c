@@ -56,7 +56,7 @@ static int found(void *arg)
 	struct scene *s = arg;
 	slmpm_peer members[CIRCLE_MAX + 1] = {{0}};
 	slmpm_group group;
-	struct circle c;
+	struct circle c = {0};
 	int n = 0, own = own_rank(s), descriptors;
 	int64_t before;
 

@@ -9,6 +9,7 @@
 
 #include <slmpm_network.h>
 #include <slmpm_plan.h>
+#include <slmpm_group.h>
 
 #include "tests/lib/actor.h"
 
@@ -25,6 +26,7 @@ static slmpm_mem mem;
 static slmpm_rmem rmem;
 static slmpm_mirror mirror;
 static slmpm_ctr ctr;
+static slmpm_group group;
 static slmpm_cq cq;
 static struct slmpm_monitors *monitors;
 static struct slmpm_plan *plan;
@@ -72,6 +74,7 @@ ASK(mirror_info, slmpm_mirror_query(mirror, near, s))
 ASK(ctr_info, slmpm_ctr_query(ctr, s))
 ASK(cq_info, slmpm_cq_query(cq, s))
 ASK(wq_info, slmpm_wq_query(queue, s))
+ASK(group_info, slmpm_group_query(group, s))
 ASK(peer_at_info, slmpm_peer_at_query(named, s))
 ASK(mode, slmpm_peer_mode(near, s))
 ASK(setting, slmpm_setting_at(0, s))
@@ -141,6 +144,7 @@ static const struct asked {
 	{"slmpm_mirror_info", sizeof(struct slmpm_mirror_info), mirror_info, true},
 	{"slmpm_ctr_info", sizeof(struct slmpm_ctr_info), ctr_info, false},
 	{"slmpm_cq_info", sizeof(struct slmpm_cq_info), cq_info, false},
+	{"slmpm_group_info", sizeof(struct slmpm_group_info), group_info, false},
 	{"slmpm_wq_info", sizeof(struct slmpm_wq_info), wq_info, false},
 	{"slmpm_peer_at_info", sizeof(struct slmpm_peer_at_info), peer_at_info, false},
 	{"slmpm_mode", sizeof(struct slmpm_mode), mode, false},
@@ -506,6 +510,7 @@ static void set_up(void)
 	(void)slmpm_mirror_attach(mirror, near, 1, SLMPM_MIRROR_LEAD, 0);
 	OK(slmpm_mirror_attach(other, far, 1, SLMPM_MIRROR_FOLLOW, PATIENCE));
 	OK(slmpm_ctr_create(ctx, &ctr));
+	OK(slmpm_group_create(&group, ctx, &(slmpm_peer){0}, 1, 1, 0));
 	OK(slmpm_cq_create(ctx, &cq));
 	wq_options.cq = cq;
 	wq_options.size = sizeof(wq_options);

@@ -10,36 +10,40 @@
 
 #define NUMBER 9 /* the stream on which each says which it is */
 
+slmpm_ctx circle_own;
+
 struct role {
 	char url[64];
 	circle_part *part;
 	void *arg;
 	int i;
+	uint32_t flags;
 };
 
 static int play(void *arg)
 {
 	const struct role *r = arg;
+	struct slmpm_options options = {.size = sizeof(options), .flags = r->flags};
 	slmpm_peer founder;
-	slmpm_ctx own;
 
-	OK(slmpm_default(&own));
-	OK(slmpm_connect(&founder, own, r->url, PATIENCE));
+	OK(slmpm_open(&circle_own, &options));
+	OK(slmpm_connect(&founder, circle_own, r->url, PATIENCE));
 	OK(slmpm_send(founder, NUMBER, &r->i, sizeof(r->i), PATIENCE));
 	r->part(founder, r->i, r->arg);
-	OK(slmpm_shut(own, PATIENCE));
+	OK(slmpm_shut(circle_own, PATIENCE));
 	return 0;
 }
 
 void circle_begin(struct circle *c, int n, circle_part *part, void *arg, unsigned seconds)
 {
-	struct role r = {.part = part, .arg = arg};
+	struct slmpm_options options = {.size = sizeof(options), .flags = c->flags};
+	struct role r = {.part = part, .arg = arg, .flags = c->flags};
 
 	CHECK(n <= CIRCLE_MAX, "%d others", n);
 	settings_one_link("shm");
 	snprintf(r.url, sizeof(r.url), "shm:circle-%d", (int)getpid());
 	c->n = n;
-	OK(slmpm_open(&c->ctx, NULL));
+	OK(slmpm_open(&c->ctx, &options));
 	OK(slmpm_listen(&c->listener, c->ctx, r.url));
 	for (int i = 0; i < n; i++) {
 		r.i = i;

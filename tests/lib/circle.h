@@ -12,7 +12,8 @@
 
 #define CIRCLE_MAX 64
 
-struct circle { /* at who founds: by the order in which they were started */
+struct circle {         /* at who founds: by the order in which they were started */
+	uint32_t flags; /* of all contexts: before circle_begin */
 	slmpm_ctx ctx;
 	slmpm_listener listener;
 	slmpm_peer peers[CIRCLE_MAX];
@@ -22,6 +23,8 @@ struct circle { /* at who founds: by the order in which they were started */
 
 /* What one of the others does, the I-th of them; ARG as given. */
 typedef void circle_part(slmpm_peer founder, int i, void *arg);
+
+extern slmpm_ctx circle_own; /* in a part */
 
 /* N others, each of which plays PART; at most SECONDS long, under sanitizers longer. */
 void circle_begin(struct circle *c, int n, circle_part *part, void *arg, unsigned seconds);

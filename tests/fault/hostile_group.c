@@ -1,0 +1,486 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* timeout: 120 */
+/*
+ * A peer that lies about groups: as one that joins, and as one that founds. Its channel ends with
+ * the violation's name, nothing is left, and an honest peer works on.
+ */
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <slmpm_group.h>
+
+#include "tests/lib/actor.h"
+#include "tests/lib/offence.h"
+#include "tests/lib/test.h"
+
+#define RULE  "packet of a group"
+#define TAG   5
+#define BOARD 65536
+#define SIZE  (F_SEAL_SHRINK | F_SEAL_GROW)
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 16
+#endif
+#define SEALS (SIZE | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL)
+
+static struct victim v;
+
+/* ---- packets -------------------------------------------------------------------------------- */
+
+static void say(struct raw_peer *p, struct wire_group g, const int *fds, int count)
+{
+	g.head.type = LITTLE_32(WIRE_GROUP);
+	g.head.length = LITTLE_32(sizeof(g));
+	(void)raw_say(p->fd, &g, sizeof(g), fds, count);
+}
+
+static struct wire_group of_step(enum wire_group_step step, uint32_t number)
+{
+	return (struct wire_group){.step = LITTLE_32(step),
+				   .number = LITTLE_32(number),
+				   .tag = LITTLE_32(TAG),
+				   .error = LITTLE_32(1)};
+}
+
+static void step(struct raw_peer *p, enum wire_group_step s, uint32_t number)
+{
+	say(p, of_step(s, number), NULL, 0);
+}
+
+static int board(size_t size, int seals)
+{
+	int fd = memfd_create("board", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	CHECK(fd >= 0 && ftruncate(fd, (off_t)size) == 0 && fcntl(fd, F_ADD_SEALS, seals) == 0,
+	      "no memory");
+	return fd;
+}
+
+static int bell(int type)
+{
+	int ends[2];
+
+	CHECK(socketpair(AF_UNIX, type, 0, ends) == 0, "no bell");
+	return ends[0];
+}
+
+static int process(void)
+{
+	int fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+
+	CHECK(fd >= 0, "no pidfd");
+	return fd;
+}
+
+static void say_join(struct raw_peer *p, uint32_t number, int memory, int ring)
+{
+	const int fds[] = {memory, ring};
+
+	say(p, of_step(GROUP_JOIN, number), fds, 2);
+}
+
+static void join(struct raw_peer *p, uint32_t number)
+{
+	say_join(p, number, board(BOARD, SEALS), bell(SOCK_DGRAM));
+}
+
+static void hear(struct raw_peer *p, enum wire_group_step want)
+{
+	struct wire_group g;
+
+	CHECK(raw_hear(p->fd, &g, sizeof(g), NULL) == sizeof(g) &&
+		      LITTLE_32(g.head.type) == WIRE_GROUP && LITTLE_32(g.step) == want,
+	      "step %u came, not %u", LITTLE_32(g.step), want);
+}
+
+/* ---- who joins ------------------------------------------------------------------------------ */
+
+static void short_join(struct raw_peer *p)
+{
+	struct wire_group g = of_step(GROUP_JOIN, 1);
+
+	raw_say_packet(p->fd, WIRE_GROUP, &g, sizeof(g) - 8, board(BOARD, SEALS));
+}
+
+static void join_without(struct raw_peer *p)
+{
+	step(p, GROUP_JOIN, 1);
+}
+
+static void join_with_one(struct raw_peer *p)
+{
+	struct wire_group g = of_step(GROUP_JOIN, 1);
+
+	raw_say_packet(p->fd, WIRE_GROUP, &g, sizeof(g), board(BOARD, SEALS));
+}
+
+static void join_with_three(struct raw_peer *p)
+{
+	const int fds[] = {board(BOARD, SEALS), bell(SOCK_DGRAM), process()};
+
+	say(p, of_step(GROUP_JOIN, 1), fds, 3);
+}
+
+static void join_unsealed(struct raw_peer *p)
+{
+	say_join(p, 1, board(BOARD, 0), bell(SOCK_DGRAM));
+}
+
+static void join_writable(struct raw_peer *p)
+{
+	say_join(p, 1, board(BOARD, SIZE | F_SEAL_SEAL), bell(SOCK_DGRAM));
+}
+
+static void join_open_to_seals(struct raw_peer *p)
+{
+	say_join(p, 1, board(BOARD, SIZE | F_SEAL_FUTURE_WRITE), bell(SOCK_DGRAM));
+}
+
+static void join_short_board(struct raw_peer *p)
+{
+	say_join(p, 1, board(4096, SEALS), bell(SOCK_DGRAM));
+}
+
+static void join_socket_as_board(struct raw_peer *p)
+{
+	say_join(p, 1, bell(SOCK_DGRAM), bell(SOCK_DGRAM));
+}
+
+static void join_stream_as_bell(struct raw_peer *p)
+{
+	say_join(p, 1, board(BOARD, SEALS), bell(SOCK_STREAM));
+}
+
+static void join_pipe_as_bell(struct raw_peer *p)
+{
+	int ends[2];
+
+	CHECK(pipe(ends) == 0, "no pipe");
+	say_join(p, 1, board(BOARD, SEALS), ends[1]);
+}
+
+static void join_zero(struct raw_peer *p)
+{
+	join(p, 0);
+}
+
+static void join_two(struct raw_peer *p)
+{
+	join(p, 2);
+}
+
+static void join_again(struct raw_peer *p)
+{
+	join(p, 1);
+	join(p, 1);
+}
+
+static void join_without_end(struct raw_peer *p)
+{
+	for (uint32_t i = 0; i <= WIRE_GROUP_JOINS; i++)
+		join(p, i + 1);
+}
+
+static void ready_for_nothing(struct raw_peer *p)
+{
+	step(p, GROUP_READY, 1);
+}
+
+static void ready_before_all(struct raw_peer *p)
+{
+	join(p, 1);
+	step(p, GROUP_READY, 1);
+}
+
+static void ready_with_descriptor(struct raw_peer *p)
+{
+	struct wire_group g = of_step(GROUP_READY, 1);
+
+	join(p, 1);
+	raw_say_packet(p->fd, WIRE_GROUP, &g, sizeof(g), p->own.fd);
+}
+
+static void withdraw_for_nothing(struct raw_peer *p)
+{
+	join(p, 1);
+	say(p, (struct wire_group){.step = LITTLE_32(GROUP_WITHDRAWN), .number = LITTLE_32(1)},
+	    NULL, 0);
+}
+
+static void withdraw_unknown_error(struct raw_peer *p)
+{
+	struct wire_group g = of_step(GROUP_WITHDRAWN, 1);
+
+	g.error = LITTLE_32(WIRE_ERROR_LAST + 1);
+	join(p, 1);
+	say(p, g, NULL, 0);
+}
+
+static void found_unasked(struct raw_peer *p)
+{
+	join(p, 1);
+	step(p, GROUP_BEGIN, 1);
+}
+
+static void no_step(struct raw_peer *p)
+{
+	step(p, 0, 1);
+}
+
+static void step_too_many(struct raw_peer *p)
+{
+	step(p, GROUP_REFUSED + 1, 1);
+}
+
+static const struct offence joins[] = {
+	{"S7", "half a join", short_join, RULE, 0},
+	{"S1", "a join without descriptors", join_without, RULE, 0},
+	{"S1", "a join with one", join_with_one, RULE, 0},
+	{"S1", "a join with three", join_with_three, RULE, 0},
+	{"S3", "a board that can shrink", join_unsealed, RULE, 0},
+	{"S3", "a board that others can write", join_writable, RULE, 0},
+	{"S3", "a board to be sealed later", join_open_to_seals, RULE, 0},
+	{"S4", "a board too short", join_short_board, RULE, 0},
+	{"S4", "a socket for a board", join_socket_as_board, RULE, 0},
+	{"S4", "a stream for a bell", join_stream_as_bell, RULE, 0},
+	{"S4", "a pipe for a bell", join_pipe_as_bell, RULE, 0},
+	{"R8", "join 0", join_zero, RULE, 0},
+	{"R8", "a join left out", join_two, RULE, 0},
+	{"R8", "a join again", join_again, RULE, 0},
+	{"R10", "joins without end", join_without_end, RULE, 0},
+	{"R8", "ready for nothing", ready_for_nothing, RULE, 0},
+	{"R8", "ready before all", ready_before_all, RULE, 0},
+	{"S1", "ready with a descriptor", ready_with_descriptor, RULE, 0},
+	{"R8", "withdrawn for nothing", withdraw_for_nothing, RULE, 0},
+	{"R8", "withdrawn, error 26", withdraw_unknown_error, RULE, 0},
+	{"R8", "founds for nobody", found_unasked, RULE, 0},
+	{"R6", "step 0", no_step, RULE, 0},
+	{"R6", "step 8", step_too_many, RULE, 0},
+};
+
+/* ---- and is to be a member ------------------------------------------------------------------ */
+
+static int64_t found(slmpm_peer peer, const struct offence *o)
+{
+	const slmpm_peer members[] = {peer, {0}};
+	slmpm_group group;
+	int rc = slmpm_group_create(&group, v.ctx, members, 2, TAG, 2000 * actor_slow());
+
+	CHECK(rc < 0, "%s: a group has formed", o->name);
+	return rc;
+}
+
+static const struct trial trial_founded = {.inspect = found};
+
+static void ready_twice_early(struct raw_peer *p)
+{
+	join(p, 1);
+	hear(p, GROUP_BEGIN);
+	hear(p, GROUP_MEMBER);
+	step(p, GROUP_BEGIN, 1);
+}
+
+static void ready_for_the_next(struct raw_peer *p)
+{
+	join(p, 1);
+	hear(p, GROUP_BEGIN);
+	hear(p, GROUP_MEMBER);
+	step(p, GROUP_READY, 2);
+}
+
+static void join_twice_in_one(struct raw_peer *p)
+{
+	join(p, 1);
+	hear(p, GROUP_BEGIN);
+	join(p, 1);
+}
+
+static const struct offence members[] = {
+	{"R8", "begins what it joined", ready_twice_early, RULE, 0},
+	{"R8", "ready for the next", ready_for_the_next, RULE, 0},
+	{"R8", "joins what has begun", join_twice_in_one, RULE, 0},
+};
+
+/* ---- who founds ----------------------------------------------------------------------------- */
+
+static int64_t join_it(slmpm_peer peer, const struct offence *o)
+{
+	slmpm_group group;
+	int rc = slmpm_group_join(&group, peer, TAG, 2000 * actor_slow());
+
+	CHECK(rc < 0, "%s: a group has formed", o->name);
+	return rc;
+}
+
+static const struct trial trial_joined = {.inspect = join_it};
+
+static void begin(struct raw_peer *p, uint32_t size, uint32_t rank)
+{
+	struct wire_group g = of_step(GROUP_BEGIN, 1);
+
+	g.size = LITTLE_32(size);
+	g.rank = LITTLE_32(rank);
+	say(p, g, NULL, 0);
+}
+
+static void begin_when_asked(struct raw_peer *p, uint32_t size, uint32_t rank)
+{
+	hear(p, GROUP_JOIN);
+	begin(p, size, rank);
+}
+
+static void say_member(struct raw_peer *p, uint32_t rank, int memory, int ring, int ended)
+{
+	struct wire_group g = of_step(GROUP_MEMBER, 1);
+	const int fds[] = {memory, ring, ended};
+
+	g.rank = LITTLE_32(rank);
+	g.pid = (int32_t)LITTLE_32((uint32_t)getpid());
+	say(p, g, fds, 3);
+}
+
+static void member(struct raw_peer *p, uint32_t rank)
+{
+	say_member(p, rank, board(BOARD, SEALS), bell(SOCK_DGRAM), process());
+}
+
+static void begin_with_none(struct raw_peer *p)
+{
+	begin_when_asked(p, 0, 0);
+}
+
+static void begin_with_many(struct raw_peer *p)
+{
+	begin_when_asked(p, SLMPM_GROUP_MAX + 1, 0);
+}
+
+static void begin_beyond(struct raw_peer *p)
+{
+	begin_when_asked(p, 3, 3);
+}
+
+static void begin_twice(struct raw_peer *p)
+{
+	begin_when_asked(p, 3, 0);
+	begin(p, 3, 0);
+}
+
+static void member_before_all(struct raw_peer *p)
+{
+	hear(p, GROUP_JOIN);
+	member(p, 0);
+}
+
+static void member_out_of_turn(struct raw_peer *p)
+{
+	begin_when_asked(p, 4, 0);
+	member(p, 2);
+}
+
+static void member_again(struct raw_peer *p)
+{
+	begin_when_asked(p, 4, 0);
+	member(p, 1);
+	member(p, 1);
+}
+
+static void member_itself(struct raw_peer *p)
+{
+	begin_when_asked(p, 4, 1);
+	member(p, 0);
+	member(p, 1);
+}
+
+static void member_too_many(struct raw_peer *p)
+{
+	begin_when_asked(p, 2, 0);
+	member(p, 1);
+	member(p, 2);
+}
+
+static void member_without_process(struct raw_peer *p)
+{
+	struct wire_group g = of_step(GROUP_MEMBER, 1);
+	const int fds[] = {board(BOARD, SEALS), bell(SOCK_DGRAM)};
+
+	begin_when_asked(p, 3, 0);
+	g.rank = LITTLE_32(1);
+	say(p, g, fds, 2);
+}
+
+static void member_without_board(struct raw_peer *p)
+{
+	begin_when_asked(p, 3, 0);
+	say_member(p, 1, board(BOARD, SIZE), bell(SOCK_DGRAM), process());
+}
+
+static void member_without_bell(struct raw_peer *p)
+{
+	begin_when_asked(p, 3, 0);
+	say_member(p, 1, board(BOARD, SEALS), process(), process());
+}
+
+static void member_of_no_process(struct raw_peer *p)
+{
+	begin_when_asked(p, 3, 0);
+	say_member(p, 1, board(BOARD, SEALS), bell(SOCK_DGRAM), bell(SOCK_DGRAM));
+}
+
+static void formed_early(struct raw_peer *p)
+{
+	begin_when_asked(p, 3, 0);
+	member(p, 1);
+	step(p, GROUP_FORMED, 1);
+}
+
+static void formed_at_once(struct raw_peer *p)
+{
+	hear(p, GROUP_JOIN);
+	step(p, GROUP_FORMED, 1);
+}
+
+static void refused_for_nothing(struct raw_peer *p)
+{
+	hear(p, GROUP_JOIN);
+	say(p, (struct wire_group){.step = LITTLE_32(GROUP_REFUSED), .number = LITTLE_32(1)}, NULL,
+	    0);
+}
+
+static void refused_in_advance(struct raw_peer *p)
+{
+	hear(p, GROUP_JOIN);
+	step(p, GROUP_REFUSED, 2);
+}
+
+static const struct offence founders[] = {
+	{"R5", "a group of none", begin_with_none, RULE, 0},
+	{"R10", "a group of too many", begin_with_many, RULE, 0},
+	{"R5", "a rank beyond", begin_beyond, RULE, 0},
+	{"R8", "begins twice", begin_twice, RULE, 0},
+	{"R8", "a member before all", member_before_all, RULE, 0},
+	{"R8", "a member out of turn", member_out_of_turn, RULE, 0},
+	{"R8", "a member again", member_again, RULE, 0},
+	{"R8", "the member itself", member_itself, RULE, 0},
+	{"R8", "a member too many", member_too_many, RULE, 0},
+	{"S1", "a member without process", member_without_process, RULE, 0},
+	{"S3", "a member's board unsealed", member_without_board, RULE, 0},
+	{"S4", "a member's bell is none", member_without_bell, RULE, 0},
+	{"S4", "a member's process is none", member_of_no_process, RULE, 0},
+	{"R8", "formed early", formed_early, RULE, 0},
+	{"R8", "formed at once", formed_at_once, RULE, 0},
+	{"R8", "refused for nothing", refused_for_nothing, RULE, 0},
+	{"R8", "refused in advance", refused_in_advance, RULE, 0},
+};
+
+int main(void)
+{
+	victim_begin(&v, "hostile-group");
+	SURVIVE(&v, &trial_legal, joins);
+	SURVIVE(&v, &trial_founded, members);
+	SURVIVE(&v, &trial_joined, founders);
+	victim_end(&v);
+	return 0;
+}
