@@ -130,12 +130,13 @@ void formation_late(struct group *g, int timeout_ms)
 {
 	const struct formation *f = g->formation;
 	uint32_t r = first_missing(g);
-	uint32_t missing = f->others - (f->come < f->others ? f->come : f->ready);
-	int rc =
-		late_error(g->ctx, f->seats[r].ep, timeout_ms,
-			   "rank %u (%s) of group %u %s, with %u of %u", r, seat_name(&f->seats[r]),
-			   g->tag, f->come < f->others ? "is missing" : "does not answer", missing,
-			   g->boards.size);
+	bool all_came = f->come == f->others;
+	uint32_t missing = f->others - (all_came ? f->ready : f->come);
+	int rc = late_error(g->ctx, f->seats[r].ep, timeout_ms,
+			    "rank %u (%s) of group %u %s; %u of %u are there", r,
+			    seat_name(&f->seats[r]), g->tag,
+			    all_came ? "does not answer" : "has not come", g->boards.size - missing,
+			    g->boards.size);
 
 	formation_fail(g, -rc, "%s", group_detail());
 }
