@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "tests/lib/child.h"
@@ -149,6 +150,39 @@ static int ends_before(void *kills)
 		actor_tell(c.peers[i], DONE);
 	if (kills)
 		EXPECT(circle_wait(&c, 2), -SIGKILL);
+	circle_end(&c);
+	return 0;
+}
+
+/* One has no descriptors left: for the boards of the others. */
+static void join_exhausted(slmpm_peer founder, int i, void *unused)
+{
+	struct rlimit limit, before;
+	slmpm_group group;
+
+	(void)unused;
+	CHECK(getrlimit(RLIMIT_NOFILE, &before) == 0, "limit");
+	limit = before;
+	limit.rlim_cur = (rlim_t)actor_descriptors() + 6;
+	if (i == 1)
+		CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0, "limit");
+	REFUSED(slmpm_group_join(&group, founder, 3, PATIENCE), SLMPM_ENOFILE,
+		i == 1 ? "the board of rank" : "rank 1 (");
+	CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0, "limit");
+	actor_hear(founder, DONE);
+}
+
+static int exhausted(void *unused)
+{
+	slmpm_group group;
+	struct circle c = {0};
+
+	(void)unused;
+	circle_begin(&c, 8, join_exhausted, NULL, 30);
+	REFUSED(slmpm_group_create(&group, c.ctx, c.peers, 8, 3, PATIENCE), SLMPM_ENOFILE,
+		"rank 1 (");
+	for (int i = 0; i < 8; i++)
+		actor_tell(c.peers[i], DONE);
 	circle_end(&c);
 	return 0;
 }
@@ -403,6 +437,7 @@ int main(void)
 	EXPECT(child_run(withdrawn, NULL, 30), 0);
 	EXPECT(child_run(ends_before, NULL, 30), 0);
 	EXPECT(child_run(ends_before, &kills, 30), 0);
+	EXPECT(child_run(exhausted, NULL, 30), 0);
 	EXPECT(child_run(breaks, &dies, 30), 0);
 	EXPECT(child_run(breaks, &leaves, 30), 0);
 	EXPECT(child_run(outlived, NULL, 30), 0);
