@@ -7,9 +7,9 @@
 #include <stddef.h>
 #include <string.h>
 
+#include <slmpm_group.h>
 #include <slmpm_network.h>
 #include <slmpm_plan.h>
-#include <slmpm_group.h>
 
 #include "tests/lib/actor.h"
 
