@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Collective operations begun: what a member writes and needs in each kind; and advanced. */
+#include "slmpm/board/flat_parts.h"
+
+#include <stdlib.h>
+
+/* ---- what is posted -------------------------------------------------------------------------- */
+
+/* Counts that must be the same at all members, as a few bits: 0: there are none. */
+static uint64_t hash_of(const struct slmpm_coll *c, uint32_t size)
+{
+	uint64_t h = size;
+
+	if (!c->counts)
+		return 0;
+	for (uint32_t r = 0; r < size; r++)
+		h = (h ^ c->counts[r]) * UINT64_C(0x9e3779b97f4a7c15);
+	return (h >> 48) | 1;
+}
+
+static uint64_t what_of(const struct slmpm_coll *c, uint32_t size)
+{
+	uint64_t what = c->kind;
+
+	if (c->kind != SLMPM_COLL_BARRIER)
+		what |= (uint64_t)c->type << POST_TYPE;
+	if (flat_combines(c->kind))
+		what |= (uint64_t)c->op << POST_OP;
+	if (flat_has_root(c->kind))
+		what |= (uint64_t)(uint32_t)c->root << POST_ROOT;
+	if (c->kind == SLMPM_COLL_REDUCE_SCATTER)
+		what |= hash_of(c, size) << POST_SAME;
+	return what;
+}
+
+/* ---- short ones ------------------------------------------------------------------------------ */
+
+static bool is_short(const struct flat *f, const struct slmpm_coll *c)
+{
+	switch (c->kind) {
+	case SLMPM_COLL_BARRIER: return true;
+	case SLMPM_COLL_BROADCAST:
+	case SLMPM_COLL_REDUCE:
+	case SLMPM_COLL_ALLREDUCE:
+	case SLMPM_COLL_SCAN:
+	case SLMPM_COLL_EXSCAN: return c->count <= BOARD_INLINE >> f->shift;
+	default: return false;
+	}
+}
+
+static void sources(struct flat *f, uint32_t first, uint32_t last)
+{
+	f->first = f->next = first;
+	f->last = last;
+}
+
+static void writes(struct flat *f, const void *from, uint64_t length, uint32_t first, uint32_t last)
+{
+	f->out.from = from;
+	f->out.length = length;
+	f->out.first = first;
+	f->out.last = last;
+}
+
+/* Kinds in which all contributions have one length. */
+static void plan_even(struct flat *f, const struct slmpm_coll *c)
+{
+	uint32_t rank = f->b->rank, size = f->b->size, root = (uint32_t)c->root;
+	bool at_root = rank == root;
+
+	f->from = f->in_place ? c->to : c->from;
+	f->to = c->to;
+	sources(f, 0, 0);
+	writes(f, f->from, 0, 0, size);
+	switch (c->kind) {
+	case SLMPM_COLL_BARRIER: sources(f, 0, size); break;
+	case SLMPM_COLL_BROADCAST:
+		if (at_root)
+			f->out.length = f->bytes;
+		else
+			sources(f, root, root + 1);
+		f->own_done = !at_root || !c->to || c->to == f->from;
+		break;
+	case SLMPM_COLL_REDUCE:
+		if (at_root)
+			sources(f, 0, size);
+		else
+			writes(f, f->from, f->bytes, root, root + 1);
+		break;
+	case SLMPM_COLL_ALLREDUCE:
+		sources(f, 0, size);
+		f->out.length = f->bytes;
+		break;
+	case SLMPM_COLL_SCAN:
+	case SLMPM_COLL_EXSCAN:
+		sources(f, 0, c->kind == SLMPM_COLL_SCAN ? rank + 1 : rank);
+		writes(f, f->from, rank + 1 < size ? f->bytes : 0, rank + 1, size);
+	}
+}
+
+/* ---- long ones ------------------------------------------------------------------------------- */
+
+static void plan_blocks(struct flat *f, const void *base, const uint64_t *counts,
+			const uint64_t *places)
+{
+	const struct slmpm_coll *c = f->coll;
+	uint32_t rank = f->b->rank, size = f->b->size;
+	uint64_t elements = flat_before(counts, c->count, size);
+
+	writes(f, base, (elements - flat_count(counts, c->count, rank)) << f->shift, 0, size);
+	f->out.blocks = true;
+	f->out.counts = counts;
+	f->out.places = places;
+	if (counts && c->kind != SLMPM_COLL_REDUCE_SCATTER && size > 1) {
+		f->out.table = size * TABLE_ROW * sizeof(uint64_t);
+		f->out.length += f->out.table;
+		f->what |= POST_TABLE;
+	}
+	f->out.block_at = f->out.freeing_at = f->out.table;
+}
+
+static int plan_reduce_scatter(struct flat *f, const struct slmpm_coll *c)
+{
+	uint32_t rank = f->b->rank, size = f->b->size;
+	const unsigned char *base = f->in_place ? c->to : c->from;
+
+	plan_blocks(f, base, c->counts, c->places);
+	sources(f, 0, size);
+	f->count = c->counts ? flat_before(c->counts, c->count, size) : c->count;
+	f->bytes = flat_count(c->counts, c->count, rank) << f->shift;
+	f->from = base + (flat_place(c->counts, c->places, c->count, rank) << f->shift);
+	if (f->in_place && f->bytes) { /* the front of `to` has other blocks until they are gone */
+		f->put = malloc(f->bytes);
+		if (!f->put)
+			return -SLMPM_ENOMEM;
+	}
+	f->in_place = false;
+	return 0;
+}
+
+static void plan_uneven(struct flat *f, const struct slmpm_coll *c)
+{
+	uint32_t rank = f->b->rank, size = f->b->size, root = (uint32_t)c->root;
+	const unsigned char *base = f->in_place ? c->to : c->from;
+	uint64_t own = flat_count(c->counts, c->count, rank) << f->shift;
+	uint64_t place = 0;
+
+	sources(f, 0, 0);
+	f->own_done = f->in_place || rank != root;
+	switch (c->kind) {
+	case SLMPM_COLL_SCATTER:
+		f->bytes = own;
+		if (rank == root) {
+			plan_blocks(f, base, c->counts, c->places);
+			place = flat_place(c->counts, c->places, c->count, rank) << f->shift;
+			f->from = base + place;
+			break;
+		}
+		f->count = own >> f->shift;
+		sources(f, root, root + 1);
+		break;
+	case SLMPM_COLL_GATHER:
+	case SLMPM_COLL_ALLGATHER:
+		f->bytes = own;
+		f->count = own >> f->shift;
+		if (c->kind == SLMPM_COLL_ALLGATHER || rank == root) {
+			place = flat_place(c->counts, c->places, c->count, rank) << f->shift;
+			f->own_done = f->in_place;
+			sources(f, 0, size);
+		}
+		f->from = f->in_place ? f->to + place : c->from;
+		if (c->kind == SLMPM_COLL_ALLGATHER)
+			writes(f, f->from, own, 0, size);
+		else if (rank != root)
+			writes(f, f->from, own, root, root + 1);
+		break;
+	default: /* ALLTOALL */
+		sources(f, 0, size);
+		f->own_done = f->in_place;
+		if (f->in_place)
+			plan_blocks(f, base, c->to_counts, c->to_places);
+		else
+			plan_blocks(f, base, c->counts, c->places);
+		f->bytes = own;
+		f->from = base + (flat_place(c->counts, c->places, c->count, rank) << f->shift);
+		if (!f->in_place && f->out.length > BOARD_RING) {
+			f->out.rotated = true;
+			f->what |= POST_ROTATED;
+		}
+	}
+}
+
+/* This member's own block, or at the root of a broadcast all of it. */
+static void copy_own(struct flat *f)
+{
+	const struct slmpm_coll *c = f->coll;
+	uint32_t rank = f->b->rank;
+	uint64_t place = 0;
+
+	f->own_done = true;
+	if (c->kind == SLMPM_COLL_GATHER || c->kind == SLMPM_COLL_ALLGATHER)
+		place = flat_place(c->counts, c->places, c->count, rank);
+	else if (c->kind == SLMPM_COLL_ALLTOALL)
+		place = flat_place(c->to_counts, c->to_places, c->count, rank);
+	if (f->bytes && f->to)
+		memmove(f->to + (place << f->shift), f->from, f->bytes);
+}
+
+static int flat_finish(struct flat *f)
+{
+	if (!f->own_done)
+		copy_own(f);
+	if (f->put != f->to) {
+		memcpy(f->to, f->put, f->bytes);
+		free(f->put);
+		f->put = f->to;
+	}
+	return 1;
+}
+
+static int flat_long_turn(struct flat *f)
+{
+	bool combines = flat_combines(f->coll->kind);
+
+	for (;;) {
+		bool wrote = flat_write(f);
+		int rc = 0;
+
+		if (f->next < f->last)
+			rc = combines ? flat_fold(f) : flat_copy(f);
+		if (rc < 0)
+			return rc;
+		if (f->posted && f->out.done == f->out.length && f->next == f->last)
+			return flat_finish(f);
+		if (wrote || rc)
+			continue;
+		if (f->own_done)
+			break;
+		copy_own(f);
+	}
+	if (f->next == f->last || f->data_of == BOARD_NONE)
+		f->waits_for = f->room_of;
+	else if (f->room_of == BOARD_NONE || f->room_of == f->data_of)
+		f->waits_for = f->data_of;
+	else
+		f->waits_for = BOARD_ANY;
+	return 0;
+}
+
+/* A post in which nothing lies, with which nothing else is done, and which needs none. */
+static int short_root_turn(struct flat *f)
+{
+	int rc = flat_short_turn(f);
+
+	if (rc == 1 && !f->own_done)
+		copy_own(f);
+	return rc;
+}
+
+static int begin_long(struct flat *f, const struct slmpm_coll *c)
+{
+	f->turn = flat_long_turn;
+	f->out = (struct flat_out){.at = f->b->written};
+	f->to = f->put = c->to;
+	f->chunk = 0;
+	f->own_done = true;
+	f->room_of = f->data_of = BOARD_NONE;
+	if (c->kind == SLMPM_COLL_REDUCE_SCATTER) {
+		int rc = plan_reduce_scatter(f, c);
+
+		if (rc < 0)
+			return rc;
+	} else if (flat_combines(c->kind) || c->kind == SLMPM_COLL_BROADCAST) {
+		plan_even(f, c);
+	} else {
+		plan_uneven(f, c);
+	}
+	if (f->out.length <= BOARD_INLINE && !f->out.table)
+		f->what |= POST_IN_LINE;
+	if (f->next < f->last)
+		memset(&f->b->sources[f->next], 0, (f->last - f->next) * sizeof(struct source));
+	return 0;
+}
+
+int flat_begin(struct flat *f, struct boards *b, const struct slmpm_coll *c)
+{
+	f->b = b;
+	f->coll = c;
+	f->number = b->posted + 1;
+	f->posted = f->again = false;
+	f->in_place = c->from == SLMPM_IN_PLACE;
+	f->culprit = BOARD_NONE;
+	f->what = what_of(c, b->size);
+	f->count = 0;
+	f->shift = 0;
+	f->bytes = 0;
+	if (c->kind != SLMPM_COLL_BARRIER) {
+		f->shift = calc_shift(c->type);
+		f->count = c->count;
+		f->bytes = c->count << f->shift;
+	}
+	if (flat_combines(c->kind)) {
+		f->kernel = calc_kernel_of(c->op, c->type, calc_has_vectors());
+		f->form = c->count < 4 && !c->counts ? CALC_STRIDED : CALC_PAIR;
+	}
+	if (!is_short(f, c))
+		return begin_long(f, c);
+	f->turn = flat_short_turn;
+	f->own_done = true;
+	f->what |= POST_IN_LINE;
+	f->put = c->to;
+	plan_even(f, c);
+	if (!f->own_done)
+		f->turn = short_root_turn;
+	return 0;
+}
+
+void flat_drop(struct flat *f)
+{
+	if (f->turn == flat_long_turn && f->put != f->to)
+		free(f->put);
+}
+
+/* ---- advanced -------------------------------------------------------------------------------- */
+
+/* Rank R has ended: what it posted before counts. */
+static COLD int meet_end(struct flat *f, uint32_t r)
+{
+	uint32_t culprit;
+	int error = boards_ended(f->b, r, &culprit);
+	int rc = f->turn(f);
+
+	if (rc || (f->waits_for != r && f->waits_for != BOARD_ANY))
+		return rc;
+	return flat_end_of(f, r, culprit, error);
+}
+
+bool flat_waits_for(const struct flat *f, uint32_t r)
+{
+	const struct source *s = &f->b->sources[r];
+
+	if (r == f->b->rank)
+		return false;
+	if (!boards_has(f->b, r, f->number) && r >= f->next && r < f->last)
+		return true;
+	if (f->turn != flat_long_turn)
+		return r == f->waits_for;
+	return r == f->room_of || r == f->data_of ||
+	       (f->data_of == BOARD_ANY && r >= f->next && r < f->last &&
+		!(s->met && s->got == s->need));
+}
+
+static int inspect_ends(struct flat *f)
+{
+	uint32_t culprit;
+
+	if (LIKELY(f->waits_for < f->b->size))
+		return UNLIKELY(boards_ended(f->b, f->waits_for, &culprit)) ?
+			       meet_end(f, f->waits_for) :
+			       0;
+	for (uint32_t r = 0; r < f->b->size; r++)
+		if (flat_waits_for(f, r) && boards_ended(f->b, r, &culprit)) {
+			int rc = meet_end(f, r);
+
+			if (rc)
+				return rc;
+		}
+	return 0;
+}
+
+int flat_step(struct flat *f)
+{
+	int rc = f->turn(f);
+
+	return LIKELY(rc) ? rc : inspect_ends(f);
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Collective operations over boards: each member publishes what others need of it and reads what it
+ * needs of them. One is begun and then advanced until it is done, without waiting; operations of
+ * one group are advanced in their order, one at a time.
+ *
+ * Reductions combine in the order of the ranks, in chunks that begin at the same elements at all
+ * members: all have the same bits.
+ */
+#ifndef SLMPM_BOARD_FLAT_H
+#define SLMPM_BOARD_FLAT_H
+
+#include <slmpm_group.h>
+
+#include "slmpm/board/board.h"
+#include "slmpm/calc/calc.h"
+
+#define FLAT_SHORT 40 /* bytes of a contribution that lies in its post */
+
+/* Of an operation longer than a post, one member as it is read. */
+struct source {
+	uint64_t at;               /* where what is needed of it begins on its ring */
+	uint64_t offset;           /* and in its contribution */
+	uint64_t need, got;        /* bytes; got: have been read */
+	uint64_t present;          /* of need: were there with the post */
+	const unsigned char *line; /* or in its post, or here */
+	bool met;                  /* its post has been read and checked */
+	bool streams;              /* more came after the post: its `written` says how much */
+	bool reports; /* its ring is used more than once: it is to know what has been read */
+};
+
+/* What this member writes to its own ring: one piece of memory, or a block for each other one. */
+struct flat_out {
+	uint64_t length, done, at; /* bytes; at: on the ring */
+	uint64_t table;            /* bytes of it that say where blocks lie */
+	const unsigned char *from;
+	const uint64_t *counts, *places;
+	bool blocks, rotated;
+	uint32_t first, last;          /* who reads it: first <= rank < last */
+	uint32_t block, freeing;       /* being written; not known to be read yet: as they follow */
+	uint64_t block_at, freeing_at; /* where they begin in the contribution */
+	bool table_read;
+};
+
+struct flat {
+	struct boards *b;
+	const struct slmpm_coll *coll; /* stays as it is until this one is done */
+	int (*turn)(struct flat *);    /* 1: done; 0: waits; negative */
+	uint64_t number, what, count;  /* as they are posted */
+	uint32_t waits_for;            /* a rank or BOARD_ANY, when it waits */
+	uint32_t culprit;              /* of a negative error; or BOARD_NONE */
+	uint32_t shift;                /* of an element's bytes */
+	bool posted, in_place, again;
+	calc_kernel *kernel;
+	enum calc_form form;
+	uint32_t next, last; /* sources: the first unfinished one, and behind the last */
+	uint64_t bytes;      /* of this member's part, or of what each combines */
+	unsigned char *to;
+	const unsigned char *from; /* this member's contribution to that */
+	/* Short ones. */
+	_Alignas(16) unsigned char combined[FLAT_SHORT];
+	/* Long ones. */
+	struct flat_out out;
+	uint32_t room_of;   /* whom writing waits for; BOARD_NONE */
+	uint32_t data_of;   /* and reading */
+	uint32_t first;     /* combining: the sources' first */
+	uint64_t chunk;     /* and where it is */
+	unsigned char *put; /* where the result is made: `to`, or memory of its own */
+	bool own_done;      /* this member's own block is where it belongs */
+};
+
+/* ---- what is asked for (flat_check.c) -------------------------------------------------------- */
+
+/* Whether C is one that rank RANK of SIZE can begin: 0, or -SLMPM_EINVAL with the detail set. */
+int flat_check(const struct slmpm_coll *c, uint32_t size, uint32_t rank);
+/* "allreduce", and so on; NULL: no such kind. */
+const char *flat_kind_name(uint32_t kind);
+
+/* ---- doing it -------------------------------------------------------------------------------- */
+
+/* Begins C, which has been checked, and posts it if that can be. 0, or -SLMPM_ENOMEM. */
+int flat_begin(struct flat *f, struct boards *b, const struct slmpm_coll *c);
+/* Does all that can be done. 1: done; 0: waits for f->waits_for; else a negative error with the
+ * detail set, by f->culprit. */
+int flat_step(struct flat *f);
+/* It waits for rank R, among others: after flat_step has said 0. */
+bool flat_waits_for(const struct flat *f, uint32_t r);
+/* Begun, and no more of it: gives back what it has. Not after flat_step has said 1. */
+void flat_drop(struct flat *f);
+
+#endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Whether what is asked for is a collective operation. */
+#include <inttypes.h>
+
+#include "slmpm/base/error.h"
+#include "slmpm/board/flat_parts.h"
+
+/* Bytes of all that a member has in one buffer. */
+#define BYTES_MAX (UINT64_C(1) << 62)
+
+static COLD int bad(const struct slmpm_coll *c, const char *what)
+{
+	return error_set(SLMPM_EINVAL, "%s: %s", flat_kind_name(c->kind), what);
+}
+
+static bool has_blocks(uint32_t kind)
+{
+	return kind == SLMPM_COLL_SCATTER || kind == SLMPM_COLL_GATHER ||
+	       kind == SLMPM_COLL_ALLGATHER || kind == SLMPM_COLL_ALLTOALL ||
+	       kind == SLMPM_COLL_REDUCE_SCATTER;
+}
+
+/* The end of the last block, in bytes; UINT64_MAX: beyond all memory. */
+static uint64_t extent(const uint64_t *counts, const uint64_t *places, uint64_t count,
+		       uint32_t size, uint32_t shift)
+{
+	uint64_t end = 0, sum = 0;
+
+	if (!counts)
+		return count > (BYTES_MAX >> shift) / size ? UINT64_MAX : count * size << shift;
+	for (uint32_t r = 0; r < size; r++) {
+		uint64_t at = places ? places[r] : sum;
+
+		if (counts[r] > BYTES_MAX >> shift || at > BYTES_MAX >> shift)
+			return UINT64_MAX;
+		sum += counts[r];
+		if (at + counts[r] > end)
+			end = at + counts[r];
+		if (sum > BYTES_MAX >> shift || end > BYTES_MAX >> shift)
+			return UINT64_MAX;
+	}
+	return end << shift;
+}
+
+static int check_blocks(const struct slmpm_coll *c, uint32_t size, uint32_t shift)
+{
+	bool pairs = c->kind == SLMPM_COLL_ALLTOALL;
+
+	if (!has_blocks(c->kind) && (c->counts || c->places))
+		return bad(c, "it has no counts and places");
+	if (!pairs && (c->to_counts || c->to_places))
+		return bad(c, "it has no to_counts and to_places");
+	if ((c->places && !c->counts) || (c->to_places && !c->to_counts))
+		return bad(c, "places without counts");
+	if (pairs && c->from == SLMPM_IN_PLACE && (c->counts || c->places))
+		return bad(c, "in place there are to_counts and to_places alone");
+	if (pairs && c->from != SLMPM_IN_PLACE && !c->counts != !c->to_counts)
+		return bad(c, "counts and to_counts go together");
+	if (extent(c->counts, c->places, c->count, size, shift) == UINT64_MAX ||
+	    extent(c->to_counts, c->to_places, c->count, size, shift) == UINT64_MAX)
+		return bad(c, "so many elements are in no memory");
+	return 0;
+}
+
+/* What a member reads from and writes to: it is there, where it has a byte. */
+static int check_memory(const struct slmpm_coll *c, uint32_t size, uint32_t rank, uint32_t shift)
+{
+	bool root = flat_has_root(c->kind) && rank == (uint32_t)c->root;
+	bool in_place = c->from == SLMPM_IN_PLACE, sends = true, receives = true;
+	uint64_t all = extent(c->counts, c->places, c->count, size, shift);
+	uint64_t come =
+		c->to_counts ? extent(c->to_counts, c->to_places, c->count, size, shift) : all;
+
+	if (!has_blocks(c->kind))
+		all = come = c->count;
+	switch (c->kind) {
+	case SLMPM_COLL_BROADCAST:
+		sends = root;
+		receives = !root || in_place;
+		break;
+	case SLMPM_COLL_SCATTER: sends = root; break;
+	case SLMPM_COLL_REDUCE:
+	case SLMPM_COLL_GATHER: receives = root; break;
+	case SLMPM_COLL_EXSCAN: receives = rank || in_place; break;
+	default: break;
+	}
+	if (in_place && !sends && c->kind != SLMPM_COLL_BROADCAST)
+		return bad(c, "in place is at the root alone");
+	if (in_place && !receives)
+		return bad(c, "in place is at the root alone");
+	if (sends && !in_place && !c->from && all)
+		return bad(c, ".from is NULL");
+	if (receives && !c->to && come)
+		return bad(c, ".to is NULL");
+	if (sends && receives && !in_place && c->from == c->to && all &&
+	    c->kind != SLMPM_COLL_BROADCAST)
+		return bad(c, ".from is .to: SLMPM_IN_PLACE says so");
+	return 0;
+}
+
+int flat_check(const struct slmpm_coll *c, uint32_t size, uint32_t rank)
+{
+	uint32_t shift;
+	int rc;
+
+	if (!flat_kind_name(c->kind))
+		return error_set(SLMPM_EINVAL, "no kind %u of collective operation", c->kind);
+	if (c->flags)
+		return bad(c, "unknown flags");
+	if (c->kind == SLMPM_COLL_BARRIER)
+		return 0;
+	if (!calc_is_type(c->type))
+		return error_set(SLMPM_EINVAL, "%s: no type %u", flat_kind_name(c->kind), c->type);
+	if (flat_combines(c->kind) && !calc_kernel_of(c->op, c->type, false))
+		return error_set(SLMPM_EINVAL, "%s: no operation %u of type %u",
+				 flat_kind_name(c->kind), c->op, c->type);
+	if (flat_has_root(c->kind) && (c->root < 0 || (uint32_t)c->root >= size))
+		return error_set(SLMPM_EINVAL, "%s: no root %d in a group of %u",
+				 flat_kind_name(c->kind), c->root, size);
+	shift = calc_shift(c->type);
+	rc = check_blocks(c, size, shift);
+	return rc < 0 ? rc : check_memory(c, size, rank, shift);
+}

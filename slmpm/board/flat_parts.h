@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the files of flat.h have of one another. */
+#ifndef SLMPM_BOARD_FLAT_PARTS_H
+#define SLMPM_BOARD_FLAT_PARTS_H
+
+#include <string.h>
+
+#include "shm/copy.h"
+#include "slmpm/board/flat.h"
+#include "slmpm/board/layout.h"
+
+#define FLAT_CHUNK (BOARD_PIECE / 2) /* bytes that are combined at a time */
+#define TABLE_ROW  2                 /* words: where a member's block begins, its elements */
+
+_Static_assert(FLAT_SHORT == BOARD_INLINE, "what lies in a post");
+
+static inline bool flat_combines(uint32_t kind)
+{
+	return kind == SLMPM_COLL_REDUCE || kind == SLMPM_COLL_ALLREDUCE ||
+	       kind == SLMPM_COLL_REDUCE_SCATTER || kind == SLMPM_COLL_SCAN ||
+	       kind == SLMPM_COLL_EXSCAN;
+}
+
+static inline bool flat_has_root(uint32_t kind)
+{
+	return kind == SLMPM_COLL_BROADCAST || kind == SLMPM_COLL_REDUCE ||
+	       kind == SLMPM_COLL_SCATTER || kind == SLMPM_COLL_GATHER;
+}
+
+static inline uint64_t flat_count(const uint64_t *counts, uint64_t count, uint32_t r)
+{
+	return counts ? counts[r] : count;
+}
+
+/* Elements of the blocks before rank R's. */
+static inline uint64_t flat_before(const uint64_t *counts, uint64_t count, uint32_t r)
+{
+	uint64_t sum = 0;
+
+	if (!counts)
+		return count * r;
+	for (uint32_t i = 0; i < r; i++)
+		sum += counts[i];
+	return sum;
+}
+
+/* The first element of rank R's block in a buffer of all. */
+static inline uint64_t flat_place(const uint64_t *counts, const uint64_t *places, uint64_t count,
+				  uint32_t r)
+{
+	return counts && places ? places[r] : flat_before(counts, count, r);
+}
+
+static inline uint64_t flat_pad(uint64_t bytes)
+{
+	return (bytes + BOARD_LINE - 1) & ~(uint64_t)(BOARD_LINE - 1);
+}
+
+/* N elements: to = a OP b. */
+static inline void flat_combine(const struct flat *f, void *to, const void *a, const void *b,
+				size_t n)
+{
+	struct calc_fold fold;
+
+	fold.form = f->form;
+	fold.n = n;
+	fold.to = to;
+	fold.from[0] = a;
+	fold.from[1] = b;
+	fold.to_stride = fold.stride[0] = fold.stride[1] = (int64_t)1 << f->shift;
+	f->kernel(&fold);
+}
+
+/* flat_short.c: contributions of one length that lie in the posts. */
+int flat_short_turn(struct flat *f);
+/* flat_write.c: some more of the contribution. True: that was something. */
+bool flat_write(struct flat *f);
+/* flat_read.c: some more of the others'. 1: that was something; 0: nothing to be read now, f->next
+ * says whether it is all; negative. */
+int flat_copy(struct flat *f);
+int flat_fold(struct flat *f);
+/* flat_blame.c: what rank R has posted is another operation than this one: -SLMPM_EINVAL. COUNT is
+ * how many elements it should have. */
+int flat_blame(struct flat *f, uint32_t r, uint64_t what, uint64_t had, uint64_t count);
+/* Its words are impossible: -SLMPM_EPROTO. */
+int flat_refuse(struct flat *f, uint32_t r, const char *what);
+/* It has left, or says that the group is broken. */
+int flat_end_of(struct flat *f, uint32_t r, uint32_t culprit, int error);
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Operations whose contributions lie in the posts and have one length: a barrier, and broadcasts
+ * and reductions of a few bytes. A member posts, and reads one line of each that it needs.
+ */
+#include "slmpm/board/flat_parts.h"
+
+static void post_short(struct flat *f)
+{
+	struct post *slot = boards_slot(f->b);
+
+	board_store(&slot->what, f->what);
+	board_store(&slot->count, f->count);
+	if (f->out.length)
+		copy_short(slot->bytes, f->out.from, f->out.length);
+	boards_post(f->b);
+	f->posted = true;
+	/* The line of the operation after the next one comes back before its turn. */
+	__builtin_prefetch(&f->b->own->posts[(f->number + 2) % BOARD_SLOTS], 1);
+}
+
+/* The contribution AT of rank R. The first one is kept, where there is another to come. */
+static INLINE void take_short(struct flat *f, uint32_t r, const unsigned char *at)
+{
+	unsigned char *to = r + 1 == f->last ? f->to : f->combined;
+
+	if (r == f->first)
+		copy_short(to, at, f->bytes);
+	else
+		flat_combine(f, to, f->combined, at, f->bytes >> f->shift);
+}
+
+static INLINE int meet_short(struct flat *f, uint32_t r)
+{
+	const struct post *p = board_post(f->b->of[r], f->number);
+	uint64_t number = board_number(f->b->of[r], f->number), what, count;
+
+	if (number != f->number) {
+		f->waits_for = r;
+		return LIKELY(number < f->number) ? 0 : flat_refuse(f, r, "number");
+	}
+	what = board_load(&p->what);
+	count = board_load(&p->count);
+	if (UNLIKELY(((what ^ f->what) & ~POST_FLAGS) || count != f->count))
+		return flat_blame(f, r, what, count, f->count);
+	if (UNLIKELY(!(what & POST_IN_LINE)))
+		return flat_refuse(f, r, "flags");
+	if (f->bytes)
+		take_short(f, r, p->bytes);
+	return 1;
+}
+
+int flat_short_turn(struct flat *f)
+{
+	if (UNLIKELY(!f->posted)) {
+		if (!boards_may_post(f->b, &f->waits_for))
+			return 0;
+		post_short(f);
+	}
+	for (; f->next < f->last; f->next++) {
+		if (f->next != f->b->rank) {
+			int rc = meet_short(f, f->next);
+
+			if (rc <= 0)
+				return rc;
+		} else if (f->bytes && f->from) {
+			take_short(f, f->next, f->from);
+		}
+	}
+	return 1;
+}

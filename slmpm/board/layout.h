@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A board as it lies in memory, and how its words are stored and loaded. A head of lines: who
+ * sleeps, who has left, and SLOTS posts, one for each of the last operations; then how far this
+ * member has read the others' rings; then its own ring, where contributions lie that are too long
+ * for the line of their post.
+ *
+ * Post S says that its member has finished operation S - 1: so a slot may be used again once all
+ * have posted S - SLOTS + 1, and the ring up to where operation S began once all have posted S.
+ * Within an operation longer than the ring, what each reader says in `taken` counts. Bytes on the
+ * ring belong to the post; what comes later, `written` says.
+ * A post never waits for room on the ring, for posts are what makes room.
+ */
+#ifndef SLMPM_BOARD_LAYOUT_H
+#define SLMPM_BOARD_LAYOUT_H
+
+#include <slmpm_group.h>
+#include <stdatomic.h>
+
+#include "shm/compiler.h"
+#include "slmpm/board/board.h"
+
+#define BOARD_INLINE 40u
+#define BOARD_RING   (256u * 1024)
+#define BOARD_PIECE  (16u * 1024)
+#define BOARD_LINE   64u
+
+#define BOARD_MAGIC UINT64_C(0x31647262706d6c73)
+
+/* post.what: kind, type and operation, a byte each; flags; root; what else must be the same. */
+#define POST_TYPE    8
+#define POST_OP      16
+#define POST_ROOT    32
+#define POST_SAME    48
+#define POST_IN_LINE (UINT64_C(1) << 24) /* the contribution lies in the post */
+#define POST_TABLE   (UINT64_C(1) << 25) /* it begins with where each member's block lies */
+#define POST_ROTATED (UINT64_C(1) << 26) /* the first block is that of the next rank */
+#define POST_FLAGS   (UINT64_C(0xff) << 24)
+
+struct post {
+	_Alignas(BOARD_LINE) _Atomic uint64_t number; /* of the operation: stored last */
+	_Atomic uint64_t what, count;
+	union {
+		unsigned char bytes[BOARD_INLINE];
+		struct {
+			_Atomic uint64_t at, length; /* on the ring */
+			_Atomic uint64_t present;    /* of length: are there */
+		};
+	};
+};
+_Static_assert(sizeof(struct post) == BOARD_LINE, "a line");
+
+struct board {
+	uint64_t magic;
+	uint32_t fences; /* its process cannot be fenced from outside, or cannot fence others */
+	_Alignas(BOARD_LINE) _Atomic uint64_t asleep;
+	_Alignas(BOARD_LINE) _Atomic uint64_t ended;
+	_Alignas(BOARD_LINE) _Atomic uint64_t written;
+	struct post posts[BOARD_SLOTS];
+	_Alignas(4096) _Atomic uint64_t taken[SLMPM_GROUP_MAX]; /* by rank of the ring's owner */
+	_Alignas(4096) unsigned char ring[BOARD_RING];
+};
+
+/* asleep: below, who is waited for, 0 while awake; above, how many changes there have been. */
+#define ASLEEP_BITS 12
+#define ASLEEP_ANY  1u
+#define ASLEEP_RANK 2u
+#define ASLEEP_WHO  ((UINT64_C(1) << ASLEEP_BITS) - 1)
+_Static_assert(SLMPM_GROUP_MAX + ASLEEP_RANK <= ASLEEP_WHO, "a rank has room");
+
+static inline const struct post *board_post(const struct board *board, uint64_t number)
+{
+	return &board->posts[number % BOARD_SLOTS];
+}
+
+/* The number in the slot of NUMBER. Acquire pairs with the release in boards_post: the post's words
+ * and bytes are seen with its number; and what its member has read before it posted it has read
+ * before this member writes there again. */
+static inline uint64_t board_number(const struct board *board, uint64_t number)
+{
+	return atomic_load_explicit(&board_post(board, number)->number, memory_order_acquire);
+}
+
+static inline uint64_t board_load(const _Atomic uint64_t *word)
+{
+	return atomic_load_explicit(word, memory_order_relaxed);
+}
+
+static inline void board_store(_Atomic uint64_t *word, uint64_t value)
+{
+	atomic_store_explicit(word, value, memory_order_relaxed);
+}
+
+void boards_ring(struct boards *b, uint32_t r, uint64_t asleep);
+
+/* After each store that another member may wait for. */
+static inline void boards_wake(struct boards *b)
+{
+	if (b->fences)
+		/* Pairs with the fence in boards_announce. */
+		atomic_thread_fence(memory_order_seq_cst);
+	else
+		/* Pairs with the sleeper's doorbell_barrier there. */
+		atomic_signal_fence(memory_order_seq_cst);
+	for (uint32_t r = 0; r < b->size; r++) {
+		uint64_t asleep = board_load(&b->of[r]->asleep);
+
+		if (UNLIKELY(asleep & ASLEEP_WHO) && r != b->rank)
+			boards_ring(b, r, asleep);
+	}
+}
+
+/* Whether rank R has posted NUMBER. */
+static inline bool boards_has(const struct boards *b, uint32_t r, uint64_t number)
+{
+	return board_number(b->of[r], number) >= number;
+}
+
+/* Whether all others have; else *WHO has not. */
+bool boards_reach(struct boards *b, uint64_t number, uint32_t *who);
+
+/* The slot of the next operation. Its words may be stored once boards_may_post holds; then
+ * boards_post. */
+static inline struct post *boards_slot(struct boards *b)
+{
+	return &b->own->posts[(b->posted + 1) % BOARD_SLOTS];
+}
+
+static inline bool boards_may_post(struct boards *b, uint32_t *who)
+{
+	uint64_t number = b->posted + 1;
+
+	return LIKELY(b->reached + BOARD_SLOTS > number) ||
+	       boards_reach(b, number - BOARD_SLOTS + 1, who);
+}
+
+static inline void boards_post(struct boards *b)
+{
+	struct post *slot = boards_slot(b);
+
+	b->starts[++b->posted % BOARD_SLOTS] = b->written;
+	/* Pairs with the acquire in board_number. */
+	atomic_store_explicit(&slot->number, b->posted, memory_order_release);
+	boards_wake(b);
+}
+
+#endif
