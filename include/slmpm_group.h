@@ -103,14 +103,97 @@ struct slmpm_coll {
 SLMPM_API int slmpm_collective(slmpm_group group, const struct slmpm_coll *coll, int timeout_ms);
 
 /* The same by name. */
-static inline int slmpm_barrier(slmpm_group group, int timeout_ms)
+SLMPM_API inline int slmpm_collect(slmpm_group group, uint32_t kind, const void *from, void *to,
+				   uint64_t count, uint32_t type, uint32_t op, int root,
+				   int timeout_ms)
 {
 	struct slmpm_coll c;
 
 	__builtin_memset(&c, 0, sizeof c);
 	c.size = sizeof c;
-	c.kind = SLMPM_COLL_BARRIER;
+	c.kind = kind;
+	c.type = type;
+	c.op = op;
+	c.root = root;
+	c.from = from;
+	c.to = to;
+	c.count = count;
 	return slmpm_collective(group, &c, timeout_ms);
+}
+
+SLMPM_API inline int slmpm_barrier(slmpm_group group, int timeout_ms)
+{
+	return slmpm_collect(group, SLMPM_COLL_BARRIER, NULL, NULL, 0, 0, 0, 0, timeout_ms);
+}
+
+/* BUFFER is read at the root and written at the others. */
+SLMPM_API inline int slmpm_broadcast(slmpm_group group, void *buffer, uint64_t count, uint32_t type,
+				     int root, int timeout_ms)
+{
+	return slmpm_collect(group, SLMPM_COLL_BROADCAST, buffer, buffer, count, type, 0, root,
+			     timeout_ms);
+}
+
+/* TO: at the root alone. */
+SLMPM_API inline int slmpm_reduce(slmpm_group group, const void *from, void *to, uint64_t count,
+				  uint32_t type, uint32_t op, int root, int timeout_ms)
+{
+	return slmpm_collect(group, SLMPM_COLL_REDUCE, from, to, count, type, op, root, timeout_ms);
+}
+
+SLMPM_API inline int slmpm_allreduce(slmpm_group group, const void *from, void *to, uint64_t count,
+				     uint32_t type, uint32_t op, int timeout_ms)
+{
+	return slmpm_collect(group, SLMPM_COLL_ALLREDUCE, from, to, count, type, op, 0, timeout_ms);
+}
+
+/* FROM: at the root alone. */
+SLMPM_API inline int slmpm_scatter(slmpm_group group, const void *from, void *to, uint64_t count,
+				   uint32_t type, int root, int timeout_ms)
+{
+	return slmpm_collect(group, SLMPM_COLL_SCATTER, from, to, count, type, 0, root, timeout_ms);
+}
+
+/* TO: at the root alone. */
+SLMPM_API inline int slmpm_gather(slmpm_group group, const void *from, void *to, uint64_t count,
+				  uint32_t type, int root, int timeout_ms)
+{
+	return slmpm_collect(group, SLMPM_COLL_GATHER, from, to, count, type, 0, root, timeout_ms);
+}
+
+SLMPM_API inline int slmpm_allgather(slmpm_group group, const void *from, void *to, uint64_t count,
+				     uint32_t type, int timeout_ms)
+{
+	return slmpm_collect(group, SLMPM_COLL_ALLGATHER, from, to, count, type, 0, 0, timeout_ms);
+}
+
+SLMPM_API inline int slmpm_alltoall(slmpm_group group, const void *from, void *to, uint64_t count,
+				    uint32_t type, int timeout_ms)
+{
+	return slmpm_collect(group, SLMPM_COLL_ALLTOALL, from, to, count, type, 0, 0, timeout_ms);
+}
+
+/* COUNT: of one block of the result. */
+SLMPM_API inline int slmpm_reduce_scatter(slmpm_group group, const void *from, void *to,
+					  uint64_t count, uint32_t type, uint32_t op,
+					  int timeout_ms)
+{
+	return slmpm_collect(group, SLMPM_COLL_REDUCE_SCATTER, from, to, count, type, op, 0,
+			     timeout_ms);
+}
+
+/* Of all ranks up to this one. */
+SLMPM_API inline int slmpm_scan(slmpm_group group, const void *from, void *to, uint64_t count,
+				uint32_t type, uint32_t op, int timeout_ms)
+{
+	return slmpm_collect(group, SLMPM_COLL_SCAN, from, to, count, type, op, 0, timeout_ms);
+}
+
+/* Of all ranks below this one; at rank 0 TO stays as it is. */
+SLMPM_API inline int slmpm_exscan(slmpm_group group, const void *from, void *to, uint64_t count,
+				  uint32_t type, uint32_t op, int timeout_ms)
+{
+	return slmpm_collect(group, SLMPM_COLL_EXSCAN, from, to, count, type, op, 0, timeout_ms);
 }
 
 #ifdef __cplusplus

@@ -132,6 +132,7 @@ struct context {
 		uint64_t at; /* when it rings: ns */
 	} alarm;
 	struct list groups;  /* struct group */
+	uint32_t collecting; /* of them, with an operation under way */
 	struct list stalled; /* struct groups: peers with packets of theirs that found no room */
 	/* Apart from what its holder reads and writes, as lines are fetched in pairs: others try for
 	 * it meanwhile. With a size of 1024 a handle's context is found by a shift. */

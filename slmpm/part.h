@@ -7,6 +7,7 @@
 #ifndef SLMPM_PART_H
 #define SLMPM_PART_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -36,7 +37,11 @@ struct parts {
 	uint64_t (*const *deadlines)(struct context *ctx, uint64_t now);
 	/* Work queues go on: entries begun, or ended without a peer. */
 	int (*advance)(struct context *ctx);
-	/* Some of their entries have yet to end. */
+	/* Operations of groups go on: how many have ended. */
+	int (*collect)(struct context *ctx);
+	/* ... and while it is ASLEEP it is rung for them. */
+	void (*collect_arm)(struct context *ctx, bool asleep);
+	/* Some entries of work queues have yet to end. */
 	bool (*pending)(const struct context *ctx);
 	/* It is to close, or its thread ends: the library's threads leave it. Not locked. */
 	void (*retreat)(struct context *ctx);

@@ -140,6 +140,8 @@ const struct parts parts = {
 	      dial_deadlines, groups_deadlines),
 	.advance = workqueue_advance,
 	.pending = workqueue_pending,
+	.collect = group_advance,
+	.collect_arm = group_arm,
 	.retreat = engine_stop_serving,
 	PARTS(unlisten, dial_stop, listener_free_all),
 	/* Mirrors before the regions that they lie in. */

@@ -83,6 +83,7 @@ struct group *group_new(struct context *ctx, uint32_t tag, bool member, int *boa
 void group_free(struct group *g)
 {
 	formation_free(g);
+	g->ctx->collecting -= g->under_way;
 	list_remove(&g->node);
 	for (uint32_t r = 0; g->members && r < g->boards.size; r++)
 		watch_close(g->ctx, &g->members[r].process);

@@ -10,7 +10,7 @@
 #include "slmpm/base/list.h"
 #include "slmpm/base/wire.h"
 #include "slmpm/board/bell.h"
-#include "slmpm/board/board.h"
+#include "slmpm/board/flat.h"
 #include "slmpm/watch.h"
 
 struct formation;
@@ -35,8 +35,12 @@ struct group {
 	int status;                  /* why it is broken, negative; 0: it is not */
 	int32_t culprit;             /* then the rank; -1: none */
 	uint64_t begun, done;        /* operations of this process in it */
+	struct flat flat;            /* the one that is under way */
+	bool under_way, announced;   /* it waits; the others see that this process may sleep */
+	uint32_t announced_to;       /* a rank, or BOARD_ANY */
+	int result;                  /* then: 1, or a negative error */
 	struct formation *formation; /* of who founds, and while it forms */
-	int error;                   /* GROUP_HAS_FAILED: negative, ... */
+	int error;                   /* GROUP_HAS_FAILED, or an operation has: negative, ... */
 	char detail[ERROR_DETAIL];   /* ... and why */
 };
 
@@ -68,6 +72,13 @@ void group_remove(struct group *g, uint32_t rank);
 void group_break(struct group *g, int status, int32_t culprit);
 /* Has a member left? */
 void group_inspect(struct group *g);
+
+/* ---- collective.c ---------------------------------------------------------------------------- */
+
+/* Operations under way go on: how many have ended. */
+int group_advance(struct context *ctx);
+/* The context is to sleep: who is waited for rings; or it is awake again. */
+void group_arm(struct context *ctx, bool asleep);
 
 /* ---- formation.c: of who founds ------------------------------------------------------------- */
 

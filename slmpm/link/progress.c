@@ -218,6 +218,8 @@ int progress_context(struct context *ctx)
 		turn_over(ctx);
 	if (UNLIKELY(!list_empty(&ctx->ready)))
 		n += parts.advance(ctx);
+	if (UNLIKELY(ctx->collecting))
+		n += parts.collect(ctx);
 	ctx->idle += 1 + (uint32_t)n / INSPECT_SHARE;
 	if (UNLIKELY(ctx->idle >= PROGRESS_INSPECT_EVERY))
 		n += inspect_in_turn(ctx);

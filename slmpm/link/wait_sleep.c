@@ -130,12 +130,16 @@ static void wait_arm(struct context *ctx)
 		endpoint_stats(ctx->endpoints[i]);
 	if (ctx->stats_queues)
 		parts.publish(ctx);
+	if (ctx->collecting)
+		parts.collect_arm(ctx, true);
 }
 
 void wait_disarm(struct context *ctx)
 {
 	ctx->armed = false;
 	domain_arm(ctx, false);
+	if (ctx->collecting)
+		parts.collect_arm(ctx, false);
 }
 
 uint64_t wait_room(const struct endpoint *ep)

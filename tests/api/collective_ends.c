@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* timeout: 60 */
+/*
+ * What ends collective operations before they are done: a member that is killed, or stopped until
+ * the deadline, that leaves, or does another one: all learn it, polling or asleep, and who.
+ */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include "tests/lib/child.h"
+#include "tests/lib/circle.h"
+#include "tests/lib/settings.h"
+
+#define TAG     3
+#define MEMBERS 4
+#define VICTIM  2 /* a rank */
+#define AT_ONCE 1000
+#define MOMENT  300
+
+typedef void act(slmpm_group g, int rank);
+
+static void refused(int rc, int error, const char *part)
+{
+	CHECK(rc == -error && strstr(slmpm_error_detail(), part), "%d (%s), expected %d, %s", rc,
+	      slmpm_error_detail(), -error, part);
+}
+
+static void barrier_fails(slmpm_group g, int error, const char *part, int most)
+{
+	int64_t before = actor_now_ms();
+	struct slmpm_group_info info;
+
+	refused(slmpm_barrier(g, PATIENCE), error, part);
+	CHECK(actor_now_ms() - before < most * actor_slow(), "after %lld ms",
+	      (long long)(actor_now_ms() - before));
+	info = circle_query(g);
+	CHECK(info.status == -error && info.culprit == VICTIM && info.begun == info.done,
+	      "status %d by %d", info.status, info.culprit);
+	refused(slmpm_barrier(g, PATIENCE), error, part);
+}
+
+static void killed(slmpm_group g, int rank)
+{
+	OK(slmpm_barrier(g, PATIENCE));
+	if (rank == VICTIM) {
+		usleep(MOMENT * 1000); /* the others sleep */
+		_exit(0);              /* without a word */
+	}
+	barrier_fails(g, SLMPM_EDEAD, "rank 2", MOMENT + AT_ONCE);
+}
+
+static void left(slmpm_group g, int rank)
+{
+	int64_t one = 1, sum;
+
+	OK(slmpm_allreduce(g, &one, &sum, 1, SLMPM_INT64, SLMPM_CALC_SUM, PATIENCE));
+	CHECK(sum == MEMBERS, "%lld", (long long)sum);
+	if (rank == VICTIM) {
+		usleep(MOMENT * 1000);
+		return;
+	}
+	barrier_fails(g, SLMPM_ECLOSED, "rank 2", MOMENT + AT_ONCE);
+}
+
+/* What it has done for the others before it left counts. */
+static void left_behind(slmpm_group g, int rank)
+{
+	int64_t one = rank, got[MEMBERS];
+
+	if (!rank)
+		usleep(MOMENT * 1000);
+	OK(slmpm_gather(g, &one, got, 1, SLMPM_INT64, 0, PATIENCE));
+	for (int r = 0; r < MEMBERS && !rank; r++)
+		CHECK(got[r] == r, "%lld of %d", (long long)got[r], r);
+}
+
+static void stopped(slmpm_group g, int rank)
+{
+	OK(slmpm_barrier(g, PATIENCE));
+	if (rank == VICTIM) {
+		raise(SIGSTOP);
+		_exit(0);
+	}
+	if (!rank) {
+		refused(slmpm_barrier(g, MOMENT), SLMPM_ETIMEOUT, "rank 2 (process ");
+		refused(slmpm_barrier(g, MOMENT), SLMPM_ETIMEOUT, "rank 2 (process ");
+		return;
+	}
+	barrier_fails(g, SLMPM_ETIMEOUT, "rank 2", MOMENT + AT_ONCE);
+}
+
+static void other_count(slmpm_group g, int rank)
+{
+	int64_t from[5] = {0}, to[5];
+	int rc;
+
+	OK(slmpm_barrier(g, PATIENCE));
+	rc = slmpm_allreduce(g, from, to, rank == VICTIM ? 5 : 4, SLMPM_INT64, SLMPM_CALC_SUM,
+			     PATIENCE);
+	if (rank == VICTIM)
+		refused(rc, SLMPM_EINVAL, "rank 0 has count 4, this one, rank 2, count 5");
+	else
+		refused(rc, SLMPM_EINVAL, "rank");
+	refused(slmpm_barrier(g, PATIENCE), SLMPM_EINVAL, "rank");
+}
+
+static void other_kind(slmpm_group g, int rank)
+{
+	int64_t from[4] = {0}, to[4 * MEMBERS];
+
+	if (rank == VICTIM)
+		refused(slmpm_barrier(g, PATIENCE), SLMPM_EINVAL, "allgather");
+	else
+		refused(slmpm_allgather(g, from, to, 4, SLMPM_INT64, PATIENCE), SLMPM_EINVAL,
+			"rank");
+}
+
+static void arguments(slmpm_group g, int rank)
+{
+	struct slmpm_coll c = {.size = sizeof(c), .kind = 99};
+	int64_t x[MEMBERS] = {0}, y[MEMBERS];
+
+	(void)rank;
+	refused(slmpm_collective(g, NULL, PATIENCE), SLMPM_EINVAL, "slmpm_collective");
+	refused(slmpm_collective(g, &c, PATIENCE), SLMPM_EINVAL, "no kind 99");
+	c.kind = SLMPM_COLL_BARRIER;
+	c.flags = 1;
+	refused(slmpm_collective(g, &c, PATIENCE), SLMPM_EINVAL, "flags");
+	refused(slmpm_barrier(g, 0), SLMPM_EINVAL, "timeout of 0");
+	refused(slmpm_allreduce(g, x, y, 1, 77, SLMPM_CALC_SUM, PATIENCE), SLMPM_EINVAL,
+		"no type 77");
+	refused(slmpm_allreduce(g, x, y, 1, SLMPM_DOUBLE, SLMPM_CALC_XOR, PATIENCE), SLMPM_EINVAL,
+		"no operation 7 of type 10");
+	refused(slmpm_broadcast(g, x, 1, SLMPM_INT64, MEMBERS, PATIENCE), SLMPM_EINVAL,
+		"no root 4");
+	refused(slmpm_allreduce(g, NULL, y, 1, SLMPM_INT64, SLMPM_CALC_SUM, PATIENCE), SLMPM_EINVAL,
+		".from is NULL");
+	refused(slmpm_allreduce(g, y, y, 1, SLMPM_INT64, SLMPM_CALC_SUM, PATIENCE), SLMPM_EINVAL,
+		"SLMPM_IN_PLACE");
+	refused(slmpm_alltoall(g, x, y, UINT64_MAX / 2, SLMPM_INT64, PATIENCE), SLMPM_EINVAL,
+		"in no memory");
+	OK(slmpm_alltoall(g, x, y, 1, SLMPM_INT64, PATIENCE)); /* nothing has come of all that */
+}
+
+struct scene {
+	const char *name;
+	act *act;
+	int code; /* of the victim's process: as child_wait says */
+};
+
+static void join(slmpm_peer founder, int i, void *arg)
+{
+	const struct scene *s = arg;
+	slmpm_group g;
+
+	OK(slmpm_group_join(&g, founder, TAG, PATIENCE));
+	s->act(g, i + 1);
+	OK(slmpm_group_destroy(g));
+}
+
+static int found(void *arg)
+{
+	struct scene *s = arg;
+	slmpm_peer members[CIRCLE_MAX] = {{0}};
+	struct circle c;
+	slmpm_group g;
+
+	circle_begin(&c, MEMBERS - 1, join, s, 30);
+	memcpy(&members[1], c.peers, sizeof(c.peers[0]) * (MEMBERS - 1));
+	OK(slmpm_group_create(&g, c.ctx, members, MEMBERS, TAG, PATIENCE));
+	s->act(g, 0);
+	OK(slmpm_group_destroy(g));
+	if (s->act == stopped)
+		(void)kill(c.pids[VICTIM - 1], SIGKILL);
+	if (s->code)
+		EXPECT(circle_wait(&c, VICTIM - 1), s->code);
+	circle_end(&c);
+	return 0;
+}
+
+int main(void)
+{
+	static struct scene scenes[] = {
+		{"killed", killed, 0},           {"left", left, 0},
+		{"left behind", left_behind, 0}, {"stopped", stopped, -SIGKILL},
+		{"count", other_count, 0},       {"kind", other_kind, 0},
+		{"arguments", arguments, 0},
+	};
+	static const char *const ways[] = {"adaptive", "block"};
+
+	for (unsigned w = 0; w < 2; w++) {
+		setenv("SLMPM_WAIT", ways[w], 1);
+		for (unsigned i = 0; i < sizeof(scenes) / sizeof(scenes[0]); i++) {
+			printf("%s, %s\n", scenes[i].name, ways[w]);
+			fflush(stdout);
+			EXPECT(child_run(found, &scenes[i], 30), 0);
+		}
+	}
+	return 0;
+}
