@@ -221,8 +221,8 @@ static int collect(struct group *g, const struct slmpm_coll *c, int timeout_ms)
 	if (UNLIKELY(rc < 0))
 		return rc;
 	if (UNLIKELY(!timeout_ms && g->boards.size > 1))
-		return error_set(SLMPM_EINVAL, CALL ": a timeout of 0: what the others have seen "
-						    "cannot be taken back");
+		return error_set(SLMPM_EAGAIN, CALL ": a timeout of 0 is not enough for the others "
+						    "to answer");
 	rc = flat_begin(&g->flat, &g->boards, c);
 	if (UNLIKELY(rc < 0))
 		return error_set(SLMPM_ENOMEM, "%s: for its result", flat_kind_name(c->kind));

@@ -136,7 +136,7 @@ static int found(void *arg)
 {
 	int n = *(int *)arg;
 	slmpm_peer members[CIRCLE_MAX] = {{0}};
-	struct circle c;
+	struct circle c = {0};
 	slmpm_group g;
 
 	circle_begin(&c, n - 1, join, arg, 60);

@@ -122,27 +122,45 @@ static void arguments(slmpm_group g, int rank)
 {
 	struct slmpm_coll c = {.size = sizeof(c), .kind = 99};
 	int64_t x[MEMBERS] = {0}, y[MEMBERS];
+	uint64_t counts[MEMBERS] = {1, 1, 1, 1};
+	slmpm_group none = {0};
+	const uint32_t type = SLMPM_INT64, op = SLMPM_CALC_SUM;
 
 	(void)rank;
-	refused(slmpm_collective(g, NULL, PATIENCE), SLMPM_EINVAL, "slmpm_collective");
-	refused(slmpm_collective(g, &c, PATIENCE), SLMPM_EINVAL, "no kind 99");
+	REFUSED(slmpm_collective(g, NULL, PATIENCE), SLMPM_EINVAL, "slmpm_collective");
+	REFUSED(slmpm_collective(none, &c, PATIENCE), SLMPM_EHANDLE, "group");
+	REFUSED(slmpm_collective(g, &c, PATIENCE), SLMPM_EINVAL, "no kind 99");
 	c.kind = SLMPM_COLL_BARRIER;
 	c.flags = 1;
-	refused(slmpm_collective(g, &c, PATIENCE), SLMPM_EINVAL, "flags");
-	refused(slmpm_barrier(g, 0), SLMPM_EINVAL, "timeout of 0");
-	refused(slmpm_allreduce(g, x, y, 1, 77, SLMPM_CALC_SUM, PATIENCE), SLMPM_EINVAL,
-		"no type 77");
-	refused(slmpm_allreduce(g, x, y, 1, SLMPM_DOUBLE, SLMPM_CALC_XOR, PATIENCE), SLMPM_EINVAL,
+	REFUSED(slmpm_collective(g, &c, PATIENCE), SLMPM_EINVAL, "flags");
+	REFUSED(slmpm_barrier(g, 0), SLMPM_EAGAIN, "timeout of 0");
+	REFUSED(slmpm_collect(g, 12, x, y, 1, type, op, 0, PATIENCE), SLMPM_EINVAL, "no kind 12");
+	REFUSED(slmpm_allreduce(g, x, y, 1, 77, op, PATIENCE), SLMPM_EINVAL, "no type 77");
+	REFUSED(slmpm_allreduce(g, x, y, 1, SLMPM_DOUBLE, SLMPM_CALC_XOR, PATIENCE), SLMPM_EINVAL,
 		"no operation 7 of type 10");
-	refused(slmpm_broadcast(g, x, 1, SLMPM_INT64, MEMBERS, PATIENCE), SLMPM_EINVAL,
-		"no root 4");
-	refused(slmpm_allreduce(g, NULL, y, 1, SLMPM_INT64, SLMPM_CALC_SUM, PATIENCE), SLMPM_EINVAL,
-		".from is NULL");
-	refused(slmpm_allreduce(g, y, y, 1, SLMPM_INT64, SLMPM_CALC_SUM, PATIENCE), SLMPM_EINVAL,
-		"SLMPM_IN_PLACE");
-	refused(slmpm_alltoall(g, x, y, UINT64_MAX / 2, SLMPM_INT64, PATIENCE), SLMPM_EINVAL,
+	REFUSED(slmpm_allreduce(g, NULL, y, 1, type, op, PATIENCE), SLMPM_EINVAL, ".from is NULL");
+	REFUSED(slmpm_allreduce(g, y, y, 1, type, op, PATIENCE), SLMPM_EINVAL, "SLMPM_IN_PLACE");
+	REFUSED(slmpm_broadcast(g, x, 1, type, MEMBERS, PATIENCE), SLMPM_EINVAL, "no root 4");
+	REFUSED(slmpm_broadcast(g, NULL, 1, type, 0, PATIENCE), SLMPM_EINVAL, "is NULL");
+	REFUSED(slmpm_reduce(g, x, y, 1, type, op, -1, PATIENCE), SLMPM_EINVAL, "no root -1");
+	REFUSED(slmpm_scatter(g, x, NULL, 1, type, 0, PATIENCE), SLMPM_EINVAL, ".to is NULL");
+	REFUSED(slmpm_gather(g, NULL, y, 1, type, 0, PATIENCE), SLMPM_EINVAL, ".from is NULL");
+	REFUSED(slmpm_allgather(g, x, NULL, 1, type, PATIENCE), SLMPM_EINVAL, ".to is NULL");
+	REFUSED(slmpm_alltoall(g, x, y, UINT64_MAX / 2, type, PATIENCE), SLMPM_EINVAL,
 		"in no memory");
-	OK(slmpm_alltoall(g, x, y, 1, SLMPM_INT64, PATIENCE)); /* nothing has come of all that */
+	REFUSED(slmpm_reduce_scatter(g, x, y, 1, type, 0, PATIENCE), SLMPM_EINVAL,
+		"no operation 0");
+	REFUSED(slmpm_scan(g, x, NULL, 1, type, op, PATIENCE), SLMPM_EINVAL, ".to is NULL");
+	REFUSED(slmpm_exscan(g, NULL, y, 1, type, op, PATIENCE), SLMPM_EINVAL, ".from is NULL");
+	c = (struct slmpm_coll){.size = sizeof(c), .kind = SLMPM_COLL_ALLTOALL, .type = type};
+	c.from = x;
+	c.to = y;
+	c.counts = counts;
+	REFUSED(slmpm_collective(g, &c, PATIENCE), SLMPM_EINVAL, "go together");
+	c.kind = SLMPM_COLL_ALLREDUCE;
+	c.op = op;
+	REFUSED(slmpm_collective(g, &c, PATIENCE), SLMPM_EINVAL, "no counts");
+	OK(slmpm_alltoall(g, x, y, 1, type, PATIENCE)); /* nothing has come of all that */
 }
 
 struct scene {
@@ -165,7 +183,7 @@ static int found(void *arg)
 {
 	struct scene *s = arg;
 	slmpm_peer members[CIRCLE_MAX] = {{0}};
-	struct circle c;
+	struct circle c = {0};
 	slmpm_group g;
 
 	circle_begin(&c, MEMBERS - 1, join, s, 30);

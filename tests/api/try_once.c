@@ -204,6 +204,19 @@ static const struct trial {
 	/* A group needs answers (group_ends.c); over TCP there is none. */
 	{"slmpm_group_create", NULL, LATE, NULL},
 	{"slmpm_group_join", NULL, LATE, NULL},
+	{"slmpm_collect", NULL, LATE, NULL},
+	{"slmpm_collective", NULL, LATE, NULL},
+	{"slmpm_barrier", NULL, LATE, NULL},
+	{"slmpm_broadcast", NULL, LATE, NULL},
+	{"slmpm_reduce", NULL, LATE, NULL},
+	{"slmpm_allreduce", NULL, LATE, NULL},
+	{"slmpm_scatter", NULL, LATE, NULL},
+	{"slmpm_gather", NULL, LATE, NULL},
+	{"slmpm_allgather", NULL, LATE, NULL},
+	{"slmpm_alltoall", NULL, LATE, NULL},
+	{"slmpm_reduce_scatter", NULL, LATE, NULL},
+	{"slmpm_scan", NULL, LATE, NULL},
+	{"slmpm_exscan", NULL, LATE, NULL},
 	/* A store into this process's memory waits for nobody. */
 	{"slmpm_fifo_store", NULL, LATE, NULL},
 };

@@ -19,7 +19,8 @@
 
 #define RULE  "packet of a group"
 #define TAG   5
-#define BOARD 65536
+#define BOARD (4096 + 8192 + 262144) /* slmpm/board/layout.h */
+#define MAGIC UINT64_C(0x31647262706d6c73)
 #define SIZE  (F_SEAL_SHRINK | F_SEAL_GROW)
 #ifndef F_SEAL_FUTURE_WRITE
 #define F_SEAL_FUTURE_WRITE 16
@@ -53,8 +54,11 @@ static void step(struct raw_peer *p, enum wire_group_step s, uint32_t number)
 static int board(size_t size, int seals)
 {
 	int fd = memfd_create("board", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	const uint64_t magic = MAGIC;
 
-	CHECK(fd >= 0 && ftruncate(fd, (off_t)size) == 0 && fcntl(fd, F_ADD_SEALS, seals) == 0,
+	CHECK(fd >= 0 && ftruncate(fd, (off_t)size) == 0 &&
+		      pwrite(fd, &magic, sizeof(magic), 0) == sizeof(magic) &&
+		      fcntl(fd, F_ADD_SEALS, seals) == 0,
 	      "no memory");
 	return fd;
 }
