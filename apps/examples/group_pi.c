@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Pi by all accelerators: the host makes them a group and leaves them alone; each learns from rank 0
- * how many steps there are, sums its share of them, and has the whole sum. group_pi [ACCELERATORS]
+ * Pi by all accelerators: the host makes them a group and leaves them alone; each learns from rank
+ * 0 how many steps there are, sums its share of them, and has the whole sum. group_pi
+ * [ACCELERATORS]
  */
 #include <slmpm_group.h>
 #include <stdio.h>

@@ -180,6 +180,8 @@ static int wait_for(struct group *g, int timeout_ms)
 {
 	g->under_way = true;
 	g->ctx->collecting++;
+	if (UNLIKELY(g->ctx->sleeping)) /* another thread, until it is rung for this one, too */
+		group_arm(g->ctx, true);
 	if (wait_until(g->ctx, is_over, g, timeout_ms) < 0 && g->under_way)
 		settle(g, late(g, timeout_ms));
 	if (g->result < 0)
