@@ -182,6 +182,8 @@ static int wait_for(struct group *g, int timeout_ms)
 	g->ctx->collecting++;
 	if (UNLIKELY(g->ctx->sleeping)) /* another thread, until it is rung for this one, too */
 		group_arm(g->ctx, true);
+	else if (UNLIKELY(g->ctx->away)) /* it scans links alone */
+		context_wake(g->ctx);
 	if (wait_until(g->ctx, is_over, g, timeout_ms) < 0 && g->under_way)
 		settle(g, late(g, timeout_ms));
 	if (g->result < 0)

@@ -30,7 +30,7 @@ static bool note_word(struct scan *s, const struct endpoint *ep)
 
 static bool note_words(struct context *ctx, struct scan *s)
 {
-	if (!list_empty(&ctx->ready))
+	if (!list_empty(&ctx->ready) || ctx->collecting) /* boards show in other words */
 		return false;
 	for (uint32_t i = 0; i < ctx->live; i++)
 		if (!note_word(s, ctx->endpoints[i]))
