@@ -13,7 +13,7 @@ static COLD int bad(const struct slmpm_coll *c, const char *what)
 	return error_set(SLMPM_EINVAL, "%s: %s", flat_kind_name(c->kind), what);
 }
 
-static bool has_blocks(uint32_t kind)
+static bool lies_in_blocks(uint32_t kind)
 {
 	return kind == SLMPM_COLL_SCATTER || kind == SLMPM_COLL_GATHER ||
 	       kind == SLMPM_COLL_ALLGATHER || kind == SLMPM_COLL_ALLTOALL ||
@@ -46,7 +46,7 @@ static int check_blocks(const struct slmpm_coll *c, uint32_t size, uint32_t shif
 {
 	bool pairs = c->kind == SLMPM_COLL_ALLTOALL;
 
-	if (!has_blocks(c->kind) && (c->counts || c->places))
+	if (!lies_in_blocks(c->kind) && (c->counts || c->places))
 		return bad(c, "it has no counts and places");
 	if (!pairs && (c->to_counts || c->to_places))
 		return bad(c, "it has no to_counts and to_places");
@@ -71,7 +71,7 @@ static int check_memory(const struct slmpm_coll *c, uint32_t size, uint32_t rank
 	uint64_t come =
 		c->to_counts ? extent(c->to_counts, c->to_places, c->count, size, shift) : all;
 
-	if (!has_blocks(c->kind))
+	if (!lies_in_blocks(c->kind))
 		all = come = c->count;
 	switch (c->kind) {
 	case SLMPM_COLL_BROADCAST:
