@@ -114,7 +114,7 @@ static void wait_yield(struct waiter *w, uint64_t now)
 		back = yield_turn(ctx, now);
 		idle_away(&w->idle, now, back);
 	}
-	w->back = back;
+	w->back = back > now ? back : 0; /* a scan that was over at once has read no clock */
 	(void)inspect_if_due(w, back);
 }
 

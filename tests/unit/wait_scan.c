@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Who scans words without the lock, of which one has changed whenever it looks, and finds nothing
+ * in the pass that follows: as of a peer that writes there, or beside threads that call all the
+ * time. Its time runs all the same.
+ */
+#include <unistd.h>
+
+#include "slmpm/endpoint.h"
+#include "tests/lib/actor.h"
+#include "tests/lib/settings.h"
+
+#define FOR_EVER 20 /* s */
+
+static const _Atomic uint64_t word = 1;
+
+static const _Atomic uint64_t *changed(const struct fabric_link *link, uint64_t *nothing)
+{
+	(void)link;
+	*nothing = 0;
+	return &word;
+}
+
+int main(void)
+{
+	struct slmpm_options o = {
+		.size = sizeof(o), .flags = SLMPM_THREADS, .wait = SLMPM_WAIT_SPIN};
+	struct endpoint *ends[2];
+	const struct fabric *real;
+	struct fabric restless;
+	slmpm_peer a, b;
+	slmpm_ctx handle;
+	int64_t begin;
+
+	settings_one_link("shm");
+	settings_set("SLMPM_ENGINE", "none");
+	OK(slmpm_open(&handle, &o));
+	actor_pair(handle, &a, &b);
+	ends[0] = endpoint_of(a);
+	ends[1] = endpoint_of(b);
+	real = ends[0]->link.fabric;
+	CHECK(real->awaited, "no word is scanned");
+	restless = *real;
+	restless.awaited = changed;
+	alarm(FOR_EVER);
+	for (int i = 0; i < 2; i++)
+		ends[i]->link.fabric = &restless;
+	begin = actor_now_ms();
+	EXPECT(slmpm_recv(b, 1, NULL, 0, NULL, 20), -SLMPM_ETIMEOUT);
+	CHECK(actor_now_ms() - begin >= 19, "too early");
+	for (int i = 0; i < 2; i++)
+		ends[i]->link.fabric = real;
+	alarm(0);
+	OK(slmpm_shut(handle, PATIENCE));
+	return 0;
+}
