@@ -49,6 +49,7 @@ struct context {
 	bool laboured;    /* a piece of a calculation has been done: others may have the lock */
 	bool yields;      /* a poll that finds nothing gives the processor to others */
 	uint32_t waiting; /* threads that wait for the polling one */
+	uint32_t lacking; /* calls that wait for room, which comes without a word that is scanned */
 
 	struct endpoint **endpoints;
 	uint32_t count, capacity;

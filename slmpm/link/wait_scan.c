@@ -30,7 +30,8 @@ static bool note_word(struct scan *s, const struct endpoint *ep)
 
 static bool note_words(struct context *ctx, struct scan *s)
 {
-	if (!list_empty(&ctx->ready) || ctx->collecting) /* boards show in other words */
+	/* Boards show in other words, and room in none. */
+	if (!list_empty(&ctx->ready) || ctx->collecting || ctx->lacking)
 		return false;
 	for (uint32_t i = 0; i < ctx->live; i++)
 		if (!note_word(s, ctx->endpoints[i]))

@@ -71,6 +71,16 @@ static bool get_loan(void *arg)
 	return w->data || w->rc < 0;
 }
 
+static int wait_for_loan(struct context *ctx, struct loan_ask *w, int timeout_ms)
+{
+	int rc;
+
+	ctx->lacking++;
+	rc = wait_until(ctx, get_loan, w, timeout_ms);
+	ctx->lacking--;
+	return rc;
+}
+
 int slmpm_loan(slmpm_peer peer, uint32_t stream, size_t len, void **buf, int timeout_ms)
 {
 	struct endpoint *ep = endpoint_of(peer);
@@ -93,7 +103,7 @@ int slmpm_loan(slmpm_peer peer, uint32_t stream, size_t len, void **buf, int tim
 	if (ep->closing) {
 		rc = error_set(SLMPM_ECLOSED, "%s is being closed", ep->life->name);
 	} else {
-		rc = get_loan(&w) ? 0 : wait_until(ctx, get_loan, &w, timeout_ms);
+		rc = get_loan(&w) ? 0 : wait_for_loan(ctx, &w, timeout_ms);
 		if (w.rc < 0)
 			rc = w.rc;
 		else if (rc < 0 && !context_forbids(ctx, "slmpm_loan"))

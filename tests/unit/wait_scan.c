@@ -2,7 +2,7 @@
 /*
  * Who scans words without the lock, of which one has changed whenever it looks, and finds nothing
  * in the pass that follows: as of a peer that writes there, or beside threads that call all the
- * time. Its time runs all the same.
+ * time. Its time runs all the same. Who waits for room, of which no word tells, does not scan.
  */
 #include <unistd.h>
 
@@ -13,12 +13,29 @@
 #define FOR_EVER 20 /* s */
 
 static const _Atomic uint64_t word = 1;
+static unsigned noted;
 
 static const _Atomic uint64_t *changed(const struct fabric_link *link, uint64_t *nothing)
 {
 	(void)link;
 	*nothing = 0;
+	noted++;
 	return &word;
+}
+
+static void lacks_room(slmpm_peer to)
+{
+	void *at;
+	int rc;
+
+	while ((rc = slmpm_loan(to, 1, 1024, &at, 0)) == 0)
+		OK(slmpm_commit(to, at, 1024, NULL));
+	EXPECT(rc, -SLMPM_EAGAIN);
+	noted = 0;
+	while ((rc = slmpm_loan(to, 1, 1024, &at, 20)) == 0)
+		OK(slmpm_commit(to, at, 1024, NULL));
+	EXPECT(rc, -SLMPM_ETIMEOUT);
+	CHECK(!noted, "it scans");
 }
 
 int main(void)
@@ -48,6 +65,8 @@ int main(void)
 	begin = actor_now_ms();
 	EXPECT(slmpm_recv(b, 1, NULL, 0, NULL, 20), -SLMPM_ETIMEOUT);
 	CHECK(actor_now_ms() - begin >= 19, "too early");
+	CHECK(noted, "nothing was scanned");
+	lacks_room(a);
 	for (int i = 0; i < 2; i++)
 		ends[i]->link.fabric = real;
 	alarm(0);
