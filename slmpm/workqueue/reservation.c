@@ -152,7 +152,7 @@ bool reservation_known(struct endpoint *ep, uint64_t which, uint64_t waiting)
 		count_reserved(r);
 		return true;
 	}
-	return ep->rooms->bindings->released; /* of one that has gone */
+	return false;
 }
 
 void reservation_taken(struct workqueue *wq, slmpm_peer peer)

@@ -11,16 +11,21 @@
 static slmpm_wq receives; /* B's, of A's STREAM */
 static bool of_any;       /* or of any peer's: entries are claimed */
 
-static void receive_queue(uint32_t flags)
+static void receive_queue_of(uint32_t stream, uint32_t flags)
 {
 	struct slmpm_wq_options o = {.size = sizeof(o),
 				     .flags = SLMPM_WQ_RECEIVE | flags,
 				     .cq = cq,
 				     .peer = of_any ? slmpm_any(ctx) : b,
-				     .stream = STREAM};
+				     .stream = stream};
 
 	OK(slmpm_wq_create(ctx, &o, &receives));
 	settle();
+}
+
+static void receive_queue(uint32_t flags)
+{
+	receive_queue_of(STREAM, flags);
 }
 
 static void post_receive(void *at, size_t n, uint64_t cookie)
@@ -289,6 +294,27 @@ static void early(void)
 	EXPECT(slmpm_wait(&req, 1, NULL, PATIENCE), 0);
 	OK(slmpm_send(a, STREAM, &value, 8, PATIENCE));
 	free(whole.base);
+	end();
+}
+
+/* The same where a queue of any peer, of another stream, has come and gone before. */
+static void early_after_another(void)
+{
+	bool before = of_any;
+	uint64_t value = 1;
+
+	begin(0, 0);
+	OK(slmpm_send(a, STREAM, &value, 8, PATIENCE));
+	of_any = true;
+	receive_queue_of(STREAM + 1, SLMPM_WQ_MANAGED);
+	OK(slmpm_wq_destroy(receives));
+	settle();
+	of_any = before;
+	receive_queue(SLMPM_WQ_MANAGED);
+	post_receive(&here[0], 8, 0);
+	enable(1);
+	expect(0, 0, 8);
+	REFUSED(slmpm_send(a, STREAM, &value, 8, PATIENCE), SLMPM_EDISABLED, "");
 	end();
 }
 
@@ -692,6 +718,7 @@ static int claimed(void *fabric)
 	}
 	waiting();
 	early();
+	early_after_another();
 	cancelled();
 	cancelled_ahead();
 	all_enabled();
@@ -716,6 +743,7 @@ static int everything(void *fabric)
 	in_order();
 	waiting();
 	early();
+	early_after_another();
 	cancelled();
 	cancelled_ahead();
 	all_enabled();
