@@ -66,7 +66,7 @@ COLD void progress_failed(struct endpoint *ep, int rc)
  * Ends with the first request that finishes: what lies behind its message may be for the next
  * receive, and is not to be kept in memory meanwhile. ALL: there will be none.
  */
-static int take_batch(struct endpoint *ep, bool all)
+static INLINE int take_some(struct endpoint *ep, bool all)
 {
 	struct context *ctx = ep->ctx;
 	struct fabric_arrival *a;
@@ -90,6 +90,11 @@ static int take_batch(struct endpoint *ep, bool all)
 		}
 	}
 	return n;
+}
+
+static NOINLINE int take_batch(struct endpoint *ep, bool all)
+{
+	return take_some(ep, all);
 }
 
 /* A process that was closed here may send until it is joined. That is dropped: a socket that stays
@@ -124,7 +129,7 @@ static int take_steps(struct endpoint *ep)
 	return n;
 }
 
-static int progress_endpoint(struct endpoint *ep)
+static INLINE int progress_endpoint(struct endpoint *ep)
 {
 	int n;
 
@@ -138,7 +143,7 @@ static int progress_endpoint(struct endpoint *ep)
 			progress_discard(ep);
 		return n;
 	}
-	n += take_batch(ep, false);
+	n += take_some(ep, false);
 	if (ep->link.ended && ep->state == SLMPM_PEER_UP)
 		endpoint_end(ep, SLMPM_PEER_CLOSED, SLMPM_ECLOSED, "it closed the connection");
 	if (ep->blocked || ep->bundle.count) {
