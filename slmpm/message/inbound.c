@@ -20,19 +20,6 @@ void inbound_begin(struct endpoint *ep)
 	list_init(&ep->messages->assembling);
 }
 
-bool inbound_envelope(struct endpoint *ep, const struct head *h, uint64_t charge)
-{
-	if (PEER_FAULT(h->seq != ep->received + 1))
-		return endpoint_poison(ep, "sequence number");
-	if (PEER_FAULT(h->stream == SLMPM_ANY_STREAM))
-		return endpoint_poison(ep, "stream");
-	ep->received++;
-	ep->unmatched_charge += charge;
-	if (PEER_FAULT(ep->unmatched_charge > ep->credit))
-		return endpoint_poison(ep, "credit overrun");
-	return true;
-}
-
 struct inbound *inbound_unfinished(struct endpoint *ep, uint64_t seq)
 {
 	LIST_EACH_ENTRY(struct inbound, m, &ep->messages->assembling, parts)

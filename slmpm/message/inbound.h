@@ -54,7 +54,18 @@ static inline struct inbound *inbound_first_kept(const struct endpoint *ep)
 }
 
 /* The next envelope on this link; the credit bounds what may come unasked (R10). */
-bool inbound_envelope(struct endpoint *ep, const struct head *h, uint64_t charge);
+static inline bool inbound_envelope(struct endpoint *ep, const struct head *h, uint64_t charge)
+{
+	if (PEER_FAULT(h->seq != ep->received + 1))
+		return endpoint_poison(ep, "sequence number");
+	if (PEER_FAULT(h->stream == SLMPM_ANY_STREAM))
+		return endpoint_poison(ep, "stream");
+	ep->received++;
+	ep->unmatched_charge += charge;
+	if (PEER_FAULT(ep->unmatched_charge > ep->credit))
+		return endpoint_poison(ep, "credit overrun");
+	return true;
+}
 /* The unfinished message with that envelope, or NULL. */
 struct inbound *inbound_unfinished(struct endpoint *ep, uint64_t seq);
 /* With ROOM for so many bytes. NULL: no memory. */

@@ -6,17 +6,22 @@
 #include "slmpm/link/landing.h"
 #include "slmpm/link/wait.h"
 
-/* A receive from any peer takes nothing of one that slmpm_accept has not handed out. */
-static bool wants(const struct request *r, const struct endpoint *ep, uint32_t stream)
+/* slmpm_accept has not handed it out: a receive from any peer takes nothing of it. */
+static bool is_withheld(const struct endpoint *ep)
 {
-	return (r->ep ? r->ep == ep : !ep->rooms->listener) &&
-	       (r->stream == SLMPM_ANY_STREAM || r->stream == stream);
+	return ep->rooms->listener;
 }
 
-static struct request *first_in(const struct list *list, const struct endpoint *ep, uint32_t stream)
+/* Of those that its peer has sent. */
+static bool wants(const struct request *r, uint32_t stream)
+{
+	return r->stream == SLMPM_ANY_STREAM || r->stream == stream;
+}
+
+static struct request *first_in(const struct list *list, uint32_t stream)
 {
 	LIST_EACH_ENTRY(struct request, r, list, node)
-		if (wants(r, ep, stream))
+		if (wants(r, stream))
 			return r;
 	return NULL;
 }
@@ -24,9 +29,11 @@ static struct request *first_in(const struct list *list, const struct endpoint *
 /* Those for other peers are not looked at, however many there are. */
 static struct request *next_posted(const struct endpoint *ep, uint32_t stream)
 {
-	struct request *own = first_in(&ep->messages->posted, ep, stream);
-	struct request *any = first_in(&ep->ctx->posted, ep, stream);
+	struct request *own = first_in(&ep->messages->posted, stream);
+	struct request *any = first_in(&ep->ctx->posted, stream);
 
+	if (any && is_withheld(ep))
+		any = NULL;
 	if (!own || !any)
 		return own ? own : any;
 	return wire_is_before(own->seq, any->seq) ? own : any;
@@ -59,8 +66,10 @@ struct request *match_posted(struct endpoint *ep, uint32_t stream)
 
 static struct inbound *find_unexpected(const struct request *r, struct endpoint *ep)
 {
+	if (!r->ep && is_withheld(ep))
+		return NULL;
 	LIST_EACH_ENTRY(struct inbound, m, &ep->messages->unexpected, node)
-		if (wants(r, ep, m->stream))
+		if (wants(r, m->stream))
 			return m;
 	return NULL;
 }
