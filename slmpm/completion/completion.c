@@ -90,16 +90,6 @@ void completion_undo(struct notified *t)
 	t->queue = NULL;
 }
 
-void counter_end(struct counter *c, int32_t status)
-{
-	c->done++;
-	if (status < 0) {
-		c->failed++;
-		c->status = c->status ? c->status : status;
-	}
-	await_inspect(&c->awaits);
-}
-
 void completion_done(struct context *ctx, struct notified *t, const struct slmpm_done *done)
 {
 	if (t->counter) {

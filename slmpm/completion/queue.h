@@ -29,7 +29,15 @@ struct counter {
 extern struct handle_table counter_table;
 
 /* One of those posted has ended with STATUS. */
-void counter_end(struct counter *c, int32_t status);
+static inline void counter_end(struct counter *c, int32_t status)
+{
+	c->done++;
+	if (status < 0) {
+		c->failed++;
+		c->status = c->status ? c->status : status;
+	}
+	await_inspect(&c->awaits);
+}
 /* As many as VALUE are done. */
 void counter_set(struct counter *c, uint64_t value);
 /* By a peer: enum slmpm_atomic_op on `done`, and what that was. */

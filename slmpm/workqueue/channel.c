@@ -9,6 +9,7 @@
 #include "slmpm/completion/late.h"
 #include "slmpm/engine/engine.h"
 #include "slmpm/link/link.h"
+#include "slmpm/sendrecv/sendrecv.h"
 #include "slmpm/workqueue/leaver.h"
 
 #define STEPS 64 /* of one channel before it is another's turn */
@@ -176,7 +177,7 @@ static void enlist(struct channel *ch, struct work *w)
 static void tell_passed(struct channel *ch);
 
 /* Its completion is in w->done. */
-static void entry_finish(struct channel *ch, struct work *w)
+static INLINE void entry_over(struct channel *ch, struct work *w)
 {
 	if (UNLIKELY(ch->passed != NULL))
 		tell_passed(ch);
@@ -191,11 +192,21 @@ static void entry_finish(struct channel *ch, struct work *w)
 	}
 }
 
-void channel_finish(struct channel *ch, struct work *w)
+static NOINLINE void entry_finish(struct channel *ch, struct work *w)
 {
-	entry_finish(ch, w);
+	entry_over(ch, w);
+}
+
+static INLINE void complete(struct channel *ch, struct work *w)
+{
+	entry_over(ch, w);
 	if (ch->at)
 		channel_ready(ch);
+}
+
+void channel_finish(struct channel *ch, struct work *w)
+{
+	complete(ch, w);
 }
 
 static slmpm_peer peer_described(const struct slmpm_wr *wr)
@@ -270,7 +281,7 @@ void entry_ended(struct queue *inner, uint64_t cookie, const struct slmpm_done *
 		completion_copy(&w->done, done);
 	if (UNLIKELY(done->status == -SLMPM_ECANCELED) && w->wr.op < SLMPM_OP_WAIT) /* by itself */
 		w->done.len = 0;
-	channel_finish(ch, w);
+	complete(ch, w);
 }
 
 void entry_bound(struct queue *inner, uint64_t cookie, struct request *r)
@@ -291,17 +302,16 @@ static int flush(struct channel *ch)
 /* ---- beginning --------------------------------------------------------------------------- */
 
 /* Its peer is to be connected first; or messages that are staged leave before what is not one. */
-static bool peer_is_late(struct channel *ch, struct work *w, struct endpoint *ep)
+static NOINLINE bool peer_is_late(struct channel *ch, struct work *w, struct endpoint *ep)
 {
 	if (!ep)
-		return named_is(w->wr.peer) && named_waits(ch, w);
-	if (!ep->bundle.count || w->wr.op == SLMPM_OP_SEND || w->wr.op == SLMPM_OP_AM ||
-	    w->wr.op == SLMPM_OP_RECV)
+		return named_is(w->wr.peer) && (named_waits(ch, w) || ch->status);
+	if (w->wr.op == SLMPM_OP_SEND || w->wr.op == SLMPM_OP_AM || w->wr.op == SLMPM_OP_RECV)
 		return false;
 	(void)link_push(ep);
 	if (!ep->bundle.count)
-		return false;
-	channel_retry(ch); /* there was no room */
+		return ch->status; /* one has failed just now, on its way out */
+	channel_retry(ch);         /* there was no room */
 	return true;
 }
 
@@ -329,10 +339,9 @@ static INLINE bool turn_has_come(struct channel *ch, struct work *w, struct endp
 		channel_ready(ch);
 		return false;
 	}
-	if (!is_enabled(ch->wq, w) || ch->amidst || peer_is_late(ch, w, ep) ||
+	if (!is_enabled(ch->wq, w) ||
+	    (UNLIKELY(!ep || ep->bundle.count) && peer_is_late(ch, w, ep)) ||
 	    (w->wr.timeout_ms && wait_entry(ch, w, ep)))
-		return false;
-	if (ch->status) /* one has failed just now, on its way out */
 		return false;
 	if (list_empty(&ch->begun))
 		return true;
@@ -347,7 +356,7 @@ static INLINE bool turn_has_come(struct channel *ch, struct work *w, struct endp
 
 bool channel_may_begin(struct channel *ch, struct work *w, struct endpoint *ep)
 {
-	return turn_has_come(ch, w, ep);
+	return !ch->amidst && turn_has_come(ch, w, ep);
 }
 
 /* ENABLE, COUNT of a counter here, or a CALC of one step? */
@@ -442,7 +451,21 @@ static NOINLINE int start(struct channel *ch, struct work *w, struct endpoint *e
 	return 0;
 }
 
-int channel_begin(struct channel *ch, struct work *w, struct endpoint *ep)
+/* W, a SEND to EP, goes at once if it can. SENT: it is done, as W->done says; no handler runs. */
+static INLINE enum sent send_now(struct endpoint *ep, struct work *w)
+{
+	const struct slmpm_wr *wr = &w->wr;
+	enum sent sent = message_send_at_once(ep, wr->stream, wr->iov, wr->iov_count,
+					      wr->flags | spread_hint(w->part), wr->imm);
+
+	if (sent == SENT)
+		w->done.status = 0;
+	if (sent == SENT && !(wr->flags & SLMPM_SILENT))
+		message_describe_sent(&w->done, ep, wr->stream, wr->iov, wr->imm);
+	return sent;
+}
+
+static INLINE int begin_now(struct channel *ch, struct work *w, struct endpoint *ep)
 {
 	struct workqueue *wq = ch->wq;
 	enum sent sent = NOT_SENT;
@@ -454,7 +477,7 @@ int channel_begin(struct channel *ch, struct work *w, struct endpoint *ep)
 	if (UNLIKELY(wq->flags & SLMPM_WQ_SPREAD) && w->wr.op < SLMPM_OP_WAIT)
 		spread_begin(wq, &w->part, &w->wr, ep, work_bytes_of(&w->wr));
 	if (w->wr.op == SLMPM_OP_SEND && ep && !w->wr.rctr.id)
-		sent = work_send(ep, w);
+		sent = send_now(ep, w);
 	if (sent == SENT)
 		entry_finish(ch, w);
 	else
@@ -471,6 +494,11 @@ int channel_begin(struct channel *ch, struct work *w, struct endpoint *ep)
 	return 0;
 }
 
+int channel_begin(struct channel *ch, struct work *w, struct endpoint *ep)
+{
+	return begin_now(ch, w, ep);
+}
+
 /* It begins, or fails. */
 static INLINE bool begin_step(struct channel *ch, struct work *w)
 {
@@ -478,7 +506,7 @@ static INLINE bool begin_step(struct channel *ch, struct work *w)
 	int rc;
 
 	if (turn_has_come(ch, w, ep))
-		rc = channel_begin(ch, w, ep);
+		rc = begin_now(ch, w, ep);
 	else if (w->refused)
 		rc = -SLMPM_EDISABLED;
 	else
@@ -488,6 +516,17 @@ static INLINE bool begin_step(struct channel *ch, struct work *w)
 	return true;
 }
 
+/* Of W, a WAIT: 1 it is over; else as wait_on. */
+static INLINE int wait_step(struct channel *ch, struct work *w, uint64_t *len)
+{
+	const struct await *a = &ch->await;
+
+	if (w->state == WORK_WAITS)
+		wait_reach(ch, w);
+	*len = *a->total - a->start;
+	return await_is_over(a) ? 1 : wait_on(ch, w, len);
+}
+
 /* The next entry of a channel that has not stopped: false, its turn has not come. */
 static bool channel_step(struct channel *ch)
 {
@@ -495,7 +534,6 @@ static bool channel_step(struct channel *ch)
 	uint64_t len = 0;
 	int rc;
 
-	list_withdraw(&ch->await.node);
 	if (w->wr.op != SLMPM_OP_SEND && ch->passed)
 		tell_passed(ch);
 	if (UNLIKELY(w->cancelled))
@@ -526,6 +564,7 @@ int channel_advance(struct channel *ch)
 
 	if (ch->amidst)
 		steps = advance_amidst(ch);
+	list_withdraw(&ch->await.node); /* it stands at none until a step says so */
 	while (ch->at && !ch->status && !ch->amidst && n < STEPS && channel_step(ch))
 		n++;
 	if (ch->passed)

@@ -198,8 +198,7 @@ bool wait_entry(struct channel *ch, struct work *w, struct endpoint *ep)
 	return true;
 }
 
-/* Its turn has come. */
-static void reach(struct channel *ch, struct work *w)
+void wait_reach(struct channel *ch, struct work *w)
 {
 	struct workqueue *wq = ch->wq;
 
@@ -234,8 +233,7 @@ static int why_stranded(struct work *w, const struct await *a, uint64_t *len)
 	return first->status;
 }
 
-/* It is not over: as wait_step. */
-static NOINLINE int wait_on(struct channel *ch, struct work *w, uint64_t *len)
+int wait_on(struct channel *ch, struct work *w, uint64_t *len)
 {
 	struct await *a = &ch->await;
 	int status = 0;
@@ -247,18 +245,6 @@ static NOINLINE int wait_on(struct channel *ch, struct work *w, uint64_t *len)
 	if (!status)
 		list_append(w->awaits, &a->node);
 	return status;
-}
-
-int wait_step(struct channel *ch, struct work *w, uint64_t *len)
-{
-	struct await *a = &ch->await;
-
-	if (w->state == WORK_WAITS)
-		reach(ch, w);
-	*len = *a->total - a->start;
-	if (await_is_over(a))
-		return 1;
-	return wait_on(ch, w, len);
 }
 
 void wait_strand(struct workqueue *wq)

@@ -233,19 +233,6 @@ static int begin_one_sided(const struct slmpm_wr *wr, const struct slmpm_how *ho
 	}
 }
 
-enum sent work_send(struct endpoint *ep, struct work *w)
-{
-	const struct slmpm_wr *wr = &w->wr;
-	enum sent sent = message_send_at_once(ep, wr->stream, wr->iov, wr->iov_count,
-					      wr->flags | spread_hint(w->part), wr->imm);
-
-	if (sent == SENT)
-		w->done.status = 0;
-	if (sent == SENT && !(wr->flags & SLMPM_SILENT))
-		message_describe_sent(&w->done, ep, wr->stream, wr->iov, wr->imm);
-	return sent;
-}
-
 static inline int begin_any(struct context *ctx, struct endpoint *ep, struct work *w,
 			    uint64_t cookie, enum sent sent)
 {

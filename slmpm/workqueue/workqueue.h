@@ -285,9 +285,11 @@ void work_take_back(struct work *w);
 void wait_rearm(struct workqueue *wq);
 /* Without entries WAITs begin anew. */
 void wait_forget(struct workqueue *wq);
-/* Of W, the WAIT that CH stands at: 1 it is over, 0 not yet; or why it never will be. *LEN: the
- * total, or the number of the entry that is to blame. */
-int wait_step(struct channel *ch, struct work *w, uint64_t *len);
+/* The turn of W, a WAIT, has come: CH stands at it. */
+void wait_reach(struct channel *ch, struct work *w);
+/* That is not over: 0; or why it never will be. *LEN: the total, or the number of the entry that is
+ * to blame. */
+int wait_on(struct channel *ch, struct work *w, uint64_t *len);
 /* CH stands at W, which has a timeout. True: it is a send to a disabled receive entry of EP's, and
  * ready when that is enabled, or the time is over (w->refused). */
 bool wait_entry(struct channel *ch, struct work *w, struct endpoint *ep);
@@ -465,10 +467,8 @@ static inline struct endpoint *work_endpoint(struct work *w)
 		w->ep = work_peer(&w->wr);
 	return w->ep;
 }
-/* W, a SEND to EP, goes at once if it can. SENT: it is done, as W->done says; no handler runs. */
-enum sent work_send(struct endpoint *ep, struct work *w);
 /* Begins W's operation, its end told to CTX's `begins` with COOKIE, perhaps before this returns.
- * EP: as of work_peer; SENT_IN_PART: as work_send has said. */
+ * EP: as of work_peer; SENT_IN_PART: as message_send_at_once has said. */
 int work_begin(struct context *ctx, struct endpoint *ep, struct work *w, uint64_t cookie,
 	       enum sent sent);
 /* WR, whose turn it is, has no peer or region any more: why, negative with the detail set. */
