@@ -208,9 +208,10 @@ struct endpoint {
 	/* messages in */
 	uint64_t received;                   /* envelopes */
 	uint32_t packet_max_in, only_max_in; /* the peer's limits for what it sends */
-	uint64_t unmatched_charge;           /* eager bytes that wait here for their receive */
-	uint64_t matched_charge;             /* eager bytes that had one */
-	uint64_t returned_charge;            /* matched bytes that the peer was told of */
+	/* Not side by side, or compilers read both at once, right behind the write of the first. */
+	uint64_t unmatched_charge; /* eager bytes that wait here for their receive */
+	uint64_t returned_charge;  /* matched bytes that the peer was told of */
+	uint64_t matched_charge;   /* eager bytes that had one */
 	uint32_t before; /* messages and receives that wait: the fast path may not pass them */
 	/* struct inbound, whole: active messages of a peer that is not accepted yet, or from the
 	 * first on that has no handler so far */
