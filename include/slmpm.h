@@ -330,7 +330,8 @@ struct slmpm_listener_info {
 SLMPM_API int slmpm_listener_query(slmpm_listener listener, struct slmpm_listener_info *info);
 /* Blocks for the handshake. SLMPM_ENOENT: nobody listens there; SLMPM_EACCES: another user does,
  * or with another secret, or the address is beyond this machine without SLMPM_INSECURE;
- * SLMPM_ELIMIT: it has had its hands full all the time. */
+ * SLMPM_ELIMIT: it has had its hands full all the time; SLMPM_ECLOSED: its listener was closed
+ * meanwhile. */
 SLMPM_API int slmpm_connect(slmpm_peer *peer, slmpm_ctx ctx, const char *url, int timeout_ms);
 
 /*

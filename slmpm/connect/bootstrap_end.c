@@ -141,6 +141,7 @@ static int refusal_of(uint32_t error)
 	int code = error <= WIRE_ERROR_LAST ? -wire_status(error) : SLMPM_EPROTO;
 
 	switch (code) {
+	case SLMPM_ECLOSED:
 	case SLMPM_EVERSION:
 	case SLMPM_ENOTSUP:
 	case SLMPM_ENOFILE:

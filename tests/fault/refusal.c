@@ -102,6 +102,7 @@ int main(void)
 	says(wire_error(-SLMPM_EVERSION), "too old", SLMPM_EVERSION);
 	says(wire_error(-SLMPM_ENOTSUP), "another fabric", SLMPM_ENOTSUP);
 	says(wire_error(-SLMPM_ENOFILE), "out of file descriptors in this version", SLMPM_ENOFILE);
+	says(wire_error(-SLMPM_ECLOSED), "its listener was closed", SLMPM_ECLOSED);
 	says(wire_error(-SLMPM_EPROTO), "\033[2Jnonsense\n", SLMPM_EPROTO);
 	says(wire_error(-SLMPM_EHANDLE), "a code that no peer may set", SLMPM_EPROTO);
 	says(0x80000000, "nor this", SLMPM_EPROTO);
