@@ -5,6 +5,7 @@
  * away for a while.
  */
 #include <slmpm_queue.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -29,6 +30,13 @@ static uint64_t now(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
+/* The engine's thread may write it just now, in an array of its own: no race but this look. */
+static __attribute__((noinline, no_sanitize("thread"))) bool is_there(
+	const volatile uint64_t *element)
+{
+	return *element;
+}
+
 /* That from FROM is in TO: how long behind the call, while no other is made. */
 static uint64_t calculate(slmpm_wq wq, uint64_t *to, uint64_t *from)
 {
@@ -47,11 +55,11 @@ static uint64_t calculate(slmpm_wq wq, uint64_t *to, uint64_t *from)
 
 	EXPECT(slmpm_post(wq, &wr, 1), 1);
 	began = now();
-	CHECK(!*last, "nothing is left");
+	CHECK(!is_there(last), "nothing is left");
 	do
 		took = now() - began;
-	while (!*last && took < LATE_NS);
-	CHECK(*last, "it is never done");
+	while (!is_there(last) && took < LATE_NS);
+	CHECK(is_there(last), "it is never done");
 	return took;
 }
 
@@ -83,17 +91,16 @@ static uint64_t hand_over(void)
 
 static int at_once(void *unused)
 {
-	uint64_t least = UINT64_MAX;
+	uint64_t least = UINT64_MAX, away = AWAY_NS * (uint64_t)actor_slow();
 
 	(void)unused;
-	for (int i = 0; i < ROUNDS && least > AWAY_NS; i++) {
+	for (int i = 0; i < ROUNDS && least > away; i++) {
 		uint64_t took = hand_over();
 
 		least = took < least ? took : least;
 	}
 	printf("%llu ns at least\n", (unsigned long long)least);
-	CHECK(least < AWAY_NS, "the thread is late each time, by %llu ns",
-	      (unsigned long long)least);
+	CHECK(least < away, "the thread is late each time, by %llu ns", (unsigned long long)least);
 	return 0;
 }
 

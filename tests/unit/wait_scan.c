@@ -11,6 +11,7 @@
 #include "tests/lib/settings.h"
 
 #define FOR_EVER 20 /* s */
+#define WAITS    500
 
 static const _Atomic uint64_t word = 1;
 static unsigned noted;
@@ -62,9 +63,12 @@ int main(void)
 	alarm(FOR_EVER);
 	for (int i = 0; i < 2; i++)
 		ends[i]->link.fabric = &restless;
-	begin = actor_now_ms();
-	EXPECT(slmpm_recv(b, 1, NULL, 0, NULL, 20), -SLMPM_ETIMEOUT);
-	CHECK(actor_now_ms() - begin >= 19, "too early");
+	/* Where the processor is shared it yields instead. */
+	for (int i = 0; i < WAITS && !noted; i++) {
+		begin = actor_now_ms();
+		EXPECT(slmpm_recv(b, 1, NULL, 0, NULL, 20), -SLMPM_ETIMEOUT);
+		CHECK(actor_now_ms() - begin >= 19, "too early");
+	}
 	CHECK(noted, "nothing was scanned");
 	lacks_room(a);
 	for (int i = 0; i < 2; i++)
