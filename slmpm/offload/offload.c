@@ -189,6 +189,8 @@ static int run_post(struct offload *o, struct offload_slot *slot, struct steps *
 	slot->cookie = s->run->cookie;
 	o->begun++;
 	rc = steps_post(s);
+	if (rc == 0)
+		memcpy(slot->waited, s->waited, sizeof(slot->waited));
 	if (rc < 0 && s->posted) {
 		offload_break(o, rc, -1);
 		return 0;

@@ -2,9 +2,12 @@
 /*
  * A plan's steps as entries of one channel: each begins in its turn there as a plan's does. A
  * receive begins while sends are under way; where it may not, a COUNT of nothing is before it,
- * which acts when they are done. A WAIT is for the lane's counter, which its receives count at.
+ * which acts when they are done. A WAIT is for a total of the lane's counter, which its receives
+ * count at: some of them have come when a program of many steps is only posted in part.
  */
 #include "slmpm/offload/program_steps.h"
+
+#include <string.h>
 
 /* All sends before STEP are to be done, and nothing else sees to that. */
 static bool step_waits(const struct plan_step *step, bool sends)
@@ -46,6 +49,7 @@ void steps_begin(struct steps *s, struct offload *o, uint32_t slot, const struct
 	s->area[PLAN_SCRATCH] = o->slot[slot].scratch;
 	s->slot = slot;
 	s->width = run_width(run);
+	memcpy(s->waited, o->slot[slot].waited, sizeof(s->waited));
 	s->sends = s->over = false;
 	s->posted = 0;
 	s->count = 0;
@@ -89,13 +93,21 @@ static void message_add(struct steps *s, const struct plan_step *step)
 	wr->iov_count = 1;
 }
 
-static void counter_add(struct steps *s, uint32_t op, uint32_t lane, uint64_t value)
+static void wait_add(struct steps *s, const struct plan_step *step)
 {
-	struct slmpm_wr *wr = entry_add(s, op);
+	struct slmpm_wr *wr = entry_add(s, SLMPM_OP_WAIT);
+
+	wr->ctr = s->offload->slot[s->slot].lane[step->lane];
+	wr->value = s->waited[step->lane] += step->count;
+}
+
+/* It moves no counter. */
+static void count_add(struct steps *s)
+{
+	struct slmpm_wr *wr = entry_add(s, SLMPM_OP_COUNT);
 
 	wr->flags |= SLMPM_RELATIVE;
-	wr->ctr = s->offload->slot[s->slot].lane[lane];
-	wr->value = value;
+	wr->ctr = s->offload->slot[s->slot].lane[0];
 }
 
 static struct slmpm_wr *calc_add(struct steps *s, uint32_t op, uint32_t type, uint64_t count,
@@ -157,10 +169,10 @@ static void last_add(struct steps *s)
 static void step_entries(struct steps *s, const struct plan_step *step)
 {
 	if (step_waits(step, s->sends))
-		counter_add(s, SLMPM_OP_COUNT, 0, 0);
+		count_add(s);
 	s->sends = sends_after(step, s->sends);
 	switch (step->op) {
-	case PLAN_WAIT: counter_add(s, SLMPM_OP_WAIT, step->lane, step->count); break;
+	case PLAN_WAIT: wait_add(s, step); break;
 	case PLAN_FOLD: fold_add(s, step); break;
 	case PLAN_COPY: copy_add(s, step); break;
 	default: message_add(s, step);

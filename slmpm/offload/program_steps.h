@@ -10,6 +10,7 @@
 
 struct offload_slot {
 	slmpm_ctr lane[PLAN_LANES];
+	uint64_t waited[PLAN_LANES]; /* the lane's total, when all its WAITs so far are over */
 	void *scratch;
 	uint64_t scratch_len;
 	uint64_t cookie;
@@ -35,8 +36,9 @@ struct steps {
 	struct offload *offload;
 	unsigned char *area[PLAN_SCRATCH + 1];
 	uint32_t slot, width;
-	bool sends;      /* some may be under way that nothing has waited for */
-	bool over;       /* the last entry has been made */
+	uint64_t waited[PLAN_LANES]; /* the slot's, once all entries have been taken */
+	bool sends;                  /* some may be under way that nothing has waited for */
+	bool over;                   /* the last entry has been made */
 	uint64_t posted; /* entries that have been taken, all of them but the last ones */
 	int count;       /* those made now */
 	slmpm_wq queues[STEPS_AT_ONCE];

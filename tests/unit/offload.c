@@ -22,6 +22,7 @@
 #define ENTRIES 4096
 #define LONGEST 40000 /* elements: messages that are not sent unasked */
 #define HUGE    (1 << 18)
+#define EARLY   40 /* pieces: more than are posted at a time */
 
 struct shared {
 	char url[MOST][400];
@@ -455,6 +456,59 @@ static int play_text(void *arg)
 	return 0;
 }
 
+/* ---- what comes early ------------------------------------------------------------------------ */
+
+/* The other's part, by hand: all results are there before the first of them is asked for. */
+static void send_early(void)
+{
+	int64_t value = 0;
+
+	for (int64_t i = 0; i < EARLY; i++)
+		OK(slmpm_send(peers[0], STREAM, &(int64_t){7 * i}, sizeof(i), PATIENCE));
+	OK(slmpm_send(peers[0], 0, &value, sizeof(value), PATIENCE));
+	for (int64_t i = 0; i < EARLY; i++) {
+		EXPECT(slmpm_recv(peers[0], STREAM, &value, sizeof(value), NULL, PATIENCE),
+		       sizeof(value));
+		CHECK(value == i, "piece %lld is %lld", (long long)i, (long long)value);
+	}
+	OK(slmpm_send(peers[0], 0, &value, sizeof(value), PATIENCE));
+	OK(slmpm_close(peers[0], PATIENCE));
+}
+
+/* Of a program that is posted in several parts receives end before their WAIT is posted. */
+static int play_early(void *arg)
+{
+	int64_t from[EARLY], to[EARLY] = {0}, word;
+	const struct offload_run run = {
+		.spec = {.kind = PLAN_REDUCE, .algorithm = PLAN_CHAIN, .count = EARLY, .piece = 1},
+		.type = SLMPM_INT64,
+		.op = SLMPM_CALC_SUM,
+		.from = from,
+		.to = to};
+	struct offload_end end;
+	struct offload *o;
+
+	rank = (uint32_t)(size_t)arg;
+	meet_all();
+	if (rank) {
+		send_early();
+		return 0;
+	}
+	for (int64_t i = 0; i < EARLY; i++)
+		from[i] = i;
+	o = open_one(0);
+	EXPECT(slmpm_recv(peers[1], 0, &word, sizeof(word), NULL, PATIENCE), sizeof(word));
+	OK(offload_start(o, &run));
+	EXPECT(offload_wait(o, &end, 1, PATIENCE), 1);
+	EXPECT(end.status, 0);
+	for (int i = 0; i < EARLY; i++)
+		CHECK(to[i] == 7 * i, "element %d is %lld", i, (long long)to[i]);
+	EXPECT(slmpm_recv(peers[1], 0, &word, sizeof(word), NULL, PATIENCE), sizeof(word));
+	OK(offload_close(o));
+	OK(slmpm_close(peers[1], PATIENCE));
+	return 0;
+}
+
 /* ---- failures -------------------------------------------------------------------------------- */
 
 static void refuse_what_cannot_be(struct offload *o)
@@ -562,7 +616,8 @@ int main(void)
 		{"shm", "none", 2, false, play_all},      {"shm", "none", 5, false, play_all},
 		{"shm", "thread", 3, true, play_all},     {"shm", "thread", 8, true, play_all},
 		{"tcp", "none", 4, false, play_all},      {"tcp", "thread", 3, true, play_all},
-		{"shm", "none", 2, false, play_text},     {"shm", "none", 3, false, play_killed},
+		{"shm", "none", 2, false, play_text},     {"shm", "none", 2, false, play_early},
+		{"tcp", "thread", 2, false, play_early},  {"shm", "none", 3, false, play_killed},
 		{"tcp", "thread", 3, false, play_killed},
 	};
 
