@@ -24,6 +24,8 @@ uint64_t burst_room(const struct job *j)
 {
 	uint64_t n = burst_of(j);
 
+	if (j->test->by == BY_GROUP)
+		return collective_room(j);
 	return n > 1 ? n * burst_stride(j) : j->size;
 }
 

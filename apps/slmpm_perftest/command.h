@@ -12,7 +12,7 @@ struct command {
 	struct job job; /* but for test and size */
 	const char *names, *fabric, *listen, *connect, *mailbox, *dump, *modes, *to;
 	uint64_t size, max;
-	bool sized, serve, far, sink, decisions;
+	bool sized, serve, far, sink, crew, decisions;
 };
 
 /* 0, or -1: it is wrong, which has been said. */

@@ -78,6 +78,44 @@ int follow_parent(unsigned wait)
 	return follow(&p, 0);
 }
 
+/* Between jobs it is asleep, as side 1 is. */
+static int follow_jobs(struct pair *p)
+{
+	char text[256], why[256];
+	struct job job;
+	int rc;
+
+	while ((rc = next_line(p, text, sizeof(text))) >= 0) {
+		if (job_parse(&job, text, why, sizeof(why)) || job.test->by != BY_GROUP)
+			return -SLMPM_EPROTO;
+		rc = pair_buffers(p, burst_room(&job));
+		if (rc >= 0)
+			rc = job.test->loop(p, &job, NULL);
+		if (rc >= 0)
+			rc = pair_say(p, "done");
+		if (rc < 0)
+			return rc;
+	}
+	return rc;
+}
+
+int follow_group(unsigned wait, int cpu)
+{
+	struct pair p;
+	int rc;
+
+	if (pair_open(&p, wait))
+		return 1;
+	rc = slmpm_parent_in(p.ctx, &p.peer);
+	if (cpu >= 0)
+		(void)pin(cpu);
+	if (rc >= 0)
+		rc = crew_join(&p);
+	if (rc >= 0)
+		rc = follow_jobs(&p);
+	return rc == -SLMPM_ECLOSED || rc == -SLMPM_EDEAD ? 0 : slmpm_perror("slmpm_perftest");
+}
+
 /* What the other one needs; over TCP also the port and the secret. */
 static void announce(slmpm_listener listener)
 {

@@ -52,6 +52,16 @@ static const char *const ways[] = {
 	[SLMPM_TRACK_SIGNAL] = "signal",   [SLMPM_TRACK_TWIN] = "twin",
 };
 
+int parse_members(const char *text, unsigned *members)
+{
+	uint64_t value;
+
+	if (parse_number(text, &value) || value < 2 || value > MEMBERS_MAX)
+		return -1;
+	*members = (unsigned)value;
+	return 0;
+}
+
 int parse_track(const char *text, unsigned *way)
 {
 	for (unsigned i = 0; i < sizeof(ways) / sizeof(*ways); i++)
@@ -76,6 +86,7 @@ const char *wait_name(unsigned mode)
 void job_init(struct job *j)
 {
 	*j = (struct job){.warm = UINT64_MAX, .burst = 1, .step = 32768, .wait = WAIT_DEFAULT};
+	j->members = 2;
 }
 
 static int parse_flag(struct job *j, const char *word)
@@ -113,6 +124,8 @@ static int parse_pair(struct job *j, const char *word, const char *value)
 		return parse_number(value, &j->work_us);
 	if (value && strcmp(word, "busy") == 0)
 		return parse_busy(value, &j->busy);
+	if (value && strcmp(word, "members") == 0)
+		return parse_members(value, &j->members);
 	if (value && strcmp(word, "track") == 0)
 		return parse_track(value, &j->track);
 	return -1;
@@ -159,16 +172,18 @@ int job_parse(struct job *j, char *text, char *why, size_t why_size)
 
 void job_print(const struct job *j, char *text, size_t size)
 {
-	char link[16] = "";
+	char link[16] = "", members[16] = "";
 
 	if (j->link)
 		snprintf(link, sizeof(link), " link %u", (unsigned)j->link - 1);
+	if (j->test->by == BY_GROUP)
+		snprintf(members, sizeof(members), " members %u", j->members);
 	snprintf(text, size,
-		 "%s %llu %llu burst %llu idle %llu step %llu work %llu busy %u%s%s%s%s%s%s%s%s",
+		 "%s %llu %llu burst %llu idle %llu step %llu work %llu busy %u%s%s%s%s%s%s%s%s%s",
 		 j->test->name, (unsigned long long)j->size, (unsigned long long)j->count,
 		 (unsigned long long)j->burst, (unsigned long long)j->idle_us,
 		 (unsigned long long)j->step, (unsigned long long)j->work_us, j->busy,
 		 j->track ? " track " : "", j->track ? ways[j->track] : "",
 		 j->touch ? " touch" : "", j->more ? " more" : "", j->each ? " each" : "",
-		 j->probe ? " probe" : "", j->verify ? " verify" : "", link);
+		 j->probe ? " probe" : "", j->verify ? " verify" : "", link, members);
 }

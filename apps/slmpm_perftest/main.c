@@ -47,6 +47,7 @@ static int begin(struct command *c, struct pair *pair)
 	if (!failed && c->to)
 		failed = pair_to(pair, c->to) < 0;
 	c->job.link = pair->by;
+	pair->setup = &c->setup;
 	return failed;
 }
 
@@ -140,7 +141,9 @@ int main(int argc, char **argv)
 	choose_settings(&c);
 	if (command_check_fabric(&c))
 		return 2;
-	choose_cpus(c.setup.cpu);
+	if (c.crew)
+		return follow_group(c.job.wait, c.setup.cpu[1]);
+	choose_cpus(&c.setup);
 	if (c.mailbox)
 		return mailbox_follow(c.mailbox, c.setup.cpu[1]);
 	if (c.sink)

@@ -121,8 +121,10 @@ static int verify(const struct runner *r, const struct job *j)
 	struct job once = *j;
 	int rc;
 
-	/* Each test of work queues has a program of its own. */
-	if (by == BY_NOTHING || (by != BY_QUEUE && r->pair->verified[by] & bit))
+	/* Each test of work queues has a program of its own, each of groups its operation. */
+	if (by == BY_NOTHING)
+		return 0;
+	if (by != BY_QUEUE && by != BY_GROUP && r->pair->verified[by] & bit)
 		return 0;
 	once.probe = once.each = false;
 	once.verify = true;
@@ -198,7 +200,7 @@ static bool has_processor_time(const struct job *j, int side)
 
 static bool has_bare(const struct test *t)
 {
-	return t->by == BY_ATOMIC || t->by == BY_MIRROR || t->by == BY_QUEUE ||
+	return t->by == BY_ATOMIC || t->by == BY_MIRROR || t->by == BY_QUEUE || t->by == BY_GROUP ||
 	       t->loop == loop_wq_pipe;
 }
 
@@ -405,6 +407,8 @@ int measure(struct pair *pair, const struct setup *setup, const struct job *job,
 		out->messages_per_s = 1e6 / out->lat_us;
 		out->bytes_per_s = (double)j->size * 1e6 / out->lat_us;
 	}
+	if (j->test->by == BY_GROUP && j->size)
+		out->bytes_per_s = (double)j->size * 1e6 / out->lat_us;
 	if (j->test->kind == KIND_STREAM)
 		out->lat_us = -1;
 	return rc;

@@ -25,6 +25,7 @@ enum {
 	OPT_WORK,
 	OPT_BUSY,
 	OPT_TRACK,
+	OPT_MEMBERS,
 	OPT_MODES,
 	OPT_SAMPLES,
 	OPT_SERVE,
@@ -33,6 +34,7 @@ enum {
 	OPT_TO,
 	OPT_FAR,
 	OPT_SINK,
+	OPT_CREW,
 	OPT_MAILBOX,
 	OPT_TRACE,
 	OPT_DUMP,
@@ -61,7 +63,10 @@ static const struct argp_option options[] = {
 	 "Something else computes on the second side's CPU (1), and on the first's (2) [0]", 1},
 	{"track", OPT_TRACK, "WAY", 0,
 	 "Mirrors find plain stores by themselves: auto, pagemap, fault, signal, twin [none]", 1},
-	{"cpus", 'c', "CPU,CPU", 0, "Where the two sides run [the first two allowed]", 2},
+	{"members", OPT_MEMBERS, "N", 0,
+	 "Processes of the group of which barrier, bcast and so on are, 2 to 64 [2]", 1},
+	{"cpus", 'c', "CPU,CPU[,CPU]", 0,
+	 "Where the two sides run, and in turns all --members [the first allowed]", 2},
 	{"fabric", OPT_FABRIC, "F", 0, "Use this fabric only; slmpm_info -d lists them", 2},
 	{"mode", OPT_MODE, "M", 0,
 	 "How payload travels: auto, smt (through the ring); put, get and atomics: map, attach, "
@@ -94,6 +99,7 @@ static const struct argp_option options[] = {
 	 "The processor time of a message and of a byte, of each side, too", 3},
 	{"far", OPT_FAR, NULL, OPTION_HIDDEN, NULL, 4},
 	{"sink", OPT_SINK, NULL, OPTION_HIDDEN, NULL, 4},
+	{"crew", OPT_CREW, NULL, OPTION_HIDDEN, NULL, 4},
 	{"mailbox", OPT_MAILBOX, "BOARD", OPTION_HIDDEN, NULL, 4},
 	{"on-cpu", OPT_ON_CPU, "CPU", OPTION_HIDDEN, NULL, 4},
 	{0},
@@ -116,19 +122,39 @@ static void parse_sizes(struct argp_state *state, struct command *c, char *text)
 	c->sized = true;
 }
 
+/* The next number of a list, behind which NEXT is then; -1: there is none. */
+static int parse_cpu(const char **next)
+{
+	int cpu, used = 0;
+
+	if (sscanf(*next, "%d%n", &cpu, &used) != 1 || cpu < 0)
+		return -1;
+	*next += used;
+	if (**next == ',' && (*next)[1])
+		++*next;
+	else if (**next)
+		return -1;
+	return cpu;
+}
+
 static void parse_cpus(struct argp_state *state, struct command *c, const char *text)
 {
+	struct setup *setup = &c->setup;
+	const char *next = text;
 	cpu_set_t allowed;
-	char end;
 
-	if (sscanf(text, "%d,%d%c", &c->setup.cpu[0], &c->setup.cpu[1], &end) != 2)
-		REFUSE("-c %s: name two CPUs, as in -c 0,1", text);
+	setup->chosen = true;
+	for (setup->cpus = 0; *next && setup->cpus < MEMBERS_MAX; setup->cpus++)
+		if ((setup->cpu[setup->cpus] = parse_cpu(&next)) < 0)
+			break;
+	if (*next || setup->cpus < 2)
+		REFUSE("-c %s: name two CPUs, as in -c 0,1, or more for --members", text);
 	if (sched_getaffinity(0, sizeof(allowed), &allowed))
 		return;
-	for (int i = 0; i < 2; i++) {
-		int cpu = c->setup.cpu[i];
+	for (unsigned i = 0; i < setup->cpus; i++) {
+		int cpu = setup->cpu[i];
 
-		if (cpu < 0 || cpu >= CPU_SETSIZE || !CPU_ISSET((size_t)cpu, &allowed))
+		if (cpu >= CPU_SETSIZE || !CPU_ISSET((size_t)cpu, &allowed))
 			REFUSE("-c %s: CPU %d is not allowed here; taskset -cp $$ shows which are",
 			       text, cpu);
 	}
@@ -213,6 +239,10 @@ static int parse_how(int key, char *arg, struct argp_state *state, struct comman
 			REFUSE("unknown way \"%s\"; there are: none auto pagemap fault signal twin",
 			       arg);
 		break;
+	case OPT_MEMBERS:
+		if (parse_members(arg, &c->job.members))
+			REFUSE("--members %s: a group has 2 to %d", arg, MEMBERS_MAX);
+		break;
 	case OPT_SAMPLES:
 		c->setup.samples = (unsigned)parse_count(state, "--samples", arg, 1);
 		break;
@@ -253,6 +283,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPT_MODES: c->modes = arg; break;
 	case OPT_FAR: c->far = true; break;
 	case OPT_SINK: c->far = c->sink = true; break;
+	case OPT_CREW: c->far = c->crew = true; break;
 	case OPT_MAILBOX: c->mailbox = arg; break;
 	case OPT_CPU: c->setup.processor_time = true; break;
 	case OPT_ON_CPU: c->setup.cpu[1] = atoi(arg); break;

@@ -22,25 +22,26 @@ int pin(int cpu)
 	return sched_setaffinity(0, sizeof(one), &one) ? -1 : cpu;
 }
 
-void choose_cpus(int cpu[2])
+void choose_cpus(struct setup *setup)
 {
-	int found[2] = {0, 0}, n = 0;
+	int found[MEMBERS_MAX] = {0}, n = 0;
 	cpu_set_t allowed;
 
 	if (sched_getaffinity(0, sizeof(allowed), &allowed))
 		CPU_ZERO(&allowed);
-	for (int c = 0; n < 2 && c < CPU_SETSIZE; c++)
+	for (int c = 0; n < MEMBERS_MAX && c < CPU_SETSIZE; c++)
 		if (CPU_ISSET((size_t)c, &allowed))
 			found[n++] = c;
 	if (n < 2)
 		found[1] = found[0];
-	for (int i = 0; i < 2; i++)
-		cpu[i] = cpu[i] < 0 ? found[i] : cpu[i];
+	for (int i = setup->chosen ? MEMBERS_MAX : 0; i < n || i < 2; i++)
+		setup->cpu[i] = setup->cpu[i] < 0 || i > 1 ? found[i] : setup->cpu[i];
+	if (!setup->chosen)
+		setup->cpus = (unsigned)n;
 }
 
 /* ---- the parts of a pair ---- */
 
-#define BUFFERS     4 /* a pair has two on each side */
 #define CROWDING_NS 12000000
 
 static uint64_t physical_memory(void)
@@ -48,6 +49,16 @@ static uint64_t physical_memory(void)
 	long pages = sysconf(_SC_PHYS_PAGES);
 
 	return pages > 0 ? (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE) : UINT64_MAX;
+}
+
+/* Buffers of SIZE bytes, of so many processes. */
+static bool fits_memory(uint64_t size, unsigned processes)
+{
+	if (size <= physical_memory() / 2 / processes)
+		return true;
+	fprintf(stderr, "slmpm_perftest: messages of %llu bytes do not fit in memory\n",
+		(unsigned long long)size);
+	return false;
 }
 
 static void release_buffers(struct pair *p)
@@ -67,11 +78,8 @@ int pair_buffers(struct pair *p, uint64_t size)
 		return 0;
 	release_buffers(p);
 	size = (size + 65536 + 4095) & ~UINT64_C(4095);
-	if (size > physical_memory() / BUFFERS) {
-		fprintf(stderr, "slmpm_perftest: messages of %llu bytes do not fit in memory\n",
-			(unsigned long long)size);
+	if (!fits_memory(size, 2))
 		return -SLMPM_ENOMEM;
-	}
 	for (int i = 0; i < 2; i++) {
 		area = mmap(NULL, size, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
@@ -184,6 +192,7 @@ int pair_connect(struct pair *p, const char *url, unsigned wait, const int cpu[2
 
 void pair_leave(struct pair *p)
 {
+	crew_end(p);
 	slmpm_close(p->peer, 1000);
 	pair_region_end(p);
 	pair_mirror_end(p);
@@ -204,6 +213,8 @@ void pair_end(struct pair *p)
 
 void pair_drop(struct pair *p)
 {
+	if (p->ctx.id)
+		crew_kill(p);
 	if (p->ctx.id && p->spawned)
 		slmpm_kill(p->peer, 0);
 	pair_end(p);
@@ -342,8 +353,11 @@ int pair_run_side(struct pair *p, const struct job *j, struct figures *f, struct
 int pair_run(struct pair *p, const struct job *job, struct figures *f, struct hist *stamps)
 {
 	char text[256];
-	int rc = pair_buffers(p, burst_room(job));
+	int rc;
 
+	if (job->test->by == BY_GROUP && !fits_memory(burst_room(job), job->members))
+		return -SLMPM_ENOMEM;
+	rc = pair_buffers(p, burst_room(job));
 	if (rc < 0)
 		return rc;
 	if (job->test->kind == KIND_COPY) { /* no business of the other side's */

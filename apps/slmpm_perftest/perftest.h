@@ -4,6 +4,7 @@
 #define PERFTEST_H
 
 #include <slmpm.h>
+#include <slmpm_group.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -15,9 +16,11 @@
 #define STREAM_DATA    0u
 #define STREAM_CONTROL 1u
 #define CONTROL_MAX    65536
+#define MEMBERS_MAX    64
 
 struct pair;
 struct job;
+struct setup;
 
 /* ---- tests (table.c) ---- */
 
@@ -45,6 +48,7 @@ enum means {
 	BY_FIFO,
 	BY_MIRROR,
 	BY_QUEUE,
+	BY_GROUP,
 	BY_NOTHING,
 	MEANS
 };
@@ -86,6 +90,9 @@ loop_fn loop_mirror_lat, loop_mirror_stream;                 /* mirrors.c */
 loop_fn loop_mirror_read, loop_mirror_reads, loop_get_reads; /* reads.c */
 loop_fn loop_wq_chain, loop_wq_hop, loop_offload;            /* chain.c, hop.c, offload.c */
 loop_fn loop_wq_calc, loop_wq_apart;                         /* calc.c */
+loop_fn loop_collective;                                     /* collective.c */
+/* Bytes of a member's buffers for such a job. */
+uint64_t collective_room(const struct job *job);
 /* So many units of work in registers only; what one takes (overlap.c). */
 void compute(uint64_t units);
 double compute_unit_ns(void);
@@ -108,6 +115,7 @@ struct job {
 	uint64_t work_us; /* a slow reader computes so long after each message; 0: default */
 	unsigned busy;    /* something else computes beside side 1; 2: and beside side 0 */
 	unsigned wait;    /* SLMPM_WAIT_* or WAIT_DEFAULT */
+	unsigned members; /* of the group that a collective operation is of */
 	unsigned track;   /* enum slmpm_mirror_track: mirrors find plain stores by themselves */
 	bool more;        /* ... or in a call each, of which all but each burst-th say MORE */
 	bool touch, probe, verify;
@@ -122,6 +130,7 @@ void job_print(const struct job *job, char *text, size_t size);
 int parse_number(const char *text, uint64_t *value);
 int parse_wait(const char *text, unsigned *mode);
 int parse_busy(const char *text, unsigned *busy);
+int parse_members(const char *text, unsigned *members);
 int parse_track(const char *text, unsigned *way);
 const char *wait_name(unsigned mode);
 
@@ -185,7 +194,14 @@ struct pair {
 		uint64_t size;
 		unsigned track; /* of those that this side leads */
 	} mirror[2];
-	uint64_t ams;        /* active messages that have come */
+	struct crew { /* the group of collective operations, in which `side` is the rank */
+		slmpm_group group;
+		unsigned members;             /* of the group; 0: there is none yet */
+		unsigned more;                /* those that side 0 has started beside side 1 */
+		slmpm_peer peer[MEMBERS_MAX]; /* theirs */
+	} crew;
+	const struct setup *setup; /* where these are to run; NULL: anywhere */
+	uint64_t ams;              /* active messages that have come */
 	bool no_thread;      /* their handler keeps the engine's out of the context, or what else */
 	struct trace *trace; /* of what is chosen; NULL: nobody wants it */
 	struct extra {
@@ -233,6 +249,15 @@ void pair_mirror_end(struct pair *pair);
 /* In a loop that waits without calling the library: now and then gives way, lets the library work
  * and looks whether the other side lives. Negative: it does not. */
 int pair_idle(struct pair *pair, uint64_t *spins);
+/* A group of so many processes, both sides among them (crew.c). Each member calls it, but those
+ * that side 0 has started for it: they join, once. */
+int crew_ready(struct pair *pair, unsigned members);
+int crew_join(struct pair *pair);
+/* To those, and when they have done it. */
+int crew_say(struct pair *pair, const struct job *job);
+int crew_hear(struct pair *pair);
+void crew_kill(struct pair *pair);
+void crew_end(struct pair *pair);
 /* From now on side 0's peer is the handle that ADDRESS finds; each side's one of link job.link
  * (link.c). */
 #define LINK_MS 5000 /* in which all links have come */
@@ -255,11 +280,14 @@ int pair_run_side(struct pair *pair, const struct job *job, struct figures *f, s
 /* Side 1 (follow.c): started by pair_spawn, or waiting at URL, AGAIN for one after another. Returns
  * the exit code. */
 int follow_parent(unsigned wait);
+/* A further member of side 0's group, on this CPU if it is not negative. */
+int follow_group(unsigned wait, int cpu);
 int follow_listen(const char *url, unsigned wait, int cpu, bool again);
 /* Pins the calling process to CPU, which it returns; -1 where that is not allowed. */
 int pin(int cpu);
-/* What is negative becomes the first (cpu[0]) or second CPU that this process may use. */
-void choose_cpus(int cpu[2]);
+/* What is not chosen becomes the first (cpu[0]) or second CPU that this process may use, and so on.
+ */
+void choose_cpus(struct setup *setup);
 
 /* ---- the mailbox pair, through dacs.h (mailbox.c) ---- */
 
@@ -301,7 +329,9 @@ struct result {
 };
 
 struct setup { /* what holds for all jobs */
-	int cpu[2];
+	int cpu[MEMBERS_MAX];
+	unsigned cpus; /* so many of them are known ... */
+	bool chosen;   /* ... and by -c */
 	const char *mode;
 	unsigned samples;
 	bool json, hist;

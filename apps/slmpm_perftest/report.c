@@ -85,6 +85,7 @@ static void json(const struct result *r, bool hist)
 	printf(",\"path\":");
 	printf(*r->path ? "\"%s\"" : "null", r->path);
 	key("link", (double)r->job.link - 1);
+	key("members", j->test->by == BY_GROUP ? (double)j->members : -1);
 	printf(",\"touch\":%s,\"burst\":%" PRIu64 ",\"idle_us\":%" PRIu64
 	       ",\"samples\":%u,\"retaken\":%u,\"mixed\":%u",
 	       j->touch ? "true" : "false", j->burst, j->idle_us, r->samples, r->retaken, r->mixed);
@@ -136,6 +137,8 @@ static const char *beside(const struct test *test)
 		return "straight";
 	if (test_calculates(test))
 		return "a bare loop";
+	if (test->by == BY_GROUP)
+		return "a message of 8 bytes";
 	if (test->by != BY_QUEUE)
 		return "the bare instruction";
 	return test->loop == loop_offload ? "alone" : "by hand";
@@ -158,6 +161,8 @@ static void remarks(const struct result *r)
 
 	if (r->job.link)
 		remark(&count, "link %u, %s", (unsigned)r->job.link - 1, r->fabric);
+	if (r->job.test->by == BY_GROUP)
+		remark(&count, "%u members", r->job.members);
 	if (r->bare_us >= 0)
 		remark(&count, "%s %.3f us, ratio %.2f", beside(r->job.test), r->bare_us,
 		       r->bare_ratio);

@@ -29,6 +29,7 @@ static struct pair *find_pair(const struct setup *setup, unsigned wait)
 		pair_drop(pair);
 		return NULL;
 	}
+	pair->setup = setup;
 	return pair;
 }
 
@@ -45,7 +46,7 @@ static int serve_one(const struct setup *setup, unsigned wait, char *line)
 		answer_error(
 			text,
 			"; a line is TEST SIZE COUNT [touch] [each] [burst N] [more] "
-			"[idle US] [step N] [work US] [busy N] [link N] [track WAY] [warm N] [wait MODE]");
+			"[idle US] [step N] [work US] [busy N] [link N] [track WAY] [members N] [warm N] [wait MODE]");
 		return 0;
 	}
 	if (job.wait == WAIT_DEFAULT)

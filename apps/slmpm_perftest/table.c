@@ -64,6 +64,18 @@ const struct test tests[] = {
 	 BY_QUEUE, 8, loop_offload},
 	{"wq_pipe", "stream of messages through side 1 to a third process, and straight to side 1",
 	 KIND_STREAM, BY_MESSAGE, 65536, loop_wq_pipe},
+	{"barrier", "a barrier of a group of --members processes", KIND_SINGLE, BY_GROUP, 0,
+	 loop_collective},
+	{"bcast", "a broadcast, each member the root in turn", KIND_SINGLE, BY_GROUP, 8,
+	 loop_collective},
+	{"reduce", "a sum at a root, likewise", KIND_SINGLE, BY_GROUP, 8, loop_collective},
+	{"allreduce", "a sum at all members", KIND_SINGLE, BY_GROUP, 8, loop_collective},
+	{"scatter", "a block for each member from a root, each in turn", KIND_SINGLE, BY_GROUP, 8,
+	 loop_collective},
+	{"gather", "a block of each at a root, likewise", KIND_SINGLE, BY_GROUP, 8,
+	 loop_collective},
+	{"allgather", "a block of each at all members", KIND_SINGLE, BY_GROUP, 8, loop_collective},
+	{"alltoall", "a block of each for each", KIND_SINGLE, BY_GROUP, 8, loop_collective},
 	{"mailbox_lat", "one way of a DaCS mailbox word", KIND_MAILBOX, BY_NOTHING, 4, NULL},
 	{"pause_lat", "one way after a pause: the messages behind the first of a burst", KIND_PAUSE,
 	 BY_MESSAGE, 8, loop_pause_lat},
@@ -97,6 +109,7 @@ bool test_calculates(const struct test *t)
 bool test_has_one_size(const struct test *t)
 {
 	return t->kind == KIND_LINE || t->kind == KIND_MAILBOX || t->by == BY_ATOMIC ||
-	       t->loop == loop_wq_chain || t->loop == loop_mirror_read ||
-	       t->loop == loop_mirror_reads || t->loop == loop_get_reads;
+	       (t->by == BY_GROUP && !t->size) || t->loop == loop_wq_chain ||
+	       t->loop == loop_mirror_read || t->loop == loop_mirror_reads ||
+	       t->loop == loop_get_reads;
 }

@@ -173,6 +173,7 @@ int loop_verify(struct pair *p, const struct job *j, struct hist *stamps)
 	case BY_MIRROR: return verify_mirror(p, j);
 	case BY_FIFO: return verify_fifo(p, j);
 	case BY_QUEUE: return verify_queue(p, j);
+	case BY_GROUP: return loop_collective(p, j, NULL);
 	default: return 0; /* atomic operations check themselves */
 	}
 }

@@ -121,6 +121,31 @@ done
 grep -Eq '^  a bare loop [0-9.]+ us, ratio [0-9.]+$' "$dir/out" || { cat "$dir/out"; fail "calculations: nothing for people"; }
 awk 'length > 80 { exit 1 }' "$dir/out" || { cat "$dir/out"; fail "work queues: more than 80 columns"; }
 
+# Collective operations of a group: of both sides, beside a message; of more, bound or not, whose contents are checked.
+colls=barrier,bcast,reduce,allreduce,scatter,gather,allgather,alltoall
+timeout 60 "$perf" -t $colls -s 64 -n 200 --samples 1 --touch >"$dir/out" 2>"$dir/err" || fail "collectives: exit status $?"
+[ "$(grep -Ec '^  2 members, a message of 8 bytes [0-9.]+ us, ratio [0-9.]+$' "$dir/out")" = 8 ] &&
+	[ "$(wc -l <"$dir/out")" = 17 ] || { cat "$dir/out"; fail "collectives: not eight, beside a message"; }
+awk 'length > 80 { exit 1 }' "$dir/out" || { cat "$dir/out"; fail "collectives: more than 80 columns"; }
+for members in 3 5; do
+	timeout 100 "$perf" -t send_lat,$colls --members $members -s 7:56 -n 30 --samples 1 --json >"$dir/out" 2>"$dir/err" ||
+		fail "collectives of $members: exit status $?"
+	[ "$(grep -c "\"lat_us\":[0-9.e-]*,.*\"bytes_per_s\":[0-9.]*,.*\"bare_us\":null,.*\"members\":$members," "$dir/out")" = 28 ] &&
+		grep -q '"barrier".*"size":0,.*"bytes_per_s":null,' "$dir/out" && grep -q '"send_lat".*"members":null' "$dir/out" ||
+		{ cat "$dir/out"; fail "collectives of $members: other figures"; }
+done
+timeout 60 "$perf" -t allreduce,alltoall --members 4 -c "$first,$first,$first" -s 1m -n 3 --samples 1 >"$dir/out" 2>"$dir/err" ||
+	fail "collectives on one CPU: exit status $?"
+[ "$(grep -c '^  4 members$' "$dir/out")" = 2 ] || { cat "$dir/out"; fail "collectives: of how many?"; }
+# Each line of --serve may have another group.
+printf '%s\n' 'bcast 8 50 members 3' 'send_lat 8 50' 'bcast 8 50' 'barrier 0 50 members 65' 'gather 8 50 members 3' |
+	timeout 60 "$perf" --serve >"$dir/out" 2>"$dir/err" || fail "members N: $?"
+said=$(sed 's/.*"members":\([a-z0-9]*\).*/\1/; s/{"error":"\(.*\)".*/\1/; s/;.*//' "$dir/out" | tr '\n' ' ')
+[ "$said" = '3 null 2 cannot read '"'members 65'"' 3 ' ] || { cat "$dir/out"; fail "members N: other answers: $said"; }
+[ "$(grep -c '"bcast".*"bare_us":[0-9]' "$dir/out")" = 1 ] || { cat "$dir/out"; fail "members N: the group is the one before"; }
+"$perf" -t alltoall --members 64 -s 8g -n 1 >"$dir/out" 2>"$dir/err" && fail "64 times 8 GiB for each of 64"
+grep -q 'do not fit in memory' "$dir/err" || fail "64 times 8 GiB for each of 64: why?"
+
 "$perf" -t mixed --busy 2 -s 4k -n 4 --samples 1 --wait block >"$dir/out" 2>"$dir/err" || fail "--busy: exit status $?"
 "$perf" -t tide -n 10 --modes "$dir/no/such" >"$dir/out" 2>"$dir/err" && fail "--modes into nowhere"
 grep -q "cannot write $dir/no/such" "$dir/err" || fail "--modes into nowhere: not a word"
@@ -203,6 +228,26 @@ said=$(sed 's/{"\([a-z]*\)".*/\1/' "$dir/out" | tr '\n' ' ')
 [ "$said" = "test error test error error test " ] || { cat "$dir/out"; fail "a lost side: answers $said"; }
 grep -q 'slmpm_perftest: run: ' "$dir/err" || fail "a lost side: not a word"
 
+# So with a further member of a group.
+mkfifo "$dir/in.members"
+: >"$dir/out"
+timeout 60 "$perf" --serve <"$dir/in.members" >"$dir/out" 2>"$dir/err" &
+serving=$!
+exec 3>"$dir/in.members"
+echo 'bcast 8 50 members 3' >&3
+answers 1
+perftest=$(cat "/proc/$serving/task/$serving/children")
+further=$(cat "/proc/${perftest% }/task/${perftest% }/children")
+[ "$(wc -w <<<"$further")" = 2 ] || fail "the processes of three members: $further"
+kill -KILL "$(awk '{ print $2 }' <<<"$further")" || fail "no further member"
+printf '%s\n' 'bcast 8 50 members 3' 'barrier 0 50 members 3' >&3
+answers 3
+exec 3>&-
+wait $serving
+[ $? = 1 ] || fail "a lost member: exit status is not 1"
+said=$(sed 's/{"\([a-z]*\)".*/\1/' "$dir/out" | tr '\n' ' ')
+[ "$said" = "test error test " ] || { cat "$dir/out"; fail "a lost member: answers $said"; }
+
 refused() { # refused WHAT ARGUMENTS...: exit status 2, and a line that says WHAT
 	local what=$1
 	shift
@@ -227,6 +272,12 @@ refused "is not allowed here" -t send_lat -c 0,100000
 refused "not both" --listen shm:a --connect shm:b
 refused "0, 1 or 2" -t mixed --busy 3
 refused "says link N" --serve --to ip:127.0.0.1
+refused "a group has 2 to 64" -t barrier --members 1
+refused "a group has 2 to 64" -t barrier --members 65
+refused "a group has 2 to 64" -t barrier --members two
+refused "two CPUs" -t barrier -c 0,0,
+refused "two CPUs" -t barrier -c 0,0,x
+refused "is not allowed here" -t barrier -c 0,0,100000
 refused "unknown way" -t mirror_lat --track x
 refused "a number from 1" -t tide --work-us 0
 refused "named with -t" send_lat

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Collective operations of a group that consists of the command's processes, one behind the other;
+ * of those with a root each member is it in turn, so that each waits for the one before.
+ */
+#include "apps/slmpm_perftest/perftest.h"
+
+#include <string.h>
+
+#define WORDS      256 /* sent and answered by hand */
+#define WARM_WORDS 16
+
+enum {
+	FROM_ROOT = 1,
+	TO_ROOT = 2,
+	ROTATES = FROM_ROOT | TO_ROOT,
+	OUT_EACH = 4, /* there is a block for each member, ... */
+	IN_EACH = 8,  /* ... from each */
+	COMBINES = 16
+};
+
+struct collective {
+	const char *name;
+	uint32_t kind, how;
+};
+
+static const struct collective collectives[] = {
+	{"barrier", SLMPM_COLL_BARRIER, 0},
+	{"bcast", SLMPM_COLL_BROADCAST, FROM_ROOT},
+	{"reduce", SLMPM_COLL_REDUCE, TO_ROOT | COMBINES},
+	{"allreduce", SLMPM_COLL_ALLREDUCE, COMBINES},
+	{"scatter", SLMPM_COLL_SCATTER, FROM_ROOT | OUT_EACH},
+	{"gather", SLMPM_COLL_GATHER, TO_ROOT | IN_EACH},
+	{"allgather", SLMPM_COLL_ALLGATHER, IN_EACH},
+	{"alltoall", SLMPM_COLL_ALLTOALL, OUT_EACH | IN_EACH},
+};
+
+static const struct collective *collective_of(const struct test *test)
+{
+	const struct collective *c = collectives;
+
+	while (strcmp(c->name, test->name) != 0)
+		c++;
+	return c;
+}
+
+/* ---- one operation, as this member sees it ---- */
+
+struct part {
+	const struct collective *what;
+	slmpm_group group;
+	int32_t rank, members;
+	uint64_t size;
+	unsigned char *from, *to;
+	struct slmpm_coll coll;
+};
+
+/* Reductions are of doubles where they can be. */
+static bool is_of_doubles(const struct part *t)
+{
+	return t->what->how & COMBINES && t->size % sizeof(double) == 0;
+}
+
+static void prepare(struct part *t, struct pair *p, const struct job *j)
+{
+	memset(t, 0, sizeof(*t));
+	t->what = collective_of(j->test);
+	t->group = p->crew.group;
+	t->rank = p->side;
+	t->members = (int32_t)p->crew.members;
+	t->size = j->size;
+	t->from = (unsigned char *)p->tx;
+	t->to = (unsigned char *)p->rx;
+	t->coll.size = sizeof(t->coll);
+	t->coll.kind = t->what->kind;
+	if (t->what->kind == SLMPM_COLL_BARRIER)
+		return;
+	t->coll.from = t->from;
+	t->coll.to = t->to;
+	t->coll.type = is_of_doubles(t) ? SLMPM_DOUBLE : SLMPM_UINT8;
+	t->coll.count = is_of_doubles(t) ? t->size / sizeof(double) : t->size;
+	t->coll.op = t->what->how & COMBINES ? SLMPM_CALC_SUM : 0;
+}
+
+static int32_t roots_of(const struct part *t)
+{
+	return t->what->how & ROTATES ? t->members : 1;
+}
+
+static bool is_root(const struct part *t)
+{
+	return t->coll.root == t->rank;
+}
+
+/* Blocks that this member gives, ... */
+static uint64_t given(const struct part *t)
+{
+	if (t->what->how & FROM_ROOT && !is_root(t))
+		return 0;
+	return t->what->how & OUT_EACH ? (uint64_t)t->members : 1;
+}
+
+/* ... and that it gets. */
+static uint64_t gotten(const struct part *t)
+{
+	uint32_t how = t->what->how;
+
+	if (how & TO_ROOT && !is_root(t))
+		return 0;
+	if (how == FROM_ROOT && is_root(t))
+		return 0;
+	return how & IN_EACH ? (uint64_t)t->members : 1;
+}
+
+uint64_t collective_room(const struct job *j)
+{
+	bool blocks = collective_of(j->test)->how & (OUT_EACH | IN_EACH);
+
+	return blocks ? j->size * j->members : j->size;
+}
+
+/* ---- is it right? ---- */
+
+static unsigned char byte_of(int32_t rank, uint64_t block, uint64_t i)
+{
+	return (unsigned char)(i * 7 + (i >> 8) * 13 + (uint64_t)rank * 31 + block * 17 + 3);
+}
+
+static unsigned char digit_of(int32_t rank, uint64_t i)
+{
+	return (unsigned char)((i + (uint64_t)rank) % 4);
+}
+
+static double number_of(int32_t rank, uint64_t i)
+{
+	return (double)(i % 97) + rank + 1;
+}
+
+static void draw_numbers(const struct part *t)
+{
+	double value;
+
+	for (uint64_t i = 0; i < t->coll.count; i++) {
+		value = number_of(t->rank, i);
+		memcpy(t->from + i * sizeof(value), &value, sizeof(value));
+	}
+}
+
+static void draw(const struct part *t)
+{
+	uint64_t blocks = t->what->how & OUT_EACH ? (uint64_t)t->members : 1;
+	bool digits = t->what->how & COMBINES;
+
+	if (is_of_doubles(t)) {
+		draw_numbers(t);
+		return;
+	}
+	for (uint64_t block = 0; block < blocks; block++)
+		for (uint64_t i = 0; i < t->size; i++)
+			t->from[block * t->size + i] =
+				digits ? digit_of(t->rank, i) : byte_of(t->rank, block, i);
+}
+
+static bool sum_is_right(const struct part *t, uint64_t i)
+{
+	double value, sum = 0;
+	unsigned digits = 0;
+
+	for (int32_t r = 0; r < t->members; r++) {
+		sum += number_of(r, i);
+		digits += digit_of(r, i);
+	}
+	if (!is_of_doubles(t))
+		return t->to[i] == (unsigned char)digits;
+	memcpy(&value, t->to + i * sizeof(value), sizeof(value));
+	return value <= sum && value >= sum;
+}
+
+static bool block_is_right(const struct part *t, uint64_t block, uint64_t i)
+{
+	int32_t giver = t->what->how & FROM_ROOT ? t->coll.root : (int32_t)block;
+	uint64_t mine = t->what->how & OUT_EACH ? (uint64_t)t->rank : 0;
+
+	return t->to[block * t->size + i] == byte_of(giver, mine, i);
+}
+
+static int check(const struct part *t)
+{
+	bool sums = t->what->how & COMBINES;
+	uint64_t n = sums ? t->coll.count : t->size;
+
+	for (uint64_t block = 0; block < gotten(t); block++)
+		for (uint64_t i = 0; i < n; i++)
+			if (sums ? !sum_is_right(t, i) : !block_is_right(t, block, i)) {
+				fprintf(stderr,
+					"slmpm_perftest: %s of %llu bytes: rank %d has wrong data "
+					"at element %llu of block %llu\n",
+					t->what->name, (unsigned long long)t->size, t->rank,
+					(unsigned long long)i, (unsigned long long)block);
+				return -SLMPM_ECHECKSUM;
+			}
+	return 0;
+}
+
+/* Once with each root. */
+static int verify(struct part *t, const struct job *j)
+{
+	int rc = 0;
+
+	draw(t);
+	for (int32_t root = 0; root < roots_of(t) && rc >= 0; root++) {
+		t->coll.root = root;
+		memset(t->to, 0xa5, collective_room(j));
+		rc = slmpm_collective(t->group, &t->coll, -1);
+		if (rc >= 0)
+			rc = check(t);
+	}
+	return rc;
+}
+
+/* ---- the measurement ---- */
+
+static ALWAYS_INLINE int one(struct part *t, uint64_t i, bool touch)
+{
+	int rc;
+
+	if (touch)
+		fill(t->from, given(t) * t->size, i);
+	rc = slmpm_collective(t->group, &t->coll, -1);
+	if (touch && rc >= 0)
+		consume(t->to, gotten(t) * t->size);
+	return rc;
+}
+
+/* A time is of as many operations as there are roots. */
+static ALWAYS_INLINE int repeat(struct part *t, const struct job *j, struct hist *stamps,
+				bool touch)
+{
+	uint64_t before = stamps ? now_ns() : 0, now;
+	int32_t roots = roots_of(t);
+	int rc = 0;
+
+	t->coll.root = 0;
+	for (uint64_t i = 0; i < j->count && rc >= 0; i++) {
+		rc = one(t, i, touch);
+		if (++t->coll.root < roots)
+			continue;
+		t->coll.root = 0;
+		if (stamps) {
+			now = now_ns();
+			hist_add(stamps, (now - before) / (uint64_t)roots);
+			before = now;
+		}
+	}
+	return rc;
+}
+
+static int exchange(struct pair *p, uint64_t n)
+{
+	uint64_t word = 0;
+	int64_t rc = 0;
+
+	for (uint64_t i = 0; i < 2 * n && rc >= 0; i++)
+		rc = (i & 1) == (uint64_t)p->side ?
+			     slmpm_send(p->peer, STREAM_DATA, &word, sizeof(word), -1) :
+			     slmpm_recv(p->peer, STREAM_DATA, &word, sizeof(word), NULL, -1);
+	return rc < 0 ? (int)rc : 0;
+}
+
+/* A message there and one back: between two that is the least. */
+static int by_hand(struct pair *p)
+{
+	int rc = exchange(p, WARM_WORDS);
+	uint64_t begin = now_ns();
+
+	if (rc >= 0)
+		rc = exchange(p, WORDS);
+	p->extra.bare_ns = (double)(now_ns() - begin) / 2 / WORDS;
+	return rc;
+}
+
+static int time_all(struct pair *p, struct part *t, const struct job *j, struct hist *stamps)
+{
+	int rc = slmpm_barrier(t->group, -1);
+	uint64_t begin = now_ns();
+
+	if (rc >= 0 && stamps)
+		rc = repeat(t, j, stamps, j->touch);
+	else if (rc >= 0)
+		rc = j->touch ? repeat(t, j, NULL, true) : repeat(t, j, NULL, false);
+	p->extra.each_ns = (double)(now_ns() - begin) / (double)j->count;
+	return rc < 0 || t->members > 2 ? rc : by_hand(p);
+}
+
+int loop_collective(struct pair *p, const struct job *j, struct hist *stamps)
+{
+	int rc = crew_ready(p, j->members);
+	struct part t;
+
+	if (rc >= 0)
+		rc = crew_say(p, j);
+	if (rc < 0)
+		return rc;
+	prepare(&t, p, j);
+	rc = j->verify ? verify(&t, j) : time_all(p, &t, j, stamps);
+	return rc < 0 ? rc : crew_hear(p);
+}
