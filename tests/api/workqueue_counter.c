@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* waits */
 /* timeout: 240 */
 /*
  * Counters of peers, in work queues: added to and set, moved by each kind of request once what it

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* waits */
 /* timeout: 120 */
 /*
  * A peer, of the same user and otherwise unrelated, whose memory never answers: behind a file
