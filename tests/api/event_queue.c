@@ -14,7 +14,7 @@
 #include "tests/lib/child.h"
 #include "tests/lib/settings.h"
 
-#define CYCLES          10000
+#define CYCLES          4000
 #define GROWTH          (1 << 20)
 #define PER_CYCLE       (GROWTH / 10000) /* bytes of the heap */
 #define WARM            64
