@@ -110,12 +110,18 @@ static int move(void *unused)
 	return 0;
 }
 
+/* A sanitizer's rounds take longer: a third of them, so much further apart. */
+static int apart(void)
+{
+	return actor_slow() > 1 ? 3 : 1;
+}
+
 /* Taken back at any moment: nothing reads the memory afterwards, which is not there any more. */
 static int forget(void *unused)
 {
 	(void)unused;
 	open_pair(0, SLMPM_WAIT_ADAPTIVE);
-	for (int i = 0; i < 60; i++) {
+	for (int i = 0; i < 60; i += apart()) {
 		unsigned char *gone = malloc(SIZE);
 		struct slmpm_done done = {.status = 1};
 		slmpm_req req;
@@ -212,7 +218,7 @@ static void *come_and_go(void *arg)
 
 	CHECK(from, "memory");
 	snprintf(url, sizeof(url), "shm:engine-%d-%td", (int)getpid(), (char *)arg - (char *)here);
-	for (int i = 0; i < 40; i++) {
+	for (int i = 0; i < 40; i += apart()) {
 		OK(slmpm_open(&own, NULL));
 		OK(slmpm_listen(&l, own, url));
 		OK(slmpm_connect(&near, own, url, PATIENCE));
