@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 120 */
+/* waits */
 /*
  * Groups that do not form, and groups that break: a member that never comes, one that gives up, one
  * that dies or leaves, before and after; each of the others learns who it was.

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 100 */
+/* has-time */
 /*
  * The plans of all members are run against each other, every kind by every algorithm, and their
  * results compared with what the kind says. Messages may be slow, and a send may not be done
