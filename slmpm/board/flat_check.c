@@ -117,6 +117,8 @@ int flat_check(const struct slmpm_coll *c, uint32_t size, uint32_t rank)
 	if (flat_has_root(c->kind) && (c->root < 0 || (uint32_t)c->root >= size))
 		return error_set(SLMPM_EINVAL, "%s: no root %d in a group of %u",
 				 flat_kind_name(c->kind), c->root, size);
+	if (c->to == SLMPM_IN_PLACE)
+		return bad(c, ".to is SLMPM_IN_PLACE, which .from alone may be");
 	shift = calc_shift(c->type);
 	rc = check_blocks(c, size, shift);
 	return rc < 0 ? rc : check_memory(c, size, rank, shift);

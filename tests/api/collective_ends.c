@@ -136,6 +136,8 @@ static void arguments(slmpm_group g, int rank)
 	REFUSED(slmpm_barrier(g, 0), SLMPM_EAGAIN, "timeout of 0");
 	REFUSED(slmpm_collect(g, 12, x, y, 1, type, op, 0, PATIENCE), SLMPM_EINVAL, "no kind 12");
 	REFUSED(slmpm_allreduce(g, x, y, 1, 77, op, PATIENCE), SLMPM_EINVAL, "no type 77");
+	REFUSED(slmpm_allreduce(g, x, (void *)(uintptr_t)SLMPM_IN_PLACE, 1, type, op, PATIENCE),
+		SLMPM_EINVAL, ".to is SLMPM_IN_PLACE");
 	REFUSED(slmpm_allreduce(g, x, y, 1, SLMPM_DOUBLE, SLMPM_CALC_XOR, PATIENCE), SLMPM_EINVAL,
 		"no operation 7 of type 10");
 	REFUSED(slmpm_allreduce(g, NULL, y, 1, type, op, PATIENCE), SLMPM_EINVAL, ".from is NULL");
