@@ -79,7 +79,6 @@ static void plan_even(struct flat *f, const struct slmpm_coll *c)
 			f->out.length = f->bytes;
 		else
 			sources(f, root, root + 1);
-		f->own_done = !at_root || !c->to || c->to == f->from;
 		break;
 	case SLMPM_COLL_REDUCE:
 		if (at_root)
@@ -190,7 +189,7 @@ static void plan_uneven(struct flat *f, const struct slmpm_coll *c)
 	}
 }
 
-/* This member's own block, or at the root of a broadcast all of it. */
+/* This member's own block. */
 static void copy_own(struct flat *f)
 {
 	const struct slmpm_coll *c = f->coll;
@@ -247,16 +246,6 @@ static int flat_long_turn(struct flat *f)
 	return 0;
 }
 
-/* A post in which nothing lies, with which nothing else is done, and which needs none. */
-static int short_root_turn(struct flat *f)
-{
-	int rc = flat_short_turn(f);
-
-	if (rc == 1 && !f->own_done)
-		copy_own(f);
-	return rc;
-}
-
 static int begin_long(struct flat *f, const struct slmpm_coll *c)
 {
 	f->turn = flat_long_turn;
@@ -310,8 +299,6 @@ int flat_begin(struct flat *f, struct boards *b, const struct slmpm_coll *c)
 	f->what |= POST_IN_LINE;
 	f->put = c->to;
 	plan_even(f, c);
-	if (!f->own_done)
-		f->turn = short_root_turn;
 	return 0;
 }
 

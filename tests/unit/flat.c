@@ -220,7 +220,10 @@ static void expect(const struct job *j, struct part *p, uint32_t rank)
 	bool root = rank == j->root;
 
 	switch (j->kind) {
-	case SLMPM_COLL_BROADCAST: fill(j, p->expected, j->root, 0, j->count); break;
+	case SLMPM_COLL_BROADCAST:
+		if (!root) /* whose `to` is not looked at */
+			fill(j, p->expected, j->root, 0, j->count);
+		break;
 	case SLMPM_COLL_REDUCE:
 		if (root)
 			reduce(j, p->expected, 0, j->n, 0, j->count);
