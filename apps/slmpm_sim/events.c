@@ -13,6 +13,10 @@ void *grown(void *array, uint32_t *room, uint32_t count, size_t size)
 
 	if (count < *room)
 		return array;
+	if (*room > UINT32_MAX / 2 - 1) { /* an event's number has 31 bits */
+		fprintf(stderr, "slmpm_sim: more than 2^31 events, messages or packets at once\n");
+		exit(1);
+	}
 	*room = *room ? *room * 2 : 1024;
 	more = realloc(array, *room * size);
 	if (!more) {

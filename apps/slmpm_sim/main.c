@@ -26,7 +26,7 @@ static const struct argp_option options[] = {
 	{"nodes", 'n', "N", 0, "From 1 to 65536 [64]", 1},
 	{"network", 'w', "KIND", 0, "full, torus, mesh or tree [full]", 1},
 	{"extent", 'x', "XxYxZ", 0, "Of a torus or mesh; 0: chosen [0x0x0]", 1},
-	{"latency", 'l', "TIME", 0, "Of a link, ns, us or ms [1us]", 2},
+	{"latency", 'l', "TIME", 0, "Of a link, ns, us, ms or s [1us]", 2},
 	{"bandwidth", 'b', "BYTES", 0, "Of a link, a second [10g]", 2},
 	{"rate", 'r', "MESSAGES", 0, "That a node begins, a second [10m]", 2},
 	{"packet", 'p', "BYTES", 0, "Of a torus, mesh or tree, at most [4096]", 2},
@@ -45,8 +45,8 @@ struct unit {
 static const struct unit binary[] = {{"", 1}, {"k", 1024}, {"m", 1 << 20}, {"g", 1 << 30}, {0}};
 static const struct unit decimal[] = {{"", 1},    {"k", 1e3},  {"m", 1e6},
 				      {"g", 1e9}, {"t", 1e12}, {0}};
-static const struct unit times[] = {{"", 1e3},   {"ps", 1},   {"ns", 1e3},
-				    {"us", 1e6}, {"ms", 1e9}, {0}};
+static const struct unit times[] = {{"", 1e3},   {"ps", 1},   {"ns", 1e3}, {"us", 1e6},
+				    {"ms", 1e9}, {"s", 1e12}, {0}};
 
 /* WHAT is said of what is none. */
 static double value_of(struct argp_state *state, const char *text, const struct unit *units,
@@ -161,7 +161,8 @@ static void check_network(struct argp_state *state, const struct setting *set)
 static void check(struct argp_state *state, const struct setting *set)
 {
 	if (set->root >= set->nodes)
-		argp_failure(state, 2, 0, "--root %u: there are %u nodes", set->root, set->nodes);
+		argp_failure(state, 2, 0, "--root %u: from 0 to %u, of %u %s", set->root,
+			     set->nodes - 1, set->nodes, nodes_word(set->nodes));
 	if ((set->extent[0] || set->extent[1] || set->extent[2]) &&
 	    set->topology != TOPOLOGY_TORUS && set->topology != TOPOLOGY_MESH)
 		argp_failure(state, 2, 0, "--extent is for a torus or a mesh");

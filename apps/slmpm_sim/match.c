@@ -67,8 +67,6 @@ void match_add(struct matches *m, uint32_t node, uint32_t peer, uint32_t lane)
 {
 	uint32_t i = m->unused;
 
-	if (m->count++ >= m->buckets)
-		grow_buckets(m);
 	if (m->has_unused) {
 		m->unused = m->items[i].next;
 		m->has_unused = m->unused != NONE;
@@ -77,6 +75,8 @@ void match_add(struct matches *m, uint32_t node, uint32_t peer, uint32_t lane)
 		i = m->used++;
 	}
 	m->items[i] = (struct item){node, peer, lane, NONE};
+	if (m->count++ >= m->buckets)
+		grow_buckets(m);
 	hang(m, i);
 }
 

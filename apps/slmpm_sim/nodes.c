@@ -55,7 +55,8 @@ int nodes_open(struct sim *sim)
 
 	sim->nodes = calloc(sim->set.nodes, sizeof(*sim->nodes));
 	if (!sim->nodes) {
-		fprintf(stderr, "slmpm_sim: no memory for %u nodes\n", sim->set.nodes);
+		fprintf(stderr, "slmpm_sim: no memory for %u %s\n", sim->set.nodes,
+			nodes_word(sim->set.nodes));
 		return 1;
 	}
 	for (uint32_t i = 0; i < sim->set.nodes; i++) {
@@ -101,7 +102,7 @@ static bool send(struct sim *sim, struct node *n)
 
 	if (!is_free(sim, n, n->ready > n->inject ? n->ready : n->inject))
 		return false;
-	n->inject = sim->now + (uint64_t)(sim->set.gap + 0.5);
+	n->inject = clock_after(sim->now, sim->set.gap);
 	n->sending = true;
 	wires_send(sim, (uint32_t)(n - sim->nodes), s->peer, s->count * width_of(&sim->set));
 	return true;
@@ -111,8 +112,7 @@ static bool compute(struct sim *sim, struct node *n, double byte)
 {
 	if (!is_free(sim, n, n->ready))
 		return false;
-	n->ready =
-		sim->now + (uint64_t)((double)(n->step.count * width_of(&sim->set)) * byte + 0.5);
+	n->ready = clock_bytes(sim->now, n->step.count * width_of(&sim->set), byte);
 	return true;
 }
 

@@ -28,6 +28,11 @@ static double nanoseconds(uint64_t time)
 	return (double)time / 1000;
 }
 
+const char *nodes_word(uint32_t nodes)
+{
+	return nodes == 1 ? "node" : "nodes";
+}
+
 /* How much of the whole time the busiest link had something to carry. */
 static double busy_share(const struct result *r)
 {
@@ -36,8 +41,8 @@ static double busy_share(const struct result *r)
 
 static void print_text(const struct setting *set, const struct result *r)
 {
-	printf("%s by %s, %" PRIu64 " bytes, %u nodes, %s", slmpm_plan_kind(set->kind),
-	       slmpm_plan_algorithm(r->algorithm), set->bytes, set->nodes,
+	printf("%s by %s, %" PRIu64 " bytes, %u %s, %s", slmpm_plan_kind(set->kind),
+	       slmpm_plan_algorithm(r->algorithm), set->bytes, set->nodes, nodes_word(set->nodes),
 	       topologies[set->topology]);
 	if (set->extent[0])
 		printf(" %u x %u x %u", set->extent[0], set->extent[1], set->extent[2]);

@@ -135,7 +135,13 @@ void nodes_arrived(struct sim *sim, uint32_t rank, uint32_t peer);
 
 /* 0, or 1 with the reason on standard error. The extents that were left open are given. */
 int simulate(struct setting *set, struct result *result);
-/* ARRAY for at least one element more than COUNT, each SIZE bytes long; ends without memory. */
+/* SPAN picoseconds after TIME, and BYTES of which each takes PACE; ends beyond 2^64. */
+uint64_t clock_after(uint64_t time, double span);
+uint64_t clock_bytes(uint64_t time, uint64_t bytes, double pace);
+/* "node", or "nodes" of so many. */
+const char *nodes_word(uint32_t nodes);
+/* ARRAY for at least one element more than COUNT, each SIZE bytes long, up to 2^31; ends without
+ * memory. */
 void *grown(void *array, uint32_t *room, uint32_t count, size_t size);
 int print_result(const struct setting *set, const struct result *result);
 

@@ -26,8 +26,8 @@ static int run(struct sim *sim)
 	run_events(sim);
 	if (sim->done == sim->set.nodes)
 		return 0;
-	fprintf(stderr, "slmpm_sim: %u of %u nodes wait for what never comes\n",
-		sim->set.nodes - sim->done, sim->set.nodes);
+	fprintf(stderr, "slmpm_sim: %u of %u %s wait for what never comes\n",
+		sim->set.nodes - sim->done, sim->set.nodes, nodes_word(sim->set.nodes));
 	return 1;
 }
 

@@ -89,19 +89,17 @@ static uint64_t take_link(struct sim *sim, uint32_t node, uint32_t link, uint64_
 {
 	struct wires *w = &sim->wires;
 	const size_t i = (size_t)node * w->links + link;
-	const uint64_t time = (uint64_t)((double)bytes * sim->set.byte + 0.5);
+	const uint64_t from = w->free[i] < earliest ? earliest : w->free[i];
 
-	if (w->free[i] < earliest)
-		w->free[i] = earliest;
-	w->free[i] += time;
-	w->busy[i] += time;
+	w->free[i] = clock_bytes(from, bytes, sim->set.byte);
+	w->busy[i] += w->free[i] - from;
 	w->carried[i] += bytes;
 	return w->free[i];
 }
 
 static uint64_t after_latency(const struct sim *sim, uint64_t time)
 {
-	return time + (uint64_t)(sim->set.latency + 0.5);
+	return clock_after(time, sim->set.latency);
 }
 
 /* ---- all connected --------------------------------------------------------------------------- */
@@ -120,7 +118,7 @@ static void land_whole(struct sim *sim, uint32_t message)
 {
 	struct parcel *p = &sim->wires.parcels[message];
 	const uint32_t from = p->from, to = p->to;
-	const uint64_t time = (uint64_t)((double)p->bytes * sim->set.byte + 0.5);
+	const uint64_t time = clock_bytes(0, p->bytes, sim->set.byte);
 
 	if (p->at != to) {
 		/* Its last byte would be there now, had nothing else come by the same link. */

@@ -73,7 +73,7 @@ refused 2 'do not make 16 nodes' "$bin/slmpm_sim" -n 16 -w torus -x 3x0x0
 refused 2 'is for a torus or a mesh' "$bin/slmpm_sim" -x 4x4x4
 refused 2 'there are: barrier broadcast ' "$bin/slmpm_sim" -c nothing
 refused 2 'but by: dissemination tree' "$bin/slmpm_sim" -c barrier -a ring
-refused 2 'there are 64 nodes' "$bin/slmpm_sim" -c reduce --root 64
+refused 2 'from 0 to 63, of 64 nodes' "$bin/slmpm_sim" -c reduce --root 64
 refused 2 'a number of bytes' "$bin/slmpm_sim" -s 2g
 refused 2 'a time' "$bin/slmpm_sim" -l 1h
 refused 2 '"what"' "$bin/slmpm_sim" what

@@ -98,6 +98,24 @@ diff <(run -c alltoall -n 27 -w torus --json) <(run -c alltoall -n 27 -w torus -
 # What is busy is at the root of a tree, and shares its links.
 [ "$(run -c alltoall -n 31 -w tree -s 4k --json | field node)" = 0 ] || fail "the busiest node of a tree"
 
+# ---- what the clock cannot show ----
+
+# too_long OPTIONS...: takes more than 2^64 picoseconds, in one step or in many.
+too_long() {
+	said=$(run "$@" 2>&1 >/dev/null)
+	[ $? = 1 ] && [[ $said == "slmpm_sim: it would take longer than 213 days"* ]] || fail "$*: $said"
+}
+too_long -b 1 -s 1g -n 2 -c broadcast
+too_long -b 40 -s 1g -n 2 -c broadcast -w mesh -p 1g
+too_long -b 100 -s 1g -n 4 -c gather -a flat
+too_long -b 80 -s 1g -n 3 -c scatter -a flat -w torus
+too_long --fold 50 -s 1g -n 2 -b 0 -a flat
+too_long --copy 50 -s 1g -n 1 -b 0
+too_long -b 300 -s 256m -n 64 -c gather -a flat
+# 2^30 bytes at 60 a second, and a second of latency: 207 days.
+within 0.0000001 '2 ^ 30 / 60 * 1e9 + 1e9' -b 60 -s 1g -n 2 -c broadcast -a flat -l 1s
+[[ $(run -n 1) == *" 1 node, "* ]] || fail "1 nodes"
+
 # ---- as many as may be ----
 
 [ $large ] || exit 0
