@@ -55,8 +55,8 @@ struct slmpm_plan_spec {
 
 struct slmpm_plan;
 
-/* To be closed. SLMPM_EINVAL: no such kind, rank or root, or the kind has no such algorithm;
- * SLMPM_ELIMIT: more elements than can be counted; SLMPM_ENOMEM. */
+/* To be closed. SLMPM_EINVAL: no such kind, rank or root, or the kind has no such algorithm, arrays
+ * or order; SLMPM_ELIMIT: more elements, or pieces, than can be counted; SLMPM_ENOMEM. */
 SLMPM_API int slmpm_plan_open(struct slmpm_plan **plan, const struct slmpm_plan_spec *spec);
 SLMPM_API void slmpm_plan_close(struct slmpm_plan *plan);
 

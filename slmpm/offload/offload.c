@@ -97,12 +97,6 @@ slmpm_wq offload_queue(const struct offload *o)
 
 /* ---- beginning a run ------------------------------------------------------------------------- */
 
-static bool is_combining(uint32_t kind)
-{
-	return kind == PLAN_REDUCE || kind == PLAN_ALLREDUCE || kind == PLAN_REDUCE_SCATTER ||
-	       kind == PLAN_SCAN || kind == PLAN_EXSCAN;
-}
-
 /* So that no entry is refused when others have been posted. */
 static int check_types(const struct offload_run *run)
 {
@@ -119,7 +113,9 @@ static int check_types(const struct offload_run *run)
 		return 0;
 	if (!calc_is_type(run->type))
 		return error_set(SLMPM_EINVAL, "%u is no type", run->type);
-	return is_combining(run->spec.kind) ? calc_check(&calc, "a reduction") : 0;
+	if (!(plan_takes(run->spec.kind) & PLAN_COMBINES))
+		return 0;
+	return calc_check(&calc, "a reduction");
 }
 
 static int offload_plan(const struct offload *o, struct plan *p, const struct offload_run *run)

@@ -25,6 +25,10 @@ void prepare_chain(struct plan *p)
 	p->piece = piece_of(&p->spec);
 	if (p->piece > count)
 		p->piece = count;
+	if (count && count / p->piece >= UINT32_MAX) {
+		p->scratch = UINT64_MAX; /* more than there are numbers of pieces */
+		return;
+	}
 	if (!count || p->spec.kind == PLAN_BROADCAST || p->spec.rank == 0)
 		return;
 	plan_slots(p, plan_pieces(p), p->piece, 2, p->spec.kind == PLAN_EXSCAN ? p->piece : 0);

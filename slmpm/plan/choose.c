@@ -94,20 +94,11 @@ static const struct choice {
 	{PLAN_EXSCAN, PLAN_CHAIN, UINT32_MAX, ANY},
 };
 
-/* Kinds whose count is a block's. */
-#define IN_BLOCKS                                                                                  \
-	(1u << PLAN_SCATTER | 1u << PLAN_GATHER | 1u << PLAN_ALLGATHER | 1u << PLAN_ALLTOALL |     \
-	 1u << PLAN_REDUCE_SCATTER)
-
-#define REDUCTIONS                                                                                 \
-	(1u << PLAN_REDUCE | 1u << PLAN_ALLREDUCE | 1u << PLAN_REDUCE_SCATTER | 1u << PLAN_SCAN |  \
-	 1u << PLAN_EXSCAN)
-
 static uint64_t elements_of(const struct plan_spec *spec)
 {
 	uint64_t sum = 0;
 
-	if (spec->kind >= PLAN_KINDS || !(IN_BLOCKS >> spec->kind & 1))
+	if (!(plan_takes(spec->kind) & PLAN_BLOCKS))
 		return spec->count;
 	if (!spec->counts)
 		return spec->count * spec->size;
@@ -116,21 +107,30 @@ static uint64_t elements_of(const struct plan_spec *spec)
 	return sum;
 }
 
-static bool choice_fits(const struct choice *c, const struct plan_spec *spec, uint64_t bytes)
+bool plan_keeps_order(const struct plan_spec *spec, uint32_t algorithm)
 {
-	const uint32_t has = plan_properties(c->kind, c->algorithm);
+	const uint32_t has = plan_properties(spec->kind, algorithm);
 
-	if (c->kind != spec->kind || c->members < spec->size || c->bytes < bytes)
-		return false;
-	if (spec->flags & PLAN_RANK_ORDER && REDUCTIONS >> spec->kind & 1)
+	if (!(plan_takes(spec->kind) & PLAN_COMBINES))
+		return true;
+	if (spec->flags & PLAN_RANK_ORDER)
 		return has & PLAN_LINEAR;
 	return !(spec->flags & PLAN_NONCOMMUTATIVE && has & PLAN_COMMUTES);
 }
 
+static bool choice_fits(const struct choice *c, const struct plan_spec *spec, uint64_t bytes)
+{
+	if (c->kind != spec->kind || c->members < spec->size || c->bytes < bytes)
+		return false;
+	return plan_keeps_order(spec, c->algorithm);
+}
+
 enum plan_algorithm plan_choose(const struct plan_spec *spec, uint32_t width)
 {
-	const uint64_t bytes = elements_of(spec) * width;
+	uint64_t bytes;
 
+	if (__builtin_mul_overflow(elements_of(spec), width, &bytes))
+		bytes = ANY;
 	for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); i++)
 		if (choice_fits(&choices[i], spec, bytes))
 			return choices[i].algorithm;

@@ -100,6 +100,24 @@ uint32_t plan_properties(uint32_t kind, enum plan_algorithm algorithm)
 	return method ? method->properties : 0;
 }
 
+uint32_t plan_takes(uint32_t kind)
+{
+	static const uint8_t takes[PLAN_KINDS] = {
+		[PLAN_BROADCAST] = PLAN_ROOT,
+		[PLAN_REDUCE] = PLAN_ROOT | PLAN_COMBINES,
+		[PLAN_ALLREDUCE] = PLAN_COMBINES,
+		[PLAN_SCATTER] = PLAN_ROOT | PLAN_BLOCKS,
+		[PLAN_GATHER] = PLAN_ROOT | PLAN_BLOCKS,
+		[PLAN_ALLGATHER] = PLAN_BLOCKS,
+		[PLAN_ALLTOALL] = PLAN_BLOCKS | PLAN_EXCHANGE,
+		[PLAN_REDUCE_SCATTER] = PLAN_BLOCKS | PLAN_COMBINES,
+		[PLAN_SCAN] = PLAN_COMBINES,
+		[PLAN_EXSCAN] = PLAN_COMBINES,
+	};
+
+	return kind < PLAN_KINDS ? takes[kind] : 0;
+}
+
 /* ---- beginning ------------------------------------------------------------------------------- */
 
 /* What is divided among the members, or what they have a block of each. */
@@ -117,31 +135,20 @@ static bool begin_blocks(struct plan *p)
 	return true;
 }
 
-static bool has_blocks(uint32_t kind)
-{
-	return kind == PLAN_SCATTER || kind == PLAN_GATHER || kind == PLAN_ALLGATHER ||
-	       kind == PLAN_ALLTOALL || kind == PLAN_REDUCE_SCATTER;
-}
-
-static bool has_root(uint32_t kind)
-{
-	return kind == PLAN_BROADCAST || kind == PLAN_REDUCE || kind == PLAN_SCATTER ||
-	       kind == PLAN_GATHER;
-}
-
 int plan_begin(struct plan *p, const struct plan_spec *spec)
 {
 	const struct plan_method *method = method_of(spec->kind, spec->algorithm);
+	const uint32_t takes = plan_takes(spec->kind);
 
 	if (!method || spec->rank >= spec->size || spec->size > PLAN_MEMBERS ||
-	    (has_root(spec->kind) && spec->root >= spec->size))
+	    (takes & PLAN_ROOT && spec->root >= spec->size))
 		return -SLMPM_EINVAL;
 	memset(p, 0, offsetof(struct plan, step));
 	p->spec = *spec;
 	p->method = method;
-	if (!has_root(spec->kind))
+	if (!(takes & PLAN_ROOT))
 		p->spec.root = 0;
-	if (!has_blocks(spec->kind))
+	if (!(takes & PLAN_BLOCKS))
 		p->spec.counts = p->spec.places = NULL;
 	p->input = spec->flags & PLAN_IN_PLACE ? PLAN_TO : PLAN_FROM;
 	if (!begin_blocks(p))

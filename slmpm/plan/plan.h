@@ -146,7 +146,7 @@ struct plan {
 };
 
 /* 0; -SLMPM_EINVAL: no such kind or rank, or the kind has no such algorithm; PLAN_AUTO is none.
- * -SLMPM_ELIMIT: more elements than can be counted. */
+ * -SLMPM_ELIMIT: more elements, or pieces of them, than can be counted. */
 int plan_begin(struct plan *p, const struct plan_spec *spec);
 /* The next step; false: there is none left. */
 bool plan_next(struct plan *p, struct plan_step *step);
@@ -166,8 +166,19 @@ enum plan_algorithm plan_algorithm_at(uint32_t kind, uint32_t i);
 uint32_t plan_properties(uint32_t kind, enum plan_algorithm algorithm);
 const char *plan_name(enum plan_algorithm algorithm);
 const char *plan_kind_name(uint32_t kind);
+/* Whether ALGORITHM combines in the order that the flags ask for. */
+bool plan_keeps_order(const struct plan_spec *spec, uint32_t algorithm);
 /* PLAN_AUTO: there is none of this name. */
 enum plan_algorithm plan_by_name(const char *name);
+/* What a kind takes: a root, a block of each member (COUNTS), others that come (TO_COUNTS), an
+ * operation that combines. */
+#define PLAN_ROOT     1u
+#define PLAN_BLOCKS   2u
+#define PLAN_EXCHANGE 4u
+#define PLAN_COMBINES 8u
+/* 0 of what is no kind, too. */
+uint32_t plan_takes(uint32_t kind);
+
 /* The one for so many members and elements of WIDTH bytes in spec->count, spec->counts. */
 enum plan_algorithm plan_choose(const struct plan_spec *spec, uint32_t width);
 

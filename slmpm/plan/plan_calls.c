@@ -8,6 +8,7 @@
 #include "slmpm/base/error.h"
 #include "slmpm/base/sized.h"
 #include "slmpm/plan/plan.h"
+#include "slmpm/plan/plan_check.h"
 
 _Static_assert((int)SLMPM_PLAN_SEND == PLAN_SEND && (int)SLMPM_PLAN_RECV == PLAN_RECV &&
 		       (int)SLMPM_PLAN_WAIT == PLAN_WAIT && (int)SLMPM_PLAN_FOLD == PLAN_FOLD &&
@@ -22,8 +23,6 @@ _Static_assert(SLMPM_PLAN_AHEAD == PLAN_AHEAD && SLMPM_PLAN_LANES == PLAN_LANES 
 _Static_assert(SLMPM_PLAN_RANK_ORDER == PLAN_RANK_ORDER &&
 		       SLMPM_PLAN_NONCOMMUTATIVE == PLAN_NONCOMMUTATIVE,
 	       "and those");
-
-#define FLAGS (SLMPM_PLAN_IN_PLACE | SLMPM_PLAN_RANK_ORDER | SLMPM_PLAN_NONCOMMUTATIVE)
 
 #define WIDTH 8 /* of an element, where none is given */
 
@@ -63,12 +62,9 @@ static int spec_of(struct plan_spec *to, const struct slmpm_plan_spec *given)
 	struct slmpm_plan_spec s;
 	int rc = sized_take("slmpm_plan_open", &s, given, sizeof(s));
 
+	rc = rc < 0 ? rc : plan_check(&s);
 	if (rc < 0)
 		return rc;
-	if (s.flags & ~FLAGS)
-		return error_set(SLMPM_EINVAL, "slmpm_plan_open: flags %#x", s.flags);
-	if (!slmpm_plan_kind(s.kind))
-		return error_set(SLMPM_EINVAL, "slmpm_plan_open: no collective is kind %u", s.kind);
 	*to = (struct plan_spec){.kind = s.kind,
 				 .algorithm = s.algorithm,
 				 .size = s.members,
@@ -81,24 +77,18 @@ static int spec_of(struct plan_spec *to, const struct slmpm_plan_spec *given)
 				 .to_counts = s.to_counts,
 				 .to_places = s.to_places,
 				 .piece = s.piece};
-	if (!to->algorithm && s.members && s.rank < s.members)
+	if (!to->algorithm)
 		to->algorithm = plan_choose(to, s.width ? s.width : WIDTH);
 	return 0;
 }
 
 static int begin_plan(struct slmpm_plan *plan, const struct plan_spec *spec)
 {
-	int rc = plan_begin(&plan->inner, spec);
-	const char *algorithm = slmpm_plan_algorithm(spec->algorithm);
-
-	if (rc == -SLMPM_ELIMIT)
+	if (plan_begin(&plan->inner, spec) < 0)
 		return error_set(SLMPM_ELIMIT,
-				 "slmpm_plan_open: more elements than can be counted");
-	if (rc < 0)
-		return error_set(SLMPM_EINVAL,
-				 "slmpm_plan_open: %s by %s of %u members, rank %u, root %u",
-				 slmpm_plan_kind(spec->kind), algorithm ? algorithm : "none",
-				 spec->size, spec->rank, spec->root);
+				 "slmpm_plan_open: %s: %s: more elements, or pieces, than can be "
+				 "counted",
+				 slmpm_plan_kind(spec->kind), spec->counts ? ".counts" : ".count");
 	return 0;
 }
 

@@ -5,13 +5,24 @@
  */
 #include <slmpm_plan.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #include "tests/lib/actor.h"
 
 #define MEMBERS 13
 
-enum { BARRIER = 1, ALLREDUCE = 4, KINDS = 11 };
+enum {
+	BARRIER = 1,
+	BROADCAST,
+	ALLREDUCE = 4,
+	ALLGATHER = 7,
+	ALLTOALL,
+	REDUCE_SCATTER,
+	SCAN,
+	KINDS
+};
+enum { CHAIN = 4, RING = 7, PAIRWISE = 9 };
 
 static struct slmpm_plan *open_plan(uint32_t kind, uint32_t algorithm, uint32_t rank)
 {
@@ -99,8 +110,11 @@ static void chosen(void)
 static int open_with(struct slmpm_plan_spec spec)
 {
 	struct slmpm_plan *plan;
+	int rc = slmpm_plan_open(&plan, &spec);
 
-	return slmpm_plan_open(&plan, &spec);
+	if (rc == 0)
+		slmpm_plan_close(plan);
+	return rc;
 }
 
 static void refused(void)
@@ -114,17 +128,24 @@ static void refused(void)
 
 	REFUSED(slmpm_plan_open(NULL, &well), SLMPM_EINVAL, "no place");
 	REFUSED(slmpm_plan_open(&plan, NULL), SLMPM_EINVAL, "no structure");
-	REFUSED(open_with((bad = well, bad.kind = 0, bad)), SLMPM_EINVAL, "kind 0");
-	REFUSED(open_with((bad = well, bad.kind = 12, bad)), SLMPM_EINVAL, "kind 12");
-	REFUSED(open_with((bad = well, bad.algorithm = 99, bad)), SLMPM_EINVAL, "by none");
-	REFUSED(open_with((bad = well, bad.algorithm = 1, bad)), SLMPM_EINVAL, "dissemination");
-	REFUSED(open_with((bad = well, bad.members = 0, bad)), SLMPM_EINVAL, "0 members");
-	REFUSED(open_with((bad = well, bad.members = 1 << 25, bad)), SLMPM_EINVAL, "members");
-	REFUSED(open_with((bad = well, bad.rank = 4, bad)), SLMPM_EINVAL, "rank 4");
-	REFUSED(open_with((bad = well, bad.kind = 2, bad.root = 4, bad)), SLMPM_EINVAL, "root 4");
-	REFUSED(open_with((bad = well, bad.flags = 8, bad)), SLMPM_EINVAL, "flags 0x8");
-	REFUSED(open_with((bad = well, bad.kind = 7, bad.count = UINT64_MAX / 2, bad)),
-		SLMPM_ELIMIT, "more elements");
+	REFUSED(open_with((bad = well, bad.kind = 0, bad)), SLMPM_EINVAL, ".kind 0");
+	REFUSED(open_with((bad = well, bad.kind = 12, bad)), SLMPM_EINVAL, ".kind 12");
+	REFUSED(open_with((bad = well, bad.algorithm = 99, bad)), SLMPM_EINVAL,
+		"allreduce: .algorithm 99, unknown");
+	REFUSED(open_with((bad = well, bad.algorithm = 1, bad)), SLMPM_EINVAL,
+		"allreduce: .algorithm 1, dissemination");
+	REFUSED(open_with((bad = well, bad.members = 0, bad)), SLMPM_EINVAL, ".members 0");
+	REFUSED(open_with((bad = well, bad.members = 1 << 25, bad)), SLMPM_EINVAL, ".members");
+	REFUSED(open_with((bad = well, bad.rank = 4, bad)), SLMPM_EINVAL, ".rank 4");
+	REFUSED(open_with((bad = well, bad.kind = BROADCAST, bad.root = 4, bad)), SLMPM_EINVAL,
+		"broadcast: .root 4");
+	REFUSED(open_with((bad = well, bad.flags = 8, bad)), SLMPM_EINVAL,
+		"allreduce: .flags 0x8: unknown");
+	REFUSED(open_with((bad = well, bad.kind = ALLGATHER, bad.count = UINT64_MAX / 2, bad)),
+		SLMPM_ELIMIT, "allgather: .count: more elements");
+	REFUSED(open_with((bad = well, bad.kind = SCAN, bad.algorithm = CHAIN, bad.piece = 1,
+			   bad.count = UINT64_C(1) << 33, bad)),
+		SLMPM_ELIMIT, "pieces");
 	REFUSED(slmpm_plan_algorithm_at(0, 0), SLMPM_EINVAL, "kind 0");
 	REFUSED(slmpm_plan_algorithm_at(BARRIER, 9), SLMPM_ENOENT, "barrier");
 	REFUSED(slmpm_plan_next(NULL, &step), SLMPM_EINVAL, "no plan");
@@ -135,10 +156,87 @@ static void refused(void)
 	slmpm_plan_close(plan);
 }
 
+/* ---- what a kind does not take --------------------------------------------------------------- */
+
+enum { COUNTS = 1, PLACES = 2, TO_COUNTS = 4, TO_PLACES = 8, IN_PLACE = 16, ORDER = 32 };
+
+static int open_as(uint32_t kind, uint32_t members)
+{
+	static const uint64_t some[4] = {1, 1, 1, 1};
+
+	return open_with(
+		(struct slmpm_plan_spec){.size = sizeof(struct slmpm_plan_spec),
+					 .kind = kind,
+					 .members = 4,
+					 .count = 1,
+					 .flags = (members & IN_PLACE ? SLMPM_PLAN_IN_PLACE : 0) |
+						  (members & ORDER ? SLMPM_PLAN_RANK_ORDER : 0),
+					 .counts = members & COUNTS ? some : NULL,
+					 .places = members & PLACES ? some : NULL,
+					 .to_counts = members & TO_COUNTS ? some : NULL,
+					 .to_places = members & TO_PLACES ? some : NULL});
+}
+
+/* That SET is taken of a kind which TAKES it, else refused, and WORD named with the kind. */
+static void kind_takes(uint32_t kind, bool takes, uint32_t set, const char *word)
+{
+	char text[64];
+
+	if (takes) {
+		EXPECT(open_as(kind, set), 0);
+		return;
+	}
+	snprintf(text, sizeof(text), "slmpm_plan_open: %s: %s", slmpm_plan_kind(kind), word);
+	REFUSED(open_as(kind, set), SLMPM_EINVAL, text);
+}
+
+static void taken(void)
+{
+	static const uint32_t combine = 1u << 3 | 1u << 4 | 1u << 9 | 1u << 10 | 1u << 11;
+
+	for (uint32_t kind = BARRIER; kind <= KINDS; kind++) {
+		const bool exchange = kind == ALLTOALL;
+		const bool blocks = kind >= 5 && kind <= REDUCE_SCATTER;
+		const uint32_t own = exchange ? COUNTS | TO_COUNTS : COUNTS;
+
+		kind_takes(kind, true, IN_PLACE, "");
+		kind_takes(kind, combine >> kind & 1, ORDER, ".flags 0x2");
+		kind_takes(kind, blocks, own, ".counts");
+		kind_takes(kind, blocks, own | PLACES, ".counts");
+		kind_takes(kind, false, PLACES, ".places");
+		kind_takes(kind, false, TO_PLACES, ".to_places");
+		kind_takes(kind, exchange, own | TO_COUNTS | TO_PLACES,
+			   blocks ? ".to_" : ".counts");
+		kind_takes(kind, exchange, IN_PLACE | TO_COUNTS, ".to_counts");
+	}
+	kind_takes(ALLTOALL, false, COUNTS, ".counts without .to_counts");
+	kind_takes(ALLTOALL, false, TO_COUNTS, ".to_counts without .counts");
+	kind_takes(ALLTOALL, false, IN_PLACE | COUNTS | TO_COUNTS, ".counts: in place");
+}
+
+/* An algorithm that is given keeps to the order that is asked for, or is refused. */
+static void in_order(void)
+{
+	struct slmpm_plan_spec spec = {.size = sizeof(spec),
+				       .kind = ALLREDUCE,
+				       .algorithm = PAIRWISE,
+				       .flags = SLMPM_PLAN_RANK_ORDER,
+				       .members = 4,
+				       .count = 1};
+
+	EXPECT(open_with(spec), 0);
+	spec.algorithm = RING;
+	REFUSED(open_with(spec), SLMPM_EINVAL, "allreduce: .flags 0x2: not the order of ring");
+	spec.flags = SLMPM_PLAN_NONCOMMUTATIVE;
+	REFUSED(open_with(spec), SLMPM_EINVAL, "allreduce: .flags 0x4: not the order of ring");
+}
+
 int main(void)
 {
 	every_kind();
 	chosen();
 	refused();
+	taken();
+	in_order();
 	return 0;
 }
