@@ -46,7 +46,7 @@ void context_take_lock(struct context *ctx)
 		ctx->turns++;
 }
 
-/* A pass has something to do of which no word that is scanned tells. */
+/* A pass has something to do that shows in no word that is scanned. */
 static bool leaves_pass(const struct context *ctx)
 {
 	if (!list_empty(&ctx->ready))

@@ -115,7 +115,7 @@ uint64_t claim_deadlines(struct context *ctx, uint64_t now);
 
 /* May there be one more, beside SHARED ones? 0, or negative with the detail set. */
 int binding_room(const struct endpoint *ep, uint32_t shared);
-/* It may be told of one more now: there are not too many that it has not answered. */
+/* One more may be announced to it now: it has not left too many unanswered. */
 bool binding_may_begin(const struct endpoint *ep);
 /* There is one, of which the peer learns now or once it is up. */
 void binding_hold(struct endpoint *ep);

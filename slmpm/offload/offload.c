@@ -257,7 +257,7 @@ static int rank_of_peer(const struct offload *o, slmpm_peer peer)
 	return -1;
 }
 
-/* A run's last entry tells its end; others, that they have failed. */
+/* A run ends with the completion of its last entry; others complete only where they fail. */
 static void note_end(struct offload *o, const struct slmpm_done *done)
 {
 	if (done->status < 0)

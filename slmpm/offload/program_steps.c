@@ -152,7 +152,7 @@ static void copy_add(struct steps *s, const struct plan_step *step)
 	operand[1].at = step_at(s, step->left_area, step->left);
 }
 
-/* It acts when all before it is done, and alone is told when it has not failed. */
+/* It acts when all before it is done, and alone completes without an error. */
 static void last_add(struct steps *s)
 {
 	unsigned char *nothing = &s->offload->slot[s->slot].nothing;

@@ -14,7 +14,7 @@ struct offload_slot {
 	void *scratch;
 	uint64_t scratch_len;
 	uint64_t cookie;
-	bool busy;             /* its run's end has not been told */
+	bool busy;             /* its run's end has not been polled */
 	bool ended;            /* all its entries have */
 	unsigned char nothing; /* what its last entry calculates */
 };

@@ -231,7 +231,7 @@ static INLINE void entry_describe(struct work *w, int status, uint64_t len)
 		done->peer = peer_described(&w->wr);
 }
 
-/* W, a WAIT, is over at LEN: what follows it does not wait until that is told. */
+/* W, a WAIT, is over at LEN: what follows it does not wait for its completion. */
 static void pass(struct channel *ch, struct work *w, uint64_t len)
 {
 	list_withdraw(&ch->timed);

@@ -22,7 +22,7 @@ struct reservation {          /* what a peer has of a queue's entries; totals */
 	struct list claims;   /* of the queue's, or alone */
 	struct workqueue *wq;
 	struct endpoint *ep;
-	uint64_t which; /* as of binding_begin; 0: it is told later */
+	uint64_t which; /* as of binding_begin; 0: it is announced later */
 	bool known;
 	uint64_t early;      /* messages that it had sent by then */
 	uint64_t granted;    /* and may send behind them, ... */
@@ -131,8 +131,8 @@ void reservation_give(struct workqueue *wq)
 
 /* ---- what comes ------------------------------------------------------------------------------ */
 
-/* A peer that does not answer keeps no queue from the others: it is told of one more for each of
- * which it knows. Until then what it sends counts as what is sent before a peer knows. */
+/* A peer that does not answer keeps no queue from the others: one more is announced to it for each
+ * that it has acknowledged. Until then what it sends counts as what is sent before a peer knows. */
 static void begin_binding(struct reservation *r)
 {
 	if (!r->which && r->ep->state == SLMPM_PEER_UP && binding_may_begin(r->ep))

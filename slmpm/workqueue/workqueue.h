@@ -69,8 +69,8 @@ struct channel {
 	struct workqueue *wq;
 	/* The next to begin, or NULL; the first of a kept program; the newest. */
 	struct work *at, *first, *last;
-	struct work *passed; /* during its turn: a WAIT that is over, not yet told; or NULL */
-	struct list begun;   /* and not yet told */
+	struct work *passed; /* during its turn: a WAIT that is over, not yet completed; or NULL */
+	struct list begun;   /* and not yet completed */
 	/* Of them, that whose steps go on at the channel's turns: a PIPE, a CALC, one to be counted. */
 	struct work *amidst;
 	enum work_kind kind;
@@ -467,7 +467,7 @@ static inline struct endpoint *work_endpoint(struct work *w)
 		w->ep = work_peer(&w->wr);
 	return w->ep;
 }
-/* Begins W's operation, its end told to CTX's `begins` with COOKIE, perhaps before this returns.
+/* Begins W's operation, its completion goes to CTX's `begins` with COOKIE, perhaps before this returns.
  * EP: as of work_peer; SENT_IN_PART: as message_send_at_once has said. */
 int work_begin(struct context *ctx, struct endpoint *ep, struct work *w, uint64_t cookie,
 	       enum sent sent);

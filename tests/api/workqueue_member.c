@@ -275,7 +275,7 @@ static void too_far(void)
 	end();
 }
 
-/* A managed queue's messages are its own, whoever sends them. */
+/* A managed queue's messages are its own, from any sender. */
 static void streams(void)
 {
 	static struct slmpm_operand arg, target = {.at = here};

@@ -2,7 +2,7 @@
 /*
  * Who scans words without the lock, of which one has changed whenever it looks, and finds nothing
  * in the pass that follows: as of a peer that writes there, or beside threads that call all the
- * time. Its time runs all the same. Who waits for room, of which no word tells, does not scan.
+ * time. Its time runs all the same. A wait for room, which shows in no word, does not scan.
  */
 #include <unistd.h>
 
