@@ -55,6 +55,19 @@ void plan_wait(struct plan *p, uint32_t lane, uint64_t count)
 		step_add(p, PLAN_WAIT, count)->lane = (uint8_t)lane;
 }
 
+/* AT, of LEFT. */
+static struct plan_step *local_add(struct plan *p, enum plan_op op, struct plan_part at,
+				   struct plan_part left, uint64_t count)
+{
+	struct plan_step *step = step_add(p, op, count);
+
+	step->at_area = at.area;
+	step->at = at.first;
+	step->left_area = left.area;
+	step->left = left.first;
+	return step;
+}
+
 void plan_fold(struct plan *p, struct plan_part at, struct plan_part left, struct plan_part right,
 	       uint64_t count)
 {
@@ -62,26 +75,15 @@ void plan_fold(struct plan *p, struct plan_part at, struct plan_part left, struc
 
 	if (!count)
 		return;
-	step = step_add(p, PLAN_FOLD, count);
-	step->at_area = at.area;
-	step->at = at.first;
-	step->left_area = left.area;
-	step->left = left.first;
+	step = local_add(p, PLAN_FOLD, at, left, count);
 	step->right_area = right.area;
 	step->right = right.first;
 }
 
 void plan_copy(struct plan *p, struct plan_part at, struct plan_part left, uint64_t count)
 {
-	struct plan_step *step;
-
-	if (!count || (at.area == left.area && at.first == left.first))
-		return;
-	step = step_add(p, PLAN_COPY, count);
-	step->at_area = at.area;
-	step->at = at.first;
-	step->left_area = left.area;
-	step->left = left.first;
+	if (count && (at.area != left.area || at.first != left.first))
+		local_add(p, PLAN_COPY, at, left, count);
 }
 
 void plan_token(struct plan *p, uint32_t peer)

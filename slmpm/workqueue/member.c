@@ -21,9 +21,9 @@
 #define MESSAGES (BIT(SEND) | BIT(RECV) | BIT(AM))
 #define PEERS    (MESSAGES | REMOTES | BIT(PIPE))
 
-/* What WIDE, of 8 bytes, or WORD, of 4, makes of OP and each member: how its value is written, and the
- * operations that have it. .cookie, .channel and .ctr are of all; a pointer is nothing without its
- * count. */
+/* What WIDE, of 8 bytes, or WORD, of 4, makes of OP and each member: how its value is written, and
+ * the operations that have it. .cookie, .channel and .ctr are of all; a pointer is nothing without
+ * its count. */
 #define MEMBERS(WIDE, WORD, op)                                                                    \
 	WIDE(op, peer.id, SET, PEERS)                                                              \
 	WORD(op, stream, NUMBER, MESSAGES | BIT(PIPE))                                             \

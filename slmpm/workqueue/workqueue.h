@@ -467,8 +467,8 @@ static inline struct endpoint *work_endpoint(struct work *w)
 		w->ep = work_peer(&w->wr);
 	return w->ep;
 }
-/* Begins W's operation, its completion goes to CTX's `begins` with COOKIE, perhaps before this returns.
- * EP: as of work_peer; SENT_IN_PART: as message_send_at_once has said. */
+/* Begins W's operation; its completion goes to CTX's `begins` with COOKIE, perhaps before this
+ * returns. EP: as of work_peer; SENT_IN_PART: as message_send_at_once has said. */
 int work_begin(struct context *ctx, struct endpoint *ep, struct work *w, uint64_t cookie,
 	       enum sent sent);
 /* WR, whose turn it is, has no peer or region any more: why, negative with the detail set. */

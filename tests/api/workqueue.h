@@ -33,6 +33,20 @@ static inline void create(uint32_t depth, uint32_t flags)
 	OK(slmpm_wq_create(ctx, &o, &wq));
 }
 
+/* A receive queue of a stream of PEER. */
+static inline slmpm_wq receive_queue_of(slmpm_peer peer, uint32_t stream, uint32_t flags)
+{
+	struct slmpm_wq_options o = {.size = sizeof(o),
+				     .flags = SLMPM_WQ_RECEIVE | flags,
+				     .cq = cq,
+				     .peer = peer,
+				     .stream = stream};
+	slmpm_wq made;
+
+	OK(slmpm_wq_create(ctx, &o, &made));
+	return made;
+}
+
 static inline void begin_in(uint32_t context_flags, uint32_t depth, uint32_t flags)
 {
 	struct slmpm_options o = {.size = sizeof(o), .flags = context_flags};

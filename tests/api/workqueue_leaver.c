@@ -112,19 +112,6 @@ static struct slmpm_wr of_kind(int kind)
 	}
 }
 
-static slmpm_wq receive_queue(slmpm_peer peer, uint32_t stream)
-{
-	struct slmpm_wq_options o = {.size = sizeof(o),
-				     .flags = SLMPM_WQ_RECEIVE | SLMPM_WQ_MANAGED,
-				     .cq = cq,
-				     .peer = peer,
-				     .stream = stream};
-	slmpm_wq made;
-
-	OK(slmpm_wq_create(ctx, &o, &made));
-	return made;
-}
-
 static void name_of(slmpm_peer peer, struct slmpm_peer_info *info)
 {
 	*info = (struct slmpm_peer_info){.size = sizeof(*info)};
@@ -162,7 +149,7 @@ static void each_kind(bool late)
 		begin(0, 0);
 		actor_pair(ctx, &c, &d);
 		counts_there = counter_there();
-		from_peer = receive_queue(a, 5);
+		from_peer = receive_queue_of(a, 5, SLMPM_WQ_MANAGED);
 		OK(slmpm_wq_enable(from_peer, 1));
 		go = counter();
 		name_of(a, &info);
@@ -249,7 +236,7 @@ static void refused_len(void)
 			slmpm_ctr go;
 
 			begin(0, 0);
-			(void)receive_queue(any ? slmpm_any(ctx) : b, 7);
+			(void)receive_queue_of(any ? slmpm_any(ctx) : b, 7, SLMPM_WQ_MANAGED);
 			settle();
 			go = counter();
 			wr = message(7, &word, 1);
@@ -270,7 +257,7 @@ static void refused_call(void)
 	struct slmpm_how how = {.size = sizeof(how), .cookie = 4, .timeout_ms = -1};
 
 	begin(0, 0);
-	(void)receive_queue(slmpm_any(ctx), 7);
+	(void)receive_queue_of(slmpm_any(ctx), 7, SLMPM_WQ_MANAGED);
 	settle();
 	how.cq = cq;
 	OK(slmpm_sendv(a, 7, &word, 1, &how, NULL));

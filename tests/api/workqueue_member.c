@@ -43,20 +43,28 @@ static const struct member members[] = {
 	MEMBER(rctr, "SPGAMC"),
 };
 
+/* A CALC of ARG, which stays the caller's. */
+static struct slmpm_wr summing(const struct slmpm_operand *arg)
+{
+	static const struct slmpm_operand target = {.at = here};
+	static struct slmpm_calc calc;
+
+	calc = (struct slmpm_calc){.size = sizeof(calc),
+				   .op = SLMPM_CALC_SUM,
+				   .type = SLMPM_UINT64,
+				   .args = arg,
+				   .targets = &target,
+				   .arg_count = 1,
+				   .target_count = 1};
+	return (struct slmpm_wr){
+		.size = sizeof(struct slmpm_wr), .op = SLMPM_OP_CALC, .calc = &calc};
+}
+
 /* A good one of each. */
 static struct slmpm_wr good(char letter, slmpm_ctr ctr, slmpm_wq managed)
 {
 	static struct slmpm_iov word = {here, 8};
-	static struct slmpm_operand arg = {.at = here}, target = {.at = here + 1};
-	static const struct slmpm_calc calc = {
-		.size = sizeof(calc),
-		.op = SLMPM_CALC_SUM,
-		.type = SLMPM_UINT64,
-		.args = &arg,
-		.targets = &target,
-		.arg_count = 1,
-		.target_count = 1,
-	};
+	static const struct slmpm_operand arg = {.at = here + 1};
 	struct slmpm_wr wr = {.size = sizeof(wr)};
 
 	wr.op = operations[strchr(letters, letter) - letters];
@@ -65,7 +73,7 @@ static struct slmpm_wr good(char letter, slmpm_ctr ctr, slmpm_wq managed)
 	case 'W':
 	case 'C': return on_counter(wr.op, ctr, 0, 1, 0);
 	case 'E': wr.wq = managed; break;
-	case 'L': wr.calc = &calc; break;
+	case 'L': return summing(&arg);
 	case 'P':
 	case 'G': return one_sided(wr.op, 1, &word, 0);
 	default:
@@ -177,19 +185,6 @@ static void values(void)
 
 /* ---- queues ---------------------------------------------------------------------------------- */
 
-static slmpm_wq receive_queue(uint32_t flags, slmpm_peer peer, uint32_t stream)
-{
-	struct slmpm_wq_options o = {.size = sizeof(o),
-				     .flags = SLMPM_WQ_RECEIVE | flags,
-				     .cq = cq,
-				     .peer = peer,
-				     .stream = stream};
-	slmpm_wq made;
-
-	OK(slmpm_wq_create(ctx, &o, &made));
-	return made;
-}
-
 static void options(void)
 {
 	struct slmpm_wq_options o = {.size = sizeof(o), .flags = SLMPM_WQ_RECEIVE};
@@ -209,7 +204,7 @@ static void options(void)
 	o.peer.id = 0;
 	o.stream = 1;
 	REFUSED(slmpm_wq_create(ctx, &o, &no), SLMPM_EINVAL, ".stream is set");
-	receives = receive_queue(0, b, 3);
+	receives = receive_queue_of(b, 3, 0);
 	wr.stream = 3;
 	REFUSED(slmpm_post(receives, &wr, 1), SLMPM_EINVAL, "without peer and stream: .stream");
 	wr.stream = 0;
@@ -223,23 +218,14 @@ static void options(void)
 /* What a CALC or PIPE takes is not cancelled with its queue, which says why. */
 static void taken(void)
 {
-	static struct slmpm_operand arg, target = {.at = here};
-	static const struct slmpm_calc calc = {
-		.size = sizeof(calc),
-		.op = SLMPM_CALC_SUM,
-		.type = SLMPM_UINT64,
-		.args = &arg,
-		.targets = &target,
-		.arg_count = 1,
-		.target_count = 1,
-	};
-	struct slmpm_wr wr = {.size = sizeof(wr), .op = SLMPM_OP_CALC, .calc = &calc};
+	struct slmpm_operand arg;
+	struct slmpm_wr wr = summing(&arg);
 	static const char why[] = "a CALC or PIPE of another queue takes 1 of its entries";
 	slmpm_wq receives;
 
 	for (int enabled = 0; enabled < 2; enabled++) {
 		begin(0, 0);
-		receives = receive_queue(SLMPM_WQ_MANAGED, b, 3);
+		receives = receive_queue_of(b, 3, SLMPM_WQ_MANAGED);
 		OK(slmpm_wq_enable(receives, (uint64_t)enabled));
 		arg = (struct slmpm_operand){.wq = receives};
 		post(wr);
@@ -278,18 +264,9 @@ static void too_far(void)
 /* A managed queue's messages are its own, from any sender. */
 static void streams(void)
 {
-	static struct slmpm_operand arg, target = {.at = here};
+	struct slmpm_operand arg;
 	static struct slmpm_iov room = {here, 8};
-	const struct slmpm_calc calc = {
-		.size = sizeof(calc),
-		.op = SLMPM_CALC_SUM,
-		.type = SLMPM_UINT64,
-		.args = &arg,
-		.targets = &target,
-		.arg_count = 1,
-		.target_count = 1,
-	};
-	struct slmpm_wr wr = {.size = sizeof(wr), .op = SLMPM_OP_CALC, .calc = &calc};
+	struct slmpm_wr wr = summing(&arg);
 	struct slmpm_wr pipe = {.size = sizeof(pipe),
 				.op = SLMPM_OP_PIPE,
 				.iov = &room,
@@ -301,7 +278,7 @@ static void streams(void)
 
 		begin(0, 0);
 		pipe.peer = a;
-		receives = receive_queue(SLMPM_WQ_MANAGED, of_any ? slmpm_any(ctx) : b, 3);
+		receives = receive_queue_of(of_any ? slmpm_any(ctx) : b, 3, SLMPM_WQ_MANAGED);
 		for (int any = 0; any < 2; any++)
 			for (int every = 0; every < 2; every++) {
 				arg = (struct slmpm_operand){.peer = any ? slmpm_any(ctx) : b};

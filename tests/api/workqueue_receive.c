@@ -11,21 +11,15 @@
 static slmpm_wq receives; /* B's, of A's STREAM */
 static bool of_any;       /* or of any peer's: entries are claimed */
 
-static void receive_queue_of(uint32_t stream, uint32_t flags)
+static void receives_on(uint32_t stream, uint32_t flags)
 {
-	struct slmpm_wq_options o = {.size = sizeof(o),
-				     .flags = SLMPM_WQ_RECEIVE | flags,
-				     .cq = cq,
-				     .peer = of_any ? slmpm_any(ctx) : b,
-				     .stream = stream};
-
-	OK(slmpm_wq_create(ctx, &o, &receives));
+	receives = receive_queue_of(of_any ? slmpm_any(ctx) : b, stream, flags);
 	settle();
 }
 
 static void receive_queue(uint32_t flags)
 {
-	receive_queue_of(STREAM, flags);
+	receives_on(STREAM, flags);
 }
 
 static void post_receive(void *at, size_t n, uint64_t cookie)
@@ -306,7 +300,7 @@ static void early_after_another(void)
 	begin(0, 0);
 	OK(slmpm_send(a, STREAM, &value, 8, PATIENCE));
 	of_any = true;
-	receive_queue_of(STREAM + 1, SLMPM_WQ_MANAGED);
+	receives_on(STREAM + 1, SLMPM_WQ_MANAGED);
 	OK(slmpm_wq_destroy(receives));
 	settle();
 	of_any = before;
