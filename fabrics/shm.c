@@ -40,7 +40,7 @@ static int shm_probe(const struct fabric_config *config, struct fabric_caps *cap
 		.message_max = RING_LENGTH_MAX - RING_WORD - FABRIC_HEAD_SIZE,
 		.packet_best = 16384,
 		.commit = FABRIC_COMMIT_WORD,
-		.membarrier = doorbell_can_membarrier(),
+		.membarrier = barrier_works(),
 		.link_memory = config ? shm_link_memory(config) : 0,
 	};
 	if (rc < 0) {
@@ -56,7 +56,7 @@ static int shm_open_domain(struct fabric_domain *domain)
 	struct shm_domain *d = (struct shm_domain *)domain;
 
 	domain->fd = -1;
-	d->membarrier = domain->config.membarrier && doorbell_can_membarrier();
+	d->membarrier = domain->config.membarrier && barrier_works();
 	return 0;
 }
 
@@ -270,7 +270,7 @@ static void announce_all(struct shm_domain *d)
 	doorbell_announced();
 	LIST_FOREACH(l, &d->links, entry) {
 		if (doorbell_unfenced(&l->bell)) {
-			doorbell_barrier();
+			barrier_all();
 			break;
 		}
 	}

@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 
+#include "shm/barrier.h"
 #include "shm/order.h"
 
 struct doorbell {
@@ -29,10 +30,6 @@ struct doorbell {
 	uint64_t *all; /* counts those of all its domain's links; or NULL */
 };
 
-/* Can this process be fenced from outside (registers it), and fence others? Once, at set-up. */
-bool doorbell_can_membarrier(void);
-/* The sleeper's full barrier on behalf of its peers that do not fence (doorbell_unfenced). */
-void doorbell_barrier(void);
 /* Sends the byte; never blocks. A full socket means that the peer has enough to wake it. */
 void doorbell_ring(struct doorbell *b, uint64_t announcement);
 
@@ -51,7 +48,7 @@ static inline void doorbell_check(struct doorbell *b)
 		/* Pairs with the fence in doorbell_announced. */
 		ORDER_FENCE(bell_fence, memory_order_seq_cst);
 	else
-		/* Pairs with the sleeper's doorbell_barrier. */
+		/* Pairs with the sleeper's barrier_all. */
 		ORDER_COMPILER_FENCE(bell_order);
 	asleep = LITTLE_64(ORDER_LOAD(asleep_in, b->asleep_in, memory_order_relaxed));
 	if (UNLIKELY((asleep & 1) && asleep != b->rung))
@@ -75,7 +72,7 @@ static inline void doorbell_announced(void)
 	ORDER_FENCE(announce_fence, memory_order_seq_cst);
 }
 
-/* May the other side commit without a fence? Then the caller needs doorbell_barrier as well. */
+/* May the other side commit without a fence? Then the caller needs barrier_all as well. */
 static inline bool doorbell_unfenced(const struct doorbell *b)
 {
 	uint64_t asleep;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "shm/doorbell.h"
+#include "shm/barrier.h"
 #include "shm/mapping.h"
 #include "slmpm/board/bell.h"
 #include "slmpm/board/flat.h"
@@ -28,7 +28,7 @@ int board_make(struct board **own, int *fd)
 	*own = m.base;
 	*fd = m.fd;
 	(*own)->magic = BOARD_MAGIC;
-	(*own)->fences = !doorbell_can_membarrier();
+	(*own)->fences = !barrier_works();
 	return 0;
 }
 
@@ -189,7 +189,7 @@ void boards_announce(struct boards *b, uint32_t who)
 	 * stored before it. */
 	atomic_thread_fence(memory_order_seq_cst);
 	if (!b->fences)
-		doorbell_barrier();
+		barrier_all();
 }
 
 void boards_awake(struct boards *b)

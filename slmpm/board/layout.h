@@ -100,7 +100,7 @@ static inline void boards_wake(struct boards *b)
 		/* Pairs with the fence in boards_announce. */
 		atomic_thread_fence(memory_order_seq_cst);
 	else
-		/* Pairs with the sleeper's doorbell_barrier there. */
+		/* Pairs with the sleeper's barrier_all there. */
 		atomic_signal_fence(memory_order_seq_cst);
 	for (uint32_t r = 0; r < b->size; r++) {
 		uint64_t asleep = board_load(&b->of[r]->asleep);

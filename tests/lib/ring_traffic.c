@@ -67,7 +67,7 @@ static void fall_asleep(struct doorbell *bell)
 	doorbell_announce(bell);
 	doorbell_announced();
 	if (doorbell_unfenced(bell))
-		doorbell_barrier();
+		barrier_all();
 }
 
 static void wake_up(struct doorbell *bell)

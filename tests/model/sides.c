@@ -25,7 +25,7 @@ void sides_announced(const struct doorbell *b)
 {
 	doorbell_announced();
 	if (doorbell_unfenced(b))
-		doorbell_barrier();
+		barrier_all();
 }
 
 void sides_retracted(struct doorbell *b)
@@ -41,7 +41,7 @@ _Noreturn void end_of(int side)
 }
 
 /* The system calls of doorbell.c. */
-void doorbell_barrier(void)
+void barrier_all(void)
 {
 	model_barrier();
 }

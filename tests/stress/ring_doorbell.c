@@ -53,7 +53,7 @@ static void *sleep_often(void *arg)
 		doorbell_announce(&m->sleeper);
 		doorbell_announced();
 		if (doorbell_unfenced(&m->sleeper))
-			doorbell_barrier();
+			barrier_all();
 		m->saw = atomic_load_explicit(&m->commit, memory_order_acquire) == round;
 		atomic_store_explicit(&m->inspected, round, memory_order_release);
 		wait_until(&m->left, round);
@@ -133,7 +133,7 @@ int main(void)
 	struct rng g = {rng_run_seed(0x646f6f7262656c6c)};
 
 	meet(true, &g);
-	if (doorbell_can_membarrier())
+	if (barrier_works())
 		meet(false, &g);
 	else
 		printf("without membarrier: that variant is skipped\n");

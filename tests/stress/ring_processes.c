@@ -43,7 +43,7 @@ static int write_stream(void *arg)
 	struct mapping peer, own;
 	struct ring_setup setup = run->setup;
 
-	CHECK(run->fence || doorbell_can_membarrier(), "the child has no membarrier");
+	CHECK(run->fence || barrier_works(), "the child has no membarrier");
 	CHECK(mapping_attach(&peer, run->inbound.fd, ring_size(&setup.shape), MAPPING_WRITE) == 0,
 	      "cannot attach the ring");
 	CHECK(mapping_attach(&own, run->back.fd, sizeof(struct ring_words), MAPPING_WRITE) == 0,
@@ -169,7 +169,7 @@ int main(void)
 {
 	static const uint32_t sizes[] = {2, 8, 64, 1024};
 	struct rng g = {rng_run_seed(0x70726f6365737321)};
-	bool membarrier = doorbell_can_membarrier();
+	bool membarrier = barrier_works();
 
 	if (!membarrier)
 		printf("without membarrier: that variant is skipped\n");

@@ -112,7 +112,7 @@ int main(void)
 	static const struct ring_shape shapes[] = {
 		{2, 64}, {4, 64}, {8, 128}, {64, 64}, {1024, 64}};
 	struct rng g = {rng_run_seed(0x7468726561647321)};
-	bool membarrier = doorbell_can_membarrier();
+	bool membarrier = barrier_works();
 
 	if (!membarrier)
 		printf("without membarrier: that variant is skipped\n");

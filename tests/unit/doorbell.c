@@ -206,11 +206,11 @@ static void a_dead_peer_raises_no_signal(void **state)
 static int membarrier_answers(void *arg)
 {
 	(void)arg;
-	if (!doorbell_can_membarrier())
+	if (!barrier_works())
 		return 77;
 	for (int i = 0; i < 100; i++)
-		doorbell_barrier();
-	return doorbell_can_membarrier() ? 0 : 2; /* asking twice is allowed */
+		barrier_all();
+	return barrier_works() ? 0 : 2; /* asking twice is allowed */
 }
 
 static void membarrier_registers_and_fences(void **state)
@@ -248,10 +248,10 @@ static int without_membarrier(void *arg)
 
 	if (refuse_membarrier() != 0 || syscall(SYS_membarrier, 0, 0, 0) != -1 || errno != EPERM)
 		return 77;
-	if (doorbell_can_membarrier())
+	if (barrier_works())
 		return 2;
 	clock_gettime(CLOCK_MONOTONIC, &begin);
-	doorbell_barrier(); /* waits, until no store can be under way any more */
+	barrier_all(); /* waits, until no store can be under way any more */
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	if ((end.tv_sec - begin.tv_sec) * 1000000000 + end.tv_nsec - begin.tv_nsec < 50000)
 		return 4;
