@@ -78,7 +78,8 @@ enum slmpm_coll_kind {
  * ALLGATHER, ALLTOALL, REDUCE_SCATTER) the blocks lie one behind the other by rank, or, with
  * COUNTS, that of rank r has counts[r] elements at places[r] (places NULL: one behind the other);
  * for ALLTOALL COUNTS and PLACES are those of what is sent, TO_COUNTS and TO_PLACES of what comes.
- * A member that disagrees with the others gets SLMPM_EINVAL, and so do they: who, and in what.
+ * A member that disagrees with the others gets SLMPM_EINVAL, and so do they: who, and in what. Of
+ * roots that differ at the latest 16 operations later.
  */
 struct slmpm_coll {
 	uint32_t size;
@@ -98,7 +99,8 @@ struct slmpm_coll {
  * of one group are in the order of the calls, the same at all members. Floating-point reductions
  * combine in the order of the ranks: all members have the same bits, in each run. TIMEOUT_MS as of
  * slmpm_send. SLMPM_ETIMEOUT, SLMPM_EDEAD, SLMPM_ECLOSED: the detail names the member that was
- * waited for, and the group is broken: all further calls return that. SLMPM_EINVAL.
+ * waited for, and the group is broken: all further calls, and those of a member that is late,
+ * return that. SLMPM_EINVAL.
  */
 SLMPM_API int slmpm_collective(slmpm_group group, const struct slmpm_coll *coll, int timeout_ms);
 

@@ -3,11 +3,16 @@
 #include "slmpm/board/board.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "shm/barrier.h"
 #include "shm/mapping.h"
+#include "slmpm/base/error.h"
 #include "slmpm/board/bell.h"
 #include "slmpm/board/flat.h"
 #include "slmpm/board/layout.h"
@@ -66,6 +71,7 @@ static void free_arrays(struct boards *b)
 {
 	free(b->of);
 	free(b->bells);
+	free(b->processes);
 	free(b->answered);
 	free(b->sources);
 	free(b->scratch);
@@ -76,10 +82,11 @@ int boards_open(struct boards *b, struct board *own, uint32_t size, uint32_t ran
 	*b = (struct boards){.size = size, .rank = rank, .own = own};
 	b->of = calloc(size, sizeof(struct board *));
 	b->bells = calloc(size, sizeof(*b->bells));
+	b->processes = calloc(size, sizeof(*b->processes));
 	b->answered = calloc(size, sizeof(*b->answered));
 	b->sources = calloc(size, sizeof(*b->sources));
 	b->scratch = aligned_alloc(BOARD_LINE, BOARD_PIECE);
-	if (!b->of || !b->bells || !b->answered || !b->sources || !b->scratch) {
+	if (!b->of || !b->bells || !b->processes || !b->answered || !b->sources || !b->scratch) {
 		free_arrays(b);
 		*b = (struct boards){0};
 		return -ENOMEM;
@@ -127,7 +134,20 @@ bool boards_reach(struct boards *b, uint64_t number, uint32_t *who)
 #define ENDED_LEFT    1u
 #define ENDED_CULPRIT 32 /* bits below; its rank + 1 */
 
-void boards_end(struct boards *b, int error, uint32_t culprit)
+/* Those who are late find it where they look anyway: in the post they need, or as they post. */
+static void mark_broken(struct boards *b)
+{
+	struct post *last = &b->own->posts[b->posted % BOARD_SLOTS];
+
+	b->broken = true;
+	/* Pair with the fences in flat_blame and boards_ring: why is seen with them. */
+	atomic_store_explicit(&last->what, board_load(&last->what) | POST_BROKEN,
+			      memory_order_release);
+	atomic_store_explicit(&b->own->asleep, ++b->announced << ASLEEP_BITS | ASLEEP_OVER,
+			      memory_order_release);
+}
+
+void boards_end(struct boards *b, int error, uint32_t culprit, const char *why)
 {
 	uint64_t word = error ? (uint32_t)-error : ENDED_LEFT;
 
@@ -135,14 +155,18 @@ void boards_end(struct boards *b, int error, uint32_t culprit)
 		return;
 	if (culprit < b->size)
 		word |= (uint64_t)(culprit + 1) << ENDED_CULPRIT;
-	/* Pairs with the acquire in boards_ended: whoever sees it sees all that was posted. */
+	if (error && why)
+		strncpy(b->own->why, why, BOARD_WHY - 1);
+	/* Pairs with the acquire in boards_ended: all that was posted is seen with it. */
 	atomic_store_explicit(&b->own->ended, word, memory_order_release);
-	/* In vain is all that is waited for here, whose ever. */
+	if (error)
+		mark_broken(b);
+	/* In vain is all that is waited for here, of any member. */
 	atomic_thread_fence(memory_order_seq_cst);
 	for (uint32_t r = 0; r < b->size; r++) {
 		uint64_t asleep = board_load(&b->of[r]->asleep);
 
-		if (r != b->rank && (asleep & ASLEEP_WHO))
+		if (r != b->rank && (asleep & ASLEEP_WHO) && (asleep & ASLEEP_WHO) != ASLEEP_OVER)
 			boards_ring(b, r, (asleep & ~ASLEEP_WHO) | ASLEEP_ANY);
 	}
 }
@@ -162,12 +186,70 @@ int boards_ended(const struct boards *b, uint32_t r, uint32_t *culprit)
 									  -SLMPM_EPROTO;
 }
 
+/* Another's words: what is no plain text in them does no harm. */
+static bool words_by(const struct boards *b, uint32_t r, char text[BOARD_WHY])
+{
+	const volatile char *why = b->of[r]->why;
+	uint32_t n = 0;
+
+	for (; n + 1 < BOARD_WHY && (text[n] = why[n]); n++)
+		if (text[n] < ' ' || text[n] > '~')
+			text[n] = '?';
+	text[n] = 0;
+	return n;
+}
+
+int boards_broken(const struct boards *b, uint32_t *culprit)
+{
+	uint32_t by = BOARD_NONE, named;
+	char text[BOARD_WHY] = "";
+	int error = 0;
+
+	for (uint32_t r = 0; r < b->size && !text[0]; r++) {
+		int rc = r == b->rank ? 0 : boards_ended(b, r, &named);
+
+		if (rc == 0 || (rc == -SLMPM_ECLOSED && named == r))
+			continue;
+		if (words_by(b, r, text) || by == BOARD_NONE) {
+			by = r;
+			error = rc;
+			*culprit = named;
+		}
+	}
+	if (by == BOARD_NONE)
+		return 0;
+	if (text[0])
+		return error_set(-error, BOARD_MEMBER " says: %s", BOARD_MEMBER_OF(b, by), text);
+	return error_set(-error,
+			 "group %u: " BOARD_MEMBER " says that it is broken, by " BOARD_MEMBER,
+			 b->tag, BOARD_MEMBER_OF(b, by), BOARD_MEMBER_OF(b, *culprit));
+}
+
+int boards_error(const struct boards *b, int error, uint64_t number, uint32_t kind,
+		 const char *format, ...)
+{
+	const char *name = flat_kind_name(kind);
+	char text[ERROR_DETAIL];
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	return error_set(error, "group %u, operation %" PRIu64 "%s%s: %s", b->tag, number,
+			 name ? ", " : "", name ? name : "", text);
+}
+
 /* ---- sleep ----------------------------------------------------------------------------------- */
 
 COLD void boards_ring(struct boards *b, uint32_t r, uint64_t asleep)
 {
 	uint64_t who = asleep & ASLEEP_WHO;
 
+	if (who == ASLEEP_OVER) {
+		atomic_thread_fence(memory_order_acquire);
+		b->others_broke = true;
+		return;
+	}
 	if (who != ASLEEP_ANY && who != b->rank + ASLEEP_RANK)
 		return;
 	asleep >>= ASLEEP_BITS;
@@ -183,6 +265,8 @@ void boards_announce(struct boards *b, uint32_t who)
 {
 	uint64_t word = ++b->announced << ASLEEP_BITS;
 
+	if (b->broken)
+		return;
 	word |= who < b->size ? who + ASLEEP_RANK : ASLEEP_ANY;
 	board_store(&b->own->asleep, word);
 	/* Pairs with those of boards_wake: it sees the announcement, or this member what was
@@ -194,5 +278,6 @@ void boards_announce(struct boards *b, uint32_t who)
 
 void boards_awake(struct boards *b)
 {
-	board_store(&b->own->asleep, ++b->announced << ASLEEP_BITS);
+	if (!b->broken)
+		board_store(&b->own->asleep, ++b->announced << ASLEEP_BITS);
 }

@@ -27,8 +27,14 @@ struct boards { /* of one group, as one member has them */
 	const struct board **of; /* by rank; that of `rank` is own; NULL: not there yet */
 	/* By rank, where to ring a member that says it sleeps (bell.h); -1: none */
 	int *bells;
+	int32_t *processes; /* by rank, for texts, and the group's TAG */
+	uint32_t tag;
 	uint64_t posted;               /* on the own one */
 	uint64_t reached;              /* all others have posted as many */
+	uint64_t compared;             /* up to here none of them has posted another operation */
+	uint32_t unlike;               /* a bit by slot: that is to be compared yet */
+	bool broken;                   /* it has said so */
+	bool others_broke;             /* perhaps another one has */
 	uint64_t written;              /* position on the own ring, up to which it is taken */
 	uint64_t freed;                /* what lies before this one has been read by all */
 	uint64_t announced, *answered; /* sleeps: own, and those of the others */
@@ -56,13 +62,23 @@ void boards_close(struct boards *b);
 
 /* ---- ends ------------------------------------------------------------------------------------ */
 
+#define BOARD_MEMBER          "rank %u (process %d)" /* in texts */
+#define BOARD_MEMBER_OF(b, r) (r), (b)->processes[r]
+
 /* Says on the own board that no more is posted: with ERROR 0 this member has left; else, a
- * negative SLMPM_E*, its group is broken, by CULPRIT (BOARD_NONE: none). Wakes all. The first word
- * stands. */
-void boards_end(struct boards *b, int error, uint32_t culprit);
+ * negative SLMPM_E*, its group is broken, by CULPRIT (BOARD_NONE: none), in words WHY (NULL: those
+ * of another). Wakes all. The first word stands. */
+void boards_end(struct boards *b, int error, uint32_t culprit, const char *why);
 /* What rank R has said so: 0: nothing; else a negative error (-SLMPM_ECLOSED: it has left) and
  * *CULPRIT, R itself or the one that it names. */
 int boards_ended(const struct boards *b, uint32_t r, uint32_t *culprit);
+/* Whether another one has broken the group: its error, with *CULPRIT and the detail set; or 0. */
+int boards_broken(const struct boards *b, uint32_t *culprit);
+/* -ERROR; the detail is FORMAT of operation NUMBER of the group, of KIND (of which there is none:
+ * it is not named). */
+__attribute__((format(printf, 5, 6), cold)) int boards_error(const struct boards *b, int error,
+							     uint64_t number, uint32_t kind,
+							     const char *format, ...);
 
 /* ---- sleep ----------------------------------------------------------------------------------- */
 

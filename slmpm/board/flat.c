@@ -33,6 +33,71 @@ static uint64_t what_of(const struct slmpm_coll *c, uint32_t size)
 	return what;
 }
 
+/* ---- compared -------------------------------------------------------------------------------- */
+
+/* Of an operation in which this member reads none that would do it otherwise: of the root its
+ * others, of those that give a root something the root. Others are compared as they are read. */
+static void compare_later(struct flat *f)
+{
+	f->b->unlike |= 1u << f->number % BOARD_SLOTS;
+}
+
+static int compare(struct flat *f, uint64_t number, uint64_t what, uint32_t r)
+{
+	const struct post *p = board_post(f->b->of[r], number);
+	uint64_t theirs, count;
+
+	if (PEER_FAULT(board_number(f->b->of[r], number) != number))
+		return flat_refuse(f, r, "number");
+	theirs = board_load(&p->what);
+	count = board_load(&p->count);
+	if (UNLIKELY((theirs ^ what) & ~POST_FLAGS))
+		return flat_blame(f, r, number, theirs, count, count);
+	return 1;
+}
+
+static int compare_operation(struct flat *f, uint64_t number)
+{
+	uint64_t what = board_load(&board_post(f->b->own, number)->what);
+	uint32_t root = (uint16_t)(what >> POST_ROOT);
+	int rc = 1;
+
+	if (root != f->b->rank)
+		return compare(f, number, what, root);
+	for (uint32_t r = 0; r < f->b->size && rc > 0; r++)
+		if (r != root)
+			rc = compare(f, number, what, r);
+	return rc;
+}
+
+/* What all have posted. */
+int flat_compare(struct flat *f)
+{
+	struct boards *b = f->b;
+	int rc = 1;
+
+	while (b->unlike && b->compared < b->reached && rc > 0) {
+		uint32_t bit = 1u << ++b->compared % BOARD_SLOTS;
+
+		if (b->unlike & bit) {
+			b->unlike &= ~bit;
+			rc = compare_operation(f, b->compared);
+		}
+	}
+	if (rc > 0)
+		b->compared = b->reached;
+	return rc;
+}
+
+int flat_catch_up(struct flat *f, uint32_t *who)
+{
+	/* Many at a time, where the others are not far behind. */
+	if (!boards_reach(f->b, f->number - BOARD_LAG / 2, who) &&
+	    !boards_reach(f->b, f->number - BOARD_LAG, who))
+		return 0;
+	return flat_compare(f);
+}
+
 /* ---- short ones ------------------------------------------------------------------------------ */
 
 static bool is_short(const struct flat *f, const struct slmpm_coll *c)
@@ -75,16 +140,20 @@ static void plan_even(struct flat *f, const struct slmpm_coll *c)
 	switch (c->kind) {
 	case SLMPM_COLL_BARRIER: sources(f, 0, size); break;
 	case SLMPM_COLL_BROADCAST:
-		if (at_root)
+		if (at_root) {
 			f->out.length = f->bytes;
-		else
+			compare_later(f);
+		} else {
 			sources(f, root, root + 1);
+		}
 		break;
 	case SLMPM_COLL_REDUCE:
-		if (at_root)
+		if (at_root) {
 			sources(f, 0, size);
-		else
+		} else {
 			writes(f, f->from, f->bytes, root, root + 1);
+			compare_later(f);
+		}
 		break;
 	case SLMPM_COLL_ALLREDUCE:
 		sources(f, 0, size);
@@ -153,6 +222,7 @@ static void plan_uneven(struct flat *f, const struct slmpm_coll *c)
 			plan_blocks(f, base, c->counts, c->places);
 			place = flat_place(c->counts, c->places, c->count, rank) << f->shift;
 			f->from = base + place;
+			compare_later(f);
 			break;
 		}
 		f->count = own >> f->shift;
@@ -170,8 +240,10 @@ static void plan_uneven(struct flat *f, const struct slmpm_coll *c)
 		f->from = f->in_place ? f->to + place : c->from;
 		if (c->kind == SLMPM_COLL_ALLGATHER)
 			writes(f, f->from, own, 0, size);
-		else if (rank != root)
+		if (c->kind == SLMPM_COLL_GATHER && rank != root) {
 			writes(f, f->from, own, root, root + 1);
+			compare_later(f);
+		}
 		break;
 	default: /* ALLTOALL */
 		sources(f, 0, size);
@@ -214,7 +286,8 @@ static int flat_finish(struct flat *f)
 		free(f->put);
 		f->put = f->to;
 	}
-	return 1;
+	boards_scan(f->b);
+	return flat_done(f);
 }
 
 static int flat_long_turn(struct flat *f)
@@ -222,10 +295,9 @@ static int flat_long_turn(struct flat *f)
 	bool combines = flat_combines(f->coll->kind);
 
 	for (;;) {
-		bool wrote = flat_write(f);
-		int rc = 0;
+		int wrote = flat_write(f), rc = wrote < 0 ? wrote : 0;
 
-		if (f->next < f->last)
+		if (rc == 0 && f->next < f->last)
 			rc = combines ? flat_fold(f) : flat_copy(f);
 		if (rc < 0)
 			return rc;
@@ -313,13 +385,32 @@ void flat_drop(struct flat *f)
 /* Rank R has ended: what it posted before counts. */
 static COLD int meet_end(struct flat *f, uint32_t r)
 {
-	uint32_t culprit;
-	int error = boards_ended(f->b, r, &culprit);
 	int rc = f->turn(f);
 
 	if (rc || (f->waits_for != r && f->waits_for != BOARD_ANY))
 		return rc;
-	return flat_end_of(f, r, culprit, error);
+	return flat_end_of(f, r);
+}
+
+/* Room is waited for that rank R, which does another operation, never makes. */
+static int inspect_post(struct flat *f, uint32_t r)
+{
+	const struct post *p = board_post(f->b->of[r], f->number);
+	uint64_t what;
+
+	if (f->turn != flat_long_turn || board_number(f->b->of[r], f->number) != f->number)
+		return 0;
+	what = board_load(&p->what);
+	if (LIKELY(!((what ^ f->what) & ~POST_FLAGS)))
+		return 0;
+	return flat_blame(f, r, f->number, what, f->count, f->count);
+}
+
+static int inspect_member(struct flat *f, uint32_t r)
+{
+	uint32_t culprit;
+
+	return UNLIKELY(boards_ended(f->b, r, &culprit)) ? meet_end(f, r) : inspect_post(f, r);
 }
 
 bool flat_waits_for(const struct flat *f, uint32_t r)
@@ -339,25 +430,31 @@ bool flat_waits_for(const struct flat *f, uint32_t r)
 
 static int inspect_ends(struct flat *f)
 {
-	uint32_t culprit;
-
 	if (LIKELY(f->waits_for < f->b->size))
-		return UNLIKELY(boards_ended(f->b, f->waits_for, &culprit)) ?
-			       meet_end(f, f->waits_for) :
-			       0;
-	for (uint32_t r = 0; r < f->b->size; r++)
-		if (flat_waits_for(f, r) && boards_ended(f->b, r, &culprit)) {
-			int rc = meet_end(f, r);
+		return inspect_member(f, f->waits_for);
+	for (uint32_t r = 0; r < f->b->size; r++) {
+		int rc = flat_waits_for(f, r) ? inspect_member(f, r) : 0;
 
-			if (rc)
-				return rc;
-		}
+		if (rc)
+			return rc;
+	}
 	return 0;
+}
+
+/* Done, but too late: others have given it up. */
+static COLD int flat_in_vain(struct flat *f)
+{
+	int rc = boards_broken(f->b, &f->culprit);
+
+	f->b->others_broke = false;
+	return rc ? rc : 1;
 }
 
 int flat_step(struct flat *f)
 {
 	int rc = f->turn(f);
 
+	if (UNLIKELY(rc > 0 && f->b->others_broke))
+		return flat_in_vain(f);
 	return LIKELY(rc) ? rc : inspect_ends(f);
 }

@@ -39,64 +39,133 @@ static const char *op_name(uint32_t op)
 	return op < sizeof(name) / sizeof(name[0]) ? name[op] : "an unknown operation";
 }
 
-static int differ(struct flat *f, uint32_t r, const char *theirs, const char *ours)
+/* ---- what differs ---------------------------------------------------------------------------- */
+
+struct said { /* of one member, as an operation */
+	uint32_t rank;
+	uint64_t what, count;
+};
+
+static int differ(const struct flat *f, uint64_t number, const struct said *a, const char *as,
+		  const struct said *b, const char *bs)
 {
-	f->culprit = r;
-	return error_set(SLMPM_EINVAL,
-			 "operation %" PRIu64
-			 " of the group: rank %u has %s, this one, rank %u, %s",
-			 f->number, r, theirs, f->b->rank, ours);
+	return boards_error(f->b, SLMPM_EINVAL, number, (uint8_t)a->what,
+			    BOARD_MEMBER " has %s, " BOARD_MEMBER " %s",
+			    BOARD_MEMBER_OF(f->b, b->rank), bs, BOARD_MEMBER_OF(f->b, a->rank), as);
 }
 
-static int differ_in(struct flat *f, uint32_t r, const char *what, uint64_t theirs, uint64_t ours)
+static int differ_in(const struct flat *f, uint64_t number, const char *what, const struct said *a,
+		     uint64_t as, const struct said *b, uint64_t bs)
 {
-	char text[48], own[48];
+	char first[48], second[48];
 
-	(void)snprintf(text, sizeof(text), "%s %" PRIu64, what, theirs);
-	(void)snprintf(own, sizeof(own), "%s %" PRIu64, what, ours);
-	return differ(f, r, text, own);
+	(void)snprintf(first, sizeof(first), "%s %" PRIu64, what, as);
+	(void)snprintf(second, sizeof(second), "%s %" PRIu64, what, bs);
+	return differ(f, number, a, first, b, second);
 }
 
-COLD int flat_blame(struct flat *f, uint32_t r, uint64_t what, uint64_t had, uint64_t count)
+static const char *kind_name(uint64_t what)
 {
-	uint64_t other = what ^ f->what;
-	const char *kind = flat_kind_name((uint8_t)what);
+	const char *name = flat_kind_name((uint8_t)what);
+
+	return name ? name : "an unknown kind";
+}
+
+static int flat_differ(const struct flat *f, uint64_t number, const struct said *a,
+		       const struct said *b)
+{
+	uint64_t other = a->what ^ b->what;
 
 	if ((uint8_t)other)
-		return differ(f, r, kind ? kind : "an unknown kind",
-			      flat_kind_name((uint8_t)f->what));
+		return differ(f, number, a, kind_name(a->what), b, kind_name(b->what));
 	if ((uint8_t)(other >> POST_TYPE))
-		return differ(f, r, type_name((uint8_t)(what >> POST_TYPE)),
-			      type_name((uint8_t)(f->what >> POST_TYPE)));
+		return differ(f, number, a, type_name((uint8_t)(a->what >> POST_TYPE)), b,
+			      type_name((uint8_t)(b->what >> POST_TYPE)));
 	if ((uint8_t)(other >> POST_OP))
-		return differ(f, r, op_name((uint8_t)(what >> POST_OP)),
-			      op_name((uint8_t)(f->what >> POST_OP)));
+		return differ(f, number, a, op_name((uint8_t)(a->what >> POST_OP)), b,
+			      op_name((uint8_t)(b->what >> POST_OP)));
 	if ((uint16_t)(other >> POST_ROOT))
-		return differ_in(f, r, "root", (uint16_t)(what >> POST_ROOT),
-				 (uint16_t)(f->what >> POST_ROOT));
-	if (had != count || !(other >> POST_SAME))
-		return differ_in(f, r, "count", had, count);
-	return differ(f, r, "counts", "others of the same sum");
+		return differ_in(f, number, "root", a, (uint16_t)(a->what >> POST_ROOT), b,
+				 (uint16_t)(b->what >> POST_ROOT));
+	if (a->count != b->count || !(other >> POST_SAME))
+		return differ_in(f, number, "count", a, a->count, b, b->count);
+	return differ(f, number, a, "counts", b, "others of the same sum");
+}
+
+/* ---- who ------------------------------------------------------------------------------------- */
+
+static bool said_by(const struct flat *f, uint32_t r, uint64_t number, struct said *said)
+{
+	const struct board *board = f->b->of[r];
+
+	said->rank = r;
+	if (r == f->b->rank && number == f->number) {
+		said->what = f->what;
+		said->count = f->count;
+		return true;
+	}
+	if (board_number(board, number) != number)
+		return false;
+	said->what = board_load(&board_post(board, number)->what) & ~POST_BROKEN;
+	said->count = board_load(&board_post(board, number)->count);
+	return true;
+}
+
+static bool is_unlike(const struct said *a, const struct said *b)
+{
+	uint32_t kind = (uint8_t)a->what;
+	bool same_count = flat_combines(kind) || kind == SLMPM_COLL_BROADCAST;
+
+	return ((a->what ^ b->what) & ~POST_FLAGS) || (same_count && a->count != b->count);
+}
+
+/* The lowest rank that is there, and the next one that has something else: the same two at all
+ * members, whichever of them each has compared. */
+static bool find_unlike(const struct flat *f, uint64_t number, struct said *a, struct said *b)
+{
+	uint32_t r = 0;
+
+	while (r < f->b->size && !said_by(f, r, number, a))
+		r++;
+	while (++r < f->b->size)
+		if (said_by(f, r, number, b) && is_unlike(a, b))
+			return true;
+	return false;
+}
+
+COLD int flat_blame(struct flat *f, uint32_t r, uint64_t number, uint64_t what, uint64_t had,
+		    uint64_t count)
+{
+	struct said a, b;
+	uint32_t culprit;
+
+	/* Pairs with the release in mark_broken. */
+	atomic_thread_fence(memory_order_acquire);
+	if (what & POST_BROKEN && boards_ended(f->b, r, &culprit))
+		return flat_end_of(f, r);
+	if (!find_unlike(f, number, &a, &b)) {
+		a = (struct said){f->b->rank, f->what, count};
+		b = (struct said){r, what, had};
+	}
+	f->culprit = b.rank;
+	return flat_differ(f, number, &a, &b);
 }
 
 COLD int flat_refuse(struct flat *f, uint32_t r, const char *what)
 {
 	f->culprit = r;
-	return error_set(SLMPM_EPROTO,
-			 "operation %" PRIu64
-			 " of the group: the %s that rank %u posts is impossible",
-			 f->number, what, r);
+	return boards_error(f->b, SLMPM_EPROTO, f->number, (uint8_t)f->what,
+			    "the %s that " BOARD_MEMBER " posts is impossible", what,
+			    BOARD_MEMBER_OF(f->b, r));
 }
 
-COLD int flat_end_of(struct flat *f, uint32_t r, uint32_t culprit, int error)
+COLD int flat_end_of(struct flat *f, uint32_t r)
 {
-	f->culprit = culprit;
-	if (error == -SLMPM_ECLOSED && culprit == r)
-		return error_set(SLMPM_ECLOSED,
-				 "operation %" PRIu64 " of the group: rank %u has left it",
-				 f->number, r);
-	return error_set(-error,
-			 "operation %" PRIu64 " of the group: rank %u says that it is broken by "
-			 "rank %u: %s",
-			 f->number, r, culprit, slmpm_strerror(error));
+	int rc = boards_broken(f->b, &f->culprit);
+
+	if (rc < 0)
+		return rc;
+	f->culprit = r;
+	return boards_error(f->b, SLMPM_ECLOSED, f->number, (uint8_t)f->what,
+			    BOARD_MEMBER " has left the group", BOARD_MEMBER_OF(f->b, r));
 }

@@ -71,20 +71,44 @@ static inline void flat_combine(const struct flat *f, void *to, const void *a, c
 	f->kernel(&fold);
 }
 
+/* flat.c: all others have posted enough that this member's post may take the slot of an older one,
+ * and the same operations as this one: 1; 0: *WHO has not posted that much; negative. */
+int flat_catch_up(struct flat *f, uint32_t *who);
+/* The operations that all have posted: 1, or negative: one is not the same at all. */
+int flat_compare(struct flat *f);
+
+static inline int flat_may_post(struct flat *f, uint32_t *who)
+{
+	return LIKELY(f->b->compared + BOARD_LAG >= f->number) ? 1 : flat_catch_up(f, who);
+}
+
+/* It is done; where it has read all others' posts these are as far as this member. */
+static inline int flat_done(struct flat *f)
+{
+	if (f->last - f->first != f->b->size)
+		return 1;
+	f->b->reached = f->number;
+	if (UNLIKELY(f->b->unlike))
+		return flat_compare(f);
+	f->b->compared = f->number;
+	return 1;
+}
+
 /* flat_short.c: contributions of one length that lie in the posts. */
 int flat_short_turn(struct flat *f);
-/* flat_write.c: some more of the contribution. True: that was something. */
-bool flat_write(struct flat *f);
+/* flat_write.c: some more of the contribution. 1: that was something; 0; negative. */
+int flat_write(struct flat *f);
 /* flat_read.c: some more of the others'. 1: that was something; 0: nothing to be read now, f->next
  * says whether it is all; negative. */
 int flat_copy(struct flat *f);
 int flat_fold(struct flat *f);
-/* flat_blame.c: what rank R has posted is another operation than this one: -SLMPM_EINVAL. COUNT is
- * how many elements it should have. */
-int flat_blame(struct flat *f, uint32_t r, uint64_t what, uint64_t had, uint64_t count);
+/* flat_blame.c: WHAT rank R has posted as operation NUMBER is not what this member has:
+ * -SLMPM_EINVAL. It names HAD elements, and should name COUNT. */
+int flat_blame(struct flat *f, uint32_t r, uint64_t number, uint64_t what, uint64_t had,
+	       uint64_t count);
 /* Its words are impossible: -SLMPM_EPROTO. */
 int flat_refuse(struct flat *f, uint32_t r, const char *what);
 /* It has left, or says that the group is broken. */
-int flat_end_of(struct flat *f, uint32_t r, uint32_t culprit, int error);
+int flat_end_of(struct flat *f, uint32_t r);
 
 #endif

@@ -78,7 +78,7 @@ static int meet_table(struct flat *f, uint32_t r, uint64_t at, uint64_t present,
 		return 0;
 	memcpy(row, f->b->of[r]->ring + mine % BOARD_RING, sizeof(row));
 	if (row[1] != needed_of(f, r) >> f->shift)
-		return flat_blame(f, r, f->what, row[1], needed_of(f, r) >> f->shift);
+		return flat_blame(f, r, f->number, f->what, row[1], needed_of(f, r) >> f->shift);
 	*offset = bytes + (row[0] << f->shift);
 	return 1;
 }
@@ -120,13 +120,13 @@ static int meet(struct flat *f, uint32_t r)
 	what = board_load(&p->what);
 	count = board_load(&p->count);
 	if ((what ^ f->what) & ~POST_FLAGS)
-		return flat_blame(f, r, what, count, count_of(f, r));
+		return flat_blame(f, r, f->number, what, count, count_of(f, r));
 	if (what & POST_TABLE) {
 		if (PEER_FAULT(f->coll->kind != SLMPM_COLL_ALLTOALL &&
 			       f->coll->kind != SLMPM_COLL_SCATTER))
 			return flat_refuse(f, r, "flags");
 	} else if (count != count_of(f, r)) {
-		return flat_blame(f, r, what, count, count_of(f, r));
+		return flat_blame(f, r, f->number, what, count, count_of(f, r));
 	}
 	s->need = needed_of(f, r);
 	if (what & POST_IN_LINE) {

@@ -42,7 +42,7 @@ static INLINE int meet_short(struct flat *f, uint32_t r)
 	what = board_load(&p->what);
 	count = board_load(&p->count);
 	if (UNLIKELY(((what ^ f->what) & ~POST_FLAGS) || count != f->count))
-		return flat_blame(f, r, what, count, f->count);
+		return flat_blame(f, r, f->number, what, count, f->count);
 	if (UNLIKELY(!(what & POST_IN_LINE)))
 		return flat_refuse(f, r, "flags");
 	if (f->bytes)
@@ -53,8 +53,10 @@ static INLINE int meet_short(struct flat *f, uint32_t r)
 int flat_short_turn(struct flat *f)
 {
 	if (UNLIKELY(!f->posted)) {
-		if (!boards_may_post(f->b, &f->waits_for))
-			return 0;
+		int rc = flat_may_post(f, &f->waits_for);
+
+		if (UNLIKELY(rc <= 0))
+			return rc;
 		post_short(f);
 	}
 	for (; f->next < f->last; f->next++) {
@@ -67,5 +69,5 @@ int flat_short_turn(struct flat *f)
 			take_short(f, f->next, f->from);
 		}
 	}
-	return 1;
+	return flat_done(f);
 }

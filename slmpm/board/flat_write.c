@@ -222,23 +222,24 @@ static void post_long(struct flat *f)
 	f->posted = true;
 }
 
-bool flat_write(struct flat *f)
+int flat_write(struct flat *f)
 {
 	struct flat_out *o = &f->out;
 	uint64_t end = least_of(o->done + BOARD_PIECE, o->length);
 
 	f->room_of = BOARD_NONE;
 	if (!f->posted) {
-		if (!boards_may_post(f->b, &f->room_of))
-			return false;
-		post_long(f);
-		return true;
+		int rc = flat_may_post(f, &f->room_of);
+
+		if (rc > 0)
+			post_long(f);
+		return rc;
 	}
 	if (o->done == o->length || !flat_has_room(f, end))
-		return false;
+		return 0;
 	put_up_to(f, end);
 	/* Pairs with the acquire in there_of: the bytes are seen with it. */
 	atomic_store_explicit(&f->b->own->written, o->at + end, memory_order_release);
 	boards_wake(f->b);
-	return true;
+	return 1;
 }

@@ -5,8 +5,9 @@
  * member has read the others' rings; then its own ring, where contributions lie that are too long
  * for the line of their post.
  *
- * Post S says that its member has finished operation S - 1: so a slot may be used again once all
- * have posted S - SLOTS + 1, and the ring up to where operation S began once all have posted S.
+ * Post S says that its member has finished operation S - 1, and compared with its own what others
+ * have posted up to S - LAG: so the slot of S may be used again once all have posted S + LAG, and
+ * the ring up to where operation S began once all have posted S.
  * Within an operation longer than the ring, what each reader says in `taken` counts. Bytes on the
  * ring belong to the post; what comes later, `written` says.
  * A post never waits for room on the ring, for posts are what makes room.
@@ -24,6 +25,8 @@
 #define BOARD_RING   (256u * 1024)
 #define BOARD_PIECE  (16u * 1024)
 #define BOARD_LINE   64u
+#define BOARD_LAG    16u
+#define BOARD_WHY    248u
 
 #define BOARD_MAGIC UINT64_C(0x31647262706d6c73)
 
@@ -36,6 +39,7 @@
 #define POST_TABLE   (UINT64_C(1) << 25) /* it begins with where each member's block lies */
 #define POST_ROTATED (UINT64_C(1) << 26) /* the first block is that of the next rank */
 #define POST_FLAGS   (UINT64_C(0xff) << 24)
+#define POST_BROKEN  UINT64_C(0x80) /* of no kind: its member has broken the group meanwhile */
 
 struct post {
 	_Alignas(BOARD_LINE) _Atomic uint64_t number; /* of the operation: stored last */
@@ -49,12 +53,14 @@ struct post {
 	};
 };
 _Static_assert(sizeof(struct post) == BOARD_LINE, "a line");
+_Static_assert(2 * BOARD_LAG <= BOARD_SLOTS, "a member may be LAG ahead of those that compare");
 
 struct board {
 	uint64_t magic;
 	uint32_t fences; /* its process cannot be fenced from outside, or cannot fence others */
 	_Alignas(BOARD_LINE) _Atomic uint64_t asleep;
 	_Alignas(BOARD_LINE) _Atomic uint64_t ended;
+	char why[BOARD_WHY]; /* then, in words */
 	_Alignas(BOARD_LINE) _Atomic uint64_t written;
 	struct post posts[BOARD_SLOTS];
 	_Alignas(4096) _Atomic uint64_t taken[SLMPM_GROUP_MAX]; /* by rank of the ring's owner */
@@ -66,7 +72,8 @@ struct board {
 #define ASLEEP_ANY  1u
 #define ASLEEP_RANK 2u
 #define ASLEEP_WHO  ((UINT64_C(1) << ASLEEP_BITS) - 1)
-_Static_assert(SLMPM_GROUP_MAX + ASLEEP_RANK <= ASLEEP_WHO, "a rank has room");
+#define ASLEEP_OVER ASLEEP_WHO /* it has broken the group: those who are late see it as they post */
+_Static_assert(SLMPM_GROUP_MAX + ASLEEP_RANK < ASLEEP_OVER, "a rank has room");
 
 static inline const struct post *board_post(const struct board *board, uint64_t number)
 {
@@ -110,6 +117,14 @@ static inline void boards_wake(struct boards *b)
 	}
 }
 
+/* Has another one broken the group? */
+static inline void boards_scan(struct boards *b)
+{
+	for (uint32_t r = 0; r < b->size; r++)
+		if (UNLIKELY((board_load(&b->of[r]->asleep) & ASLEEP_WHO) == ASLEEP_OVER))
+			b->others_broke = true;
+}
+
 /* Whether rank R has posted NUMBER. */
 static inline bool boards_has(const struct boards *b, uint32_t r, uint64_t number)
 {
@@ -119,19 +134,11 @@ static inline bool boards_has(const struct boards *b, uint32_t r, uint64_t numbe
 /* Whether all others have; else *WHO has not. */
 bool boards_reach(struct boards *b, uint64_t number, uint32_t *who);
 
-/* The slot of the next operation. Its words may be stored once boards_may_post holds; then
+/* The slot of the next operation. Its words may be stored once flat_may_post says so; then
  * boards_post. */
 static inline struct post *boards_slot(struct boards *b)
 {
 	return &b->own->posts[(b->posted + 1) % BOARD_SLOTS];
-}
-
-static inline bool boards_may_post(struct boards *b, uint32_t *who)
-{
-	uint64_t number = b->posted + 1;
-
-	return LIKELY(b->reached + BOARD_SLOTS > number) ||
-	       boards_reach(b, number - BOARD_SLOTS + 1, who);
 }
 
 static inline void boards_post(struct boards *b)

@@ -31,20 +31,28 @@ static char late_state_of(int pid)
 }
 
 /* A stopped or traced process cannot answer, and is not dead for it. */
+const char *late_process(int pid)
+{
+	switch (late_state_of(pid)) {
+	case 'T': return "its process is stopped";
+	case 't': return "it is being traced";
+	default: return NULL;
+	}
+}
+
 static void inspect_process(struct endpoint *ep, int pid)
 {
 	struct reaction *r = ep->rooms->reaction;
-	char state = late_state_of(pid);
+	const char *why = late_process(pid);
 
-	if (state != 'T' && state != 't') {
+	if (!why) {
 		r->reported = false; /* it goes on: the next stop is reported again */
 		return;
 	}
 	if (!r->reported)
 		context_event(ep->ctx, ep, SLMPM_EVENT_SUSPECT, "its process is stopped");
 	r->reported = true;
-	snprintf(r->reason, sizeof(r->reason), "%s",
-		 state == 'T' ? "its process is stopped" : "it is being traced");
+	snprintf(r->reason, sizeof(r->reason), "%s", why);
 }
 
 /* On another machine, or in another namespace of processes. */

@@ -26,6 +26,8 @@ static inline int late_code(int timeout_ms)
  */
 __attribute__((format(printf, 4, 5), cold)) int late_error(struct context *ctx, struct endpoint *ep,
 							   int timeout_ms, const char *format, ...);
+/* Why the process of this number, here, is suspect; or NULL. */
+COLD const char *late_process(int pid);
 /* Why EP is suspect; or NULL. */
 COLD const char *late_suspicion(struct endpoint *ep);
 /* "nothing from" EP, or any peer. */

@@ -6,9 +6,7 @@
  */
 #include "slmpm/group/group.h"
 
-#include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "slmpm/base/sized.h"
 #include "slmpm/completion/late.h"
@@ -48,33 +46,39 @@ extern inline int slmpm_exscan(slmpm_group group, const void *from, void *to, ui
 /* The group is broken by what the thread's detail says: the others learn it, asleep or not. */
 static COLD int break_by(struct group *g, int error, uint32_t culprit)
 {
-	bool known = culprit < g->boards.size;
-	const char *detail = slmpm_error_detail(), *code = slmpm_strerror(error);
-	size_t prefix = strlen(code);
+	uint32_t theirs;
+	int first;
 
-	if (strncmp(detail, code, prefix) == 0 && strncmp(detail + prefix, ": ", 2) == 0)
-		detail += prefix + 2; /* error_set puts it there again */
+	(void)snprintf(g->detail, sizeof(g->detail), "%s", group_detail());
+	/* The words of the first one are those of all. */
+	first = boards_broken(&g->boards, &theirs);
+	if (first && g->status && g->status != first)
+		first = 0; /* this process knows better */
+	if (first) {
+		(void)snprintf(g->detail, sizeof(g->detail), "%s", group_detail());
+		error = first;
+		culprit = theirs;
+	}
 	g->error = error;
-	(void)snprintf(g->detail, sizeof(g->detail), "%s", detail);
-	group_break(g, error, known ? (int32_t)culprit : -1);
-	boards_end(&g->boards, error, culprit);
-	return error;
+	group_break(g, error, culprit < g->boards.size ? (int32_t)culprit : -1);
+	boards_end(&g->boards, error, culprit, first ? NULL : g->detail);
+	return error_set(-error, "%s", g->detail);
 }
 
-/* It had been broken by then. */
-static COLD int break_as_is(struct group *g)
+/* It had been broken by then, as operation NUMBER, of KIND, was under way or begun. */
+static COLD int break_as_is(struct group *g, uint64_t number, uint32_t kind)
 {
 	uint32_t r = (uint32_t)g->culprit;
 
-	if (g->culprit >= 0 && g->status == -SLMPM_EDEAD)
-		(void)error_set(SLMPM_EDEAD, CALL ": rank %u of the group, process %d, has died", r,
-				g->members[r].pid);
-	else if (g->culprit >= 0)
-		(void)error_set(-g->status, CALL ": the group is broken, by rank %u: %s", r,
-				slmpm_strerror(g->status));
+	if (g->culprit < 0)
+		(void)boards_error(&g->boards, -g->status, number, kind, "it is broken");
+	else if (g->status == -SLMPM_EDEAD)
+		(void)boards_error(&g->boards, SLMPM_EDEAD, number, kind, BOARD_MEMBER " has died",
+				   BOARD_MEMBER_OF(&g->boards, r));
 	else
-		(void)error_set(-g->status, CALL ": the group is broken: %s",
-				slmpm_strerror(g->status));
+		(void)boards_error(&g->boards, -g->status, number, kind,
+				   "it is broken, by " BOARD_MEMBER,
+				   BOARD_MEMBER_OF(&g->boards, r));
 	return break_by(g, g->status, r);
 }
 
@@ -95,18 +99,31 @@ static int step(struct group *g)
 	if (rc < 0)
 		rc = break_by(g, rc, g->flat.culprit);
 	else if (is_broken(g))
-		rc = break_as_is(g);
+		rc = break_as_is(g, g->flat.number, g->flat.coll->kind);
 	if (rc < 0)
 		flat_drop(&g->flat);
 	return rc;
 }
 
-#define NAMED 8 /* ranks of those that are waited for */
+#define NAMED 4 /* ranks of those that are waited for */
+
+/* Which of those that are waited for is suspect, and of what; NULL: none. */
+static COLD const char *suspicion_of(const struct group *g, uint32_t *r)
+{
+	for (*r = 0; *r < g->boards.size; ++*r) {
+		const char *why = flat_waits_for(&g->flat, *r) ? member_suspicion(g, *r) : NULL;
+
+		if (why)
+			return why;
+	}
+	return NULL;
+}
 
 static COLD int late(struct group *g, int timeout_ms)
 {
-	uint32_t first = BOARD_NONE, n = 0;
-	char ranks[NAMED * 24] = "";
+	uint32_t first = BOARD_NONE, n = 0, suspect;
+	const char *why = suspicion_of(g, &suspect);
+	char ranks[NAMED * 32] = "", which[32] = "";
 	size_t at = 0;
 
 	for (uint32_t r = 0; r < g->boards.size; r++) {
@@ -115,14 +132,16 @@ static COLD int late(struct group *g, int timeout_ms)
 		first = n++ ? first : r;
 		if (n <= NAMED)
 			at += (size_t)snprintf(ranks + at, sizeof(ranks) - at, "%s%u (process %d)",
-					       n > 1 ? ", " : "", r, g->members[r].pid);
+					       n > 1 ? ", " : "", r, g->boards.processes[r]);
 	}
-	(void)late_error(g->ctx, NULL, timeout_ms,
-			 "operation %" PRIu64 " of the group, %s: nothing yet from %s%s%s",
-			 g->flat.number, flat_kind_name(g->flat.coll->kind),
-			 n > 1 ? "ranks " : "rank ", ranks, n > NAMED ? " and others" : "");
+	if (why && n > 1)
+		(void)snprintf(which, sizeof(which), " is rank %u", suspect);
+	(void)boards_error(&g->boards, late_code(timeout_ms), g->flat.number, g->flat.coll->kind,
+			   "nothing yet from %s%s%s%s%s%s%s", n > 1 ? "ranks " : "rank ", ranks,
+			   n > NAMED ? " and others" : "", why ? ", suspect" : "", which,
+			   why ? ": " : "", why ? why : "");
 	flat_drop(&g->flat);
-	return break_by(g, -SLMPM_ETIMEOUT, first);
+	return break_by(g, -SLMPM_ETIMEOUT, why ? suspect : first);
 }
 
 /* ---- waiting --------------------------------------------------------------------------------- */
@@ -200,7 +219,7 @@ static int passes_of(const struct context *ctx)
 	return (int)ctx->scans;
 }
 
-static COLD int forbidden(struct group *g)
+static COLD int forbidden(struct group *g, uint32_t kind)
 {
 	if (g->ctx->handling)
 		return context_forbids(g->ctx, CALL);
@@ -210,7 +229,7 @@ static COLD int forbidden(struct group *g)
 	if (g->error)
 		return error_set(-g->error, "%s", g->detail);
 	if (is_broken(g))
-		return break_as_is(g);
+		return break_as_is(g, g->begun + 1, kind);
 	return error_set(SLMPM_EBUSY, CALL ": another thread has an operation of the group "
 					   "under way");
 }
@@ -220,7 +239,7 @@ static int collect(struct group *g, const struct slmpm_coll *c, int timeout_ms)
 	int passes = passes_of(g->ctx), rc;
 
 	if (UNLIKELY(g->ctx->handling | !g->boards.own | g->error | g->under_way) || is_broken(g))
-		return forbidden(g);
+		return forbidden(g, c->kind);
 	rc = flat_check(c, g->boards.size, g->boards.rank);
 	if (UNLIKELY(rc < 0))
 		return rc;

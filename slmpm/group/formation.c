@@ -256,8 +256,6 @@ static int sit_down(struct group *g, const slmpm_peer *members, uint32_t n, uint
 					    .board = r == self ? board : -1,
 					    .bell = r == self ? bell : -1};
 	f->others = n - (self < n);
-	if (self < n)
-		g->members[self].pid = (int32_t)getpid();
 	return 0;
 }
 
@@ -382,7 +380,7 @@ int32_t formation_fds(const struct group *g, uint32_t rank, int fds[WIRE_GROUP_F
 	fds[0] = s->board;
 	fds[1] = s->ep ? g->boards.bells[rank] : s->bell;
 	fds[2] = g->members[rank].process.fd;
-	return g->members[rank].pid;
+	return g->boards.processes[rank];
 }
 
 void formation_ready(struct joining *j)

@@ -103,7 +103,7 @@ static void group_leave(struct group *g)
 	for (uint32_t r = 0; whole && r < g->boards.size; r++)
 		whole = g->boards.of[r];
 	if (whole)
-		boards_end(&g->boards, 0, BOARD_NONE);
+		boards_end(&g->boards, 0, BOARD_NONE, NULL);
 }
 
 void group_shut(struct context *ctx)

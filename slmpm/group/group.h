@@ -20,7 +20,6 @@ enum group_state { GROUP_IS_FORMING, GROUP_HAS_FORMED, GROUP_HAS_FAILED };
 struct member {
 	struct watch process; /* its pidfd; of this process: none */
 	struct group *group;
-	int32_t pid;
 };
 
 struct group {
@@ -70,6 +69,8 @@ int group_put(struct group *g, uint32_t rank, const struct board *board, int bel
 void group_remove(struct group *g, uint32_t rank);
 /* It is broken by CULPRIT (or -1): the first one stays. */
 void group_break(struct group *g, int status, int32_t culprit);
+/* What RANK, which is late, is suspect of: NULL: nothing. */
+COLD const char *member_suspicion(const struct group *g, uint32_t rank);
 /* Has a member left? */
 void group_inspect(struct group *g);
 

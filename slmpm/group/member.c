@@ -3,8 +3,12 @@
  * breaks it: a member that has died, or left. */
 #include "slmpm/group/group.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
+
+#include "slmpm/completion/late.h"
 
 bool group_size(struct group *g, uint32_t size, uint32_t rank)
 {
@@ -19,6 +23,9 @@ bool group_size(struct group *g, uint32_t size, uint32_t rank)
 		g->boards.own = own;
 		return false;
 	}
+	g->boards.tag = g->tag;
+	if (own)
+		g->boards.processes[rank] = (int32_t)getpid();
 	for (uint32_t r = 0; r < size; r++)
 		g->members[r] = (struct member){.group = g, .process.fd = -1};
 	return true;
@@ -53,7 +60,6 @@ int group_put(struct group *g, uint32_t rank, const struct board *board, int bel
 	struct member *m = &g->members[rank];
 	int rc;
 
-	m->pid = pid;
 	m->process = (struct watch){.ready = member_ended, .fd = process, .owner = m};
 	rc = watch_add(g->ctx, &m->process);
 	if (rc < 0) {
@@ -62,6 +68,7 @@ int group_put(struct group *g, uint32_t rank, const struct board *board, int bel
 	}
 	g->boards.of[rank] = board;
 	g->boards.bells[rank] = bell;
+	g->boards.processes[rank] = pid;
 	return 0;
 }
 
@@ -72,6 +79,30 @@ void group_remove(struct group *g, uint32_t rank)
 	g->boards.of[rank] = NULL;
 	close(g->boards.bells[rank]);
 	g->boards.bells[rank] = -1;
+}
+
+/* Its number here, which in another namespace of processes is not the one that it knows. */
+static int own_number_of(const struct member *m)
+{
+	char path[48], line[128];
+	int pid = -1;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", m->process.fd);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (strncmp(line, "Pid:", 4) == 0)
+			pid = atoi(line + 4);
+	if (f)
+		fclose(f);
+	return pid;
+}
+
+const char *member_suspicion(const struct group *g, uint32_t rank)
+{
+	int pid = own_number_of(&g->members[rank]);
+
+	return pid > 0 ? late_process(pid) : NULL;
 }
 
 void group_inspect(struct group *g)

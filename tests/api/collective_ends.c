@@ -85,8 +85,10 @@ static void stopped(slmpm_group g, int rank)
 		_exit(0);
 	}
 	if (!rank) {
-		refused(slmpm_barrier(g, MOMENT), SLMPM_ETIMEOUT, "rank 2 (process ");
-		refused(slmpm_barrier(g, MOMENT), SLMPM_ETIMEOUT, "rank 2 (process ");
+		refused(slmpm_barrier(g, MOMENT), SLMPM_ETIMEOUT,
+			"suspect: its process is stopped");
+		refused(slmpm_barrier(g, MOMENT), SLMPM_ETIMEOUT,
+			"group 3, operation 2, barrier: nothing yet from rank 2 (process ");
 		return;
 	}
 	barrier_fails(g, SLMPM_ETIMEOUT, "rank 2", MOMENT + AT_ONCE);
@@ -101,10 +103,11 @@ static void other_count(slmpm_group g, int rank)
 	rc = slmpm_allreduce(g, from, to, rank == VICTIM ? 5 : 4, SLMPM_INT64, SLMPM_CALC_SUM,
 			     PATIENCE);
 	if (rank == VICTIM)
-		refused(rc, SLMPM_EINVAL, "rank 0 has count 4, this one, rank 2, count 5");
+		refused(rc, SLMPM_EINVAL, ") has count 5, rank 0 (process ");
 	else
-		refused(rc, SLMPM_EINVAL, "rank");
-	refused(slmpm_barrier(g, PATIENCE), SLMPM_EINVAL, "rank");
+		refused(rc, SLMPM_EINVAL, "group 3, operation 2, allreduce: rank 2 (process ");
+	refused(slmpm_barrier(g, PATIENCE), SLMPM_EINVAL, ") count 4");
+	CHECK(circle_query(g).culprit == VICTIM, "by %d", circle_query(g).culprit);
 }
 
 static void other_kind(slmpm_group g, int rank)
@@ -116,6 +119,102 @@ static void other_kind(slmpm_group g, int rank)
 	else
 		refused(slmpm_allgather(g, from, to, 4, SLMPM_INT64, PATIENCE), SLMPM_EINVAL,
 			"rank");
+}
+
+/* ---- roots that differ ----------------------------------------------------------------------- */
+
+/* At once, or later: by an operation in which all wait for all, or many others. */
+static void fails_by(slmpm_group g, int rc, uint32_t kind, uint64_t count, int root)
+{
+	static int64_t from[MEMBERS * 100000], to[MEMBERS * 100000];
+
+	for (int i = 0; i < 40 && rc == 0; i++)
+		rc = slmpm_collect(g, kind, from, to, count, SLMPM_INT64, SLMPM_CALC_SUM, root,
+				   PATIENCE);
+	refused(rc, SLMPM_EINVAL, " root ");
+	refused(slmpm_barrier(g, PATIENCE), SLMPM_EINVAL, "group 3, operation ");
+}
+
+#define ROOTS(name, kind, count, ROOT)                                                             \
+	static void name(slmpm_group g, int rank)                                                  \
+	{                                                                                          \
+		fails_by(g, 0, kind, count, ROOT);                                                 \
+	}
+
+#define TWO  (rank == VICTIM ? VICTIM : 0) /* think that they are the root */
+#define NONE (rank == VICTIM ? 0 : VICTIM) /* thinks so */
+
+ROOTS(two_broadcast, SLMPM_COLL_BROADCAST, 1, TWO)
+ROOTS(two_broadcast_much, SLMPM_COLL_BROADCAST, 100000, TWO)
+ROOTS(two_scatter, SLMPM_COLL_SCATTER, 1, TWO)
+ROOTS(two_scatter_much, SLMPM_COLL_SCATTER, 100000, TWO)
+ROOTS(two_reduce, SLMPM_COLL_REDUCE, 1, TWO)
+ROOTS(two_gather, SLMPM_COLL_GATHER, 1, TWO)
+ROOTS(no_broadcast, SLMPM_COLL_BROADCAST, 1, NONE)
+ROOTS(no_scatter_much, SLMPM_COLL_SCATTER, 100000, NONE)
+ROOTS(no_reduce, SLMPM_COLL_REDUCE, 1, NONE)
+ROOTS(no_reduce_much, SLMPM_COLL_REDUCE, 100000, NONE)
+ROOTS(no_gather, SLMPM_COLL_GATHER, 1, NONE)
+ROOTS(no_gather_much, SLMPM_COLL_GATHER, 100000, NONE)
+
+/* By the next operation in which all wait for all. */
+static void two_then_barrier(slmpm_group g, int rank)
+{
+	int64_t x = 0;
+	int rc = slmpm_broadcast(g, &x, 1, SLMPM_INT64, TWO, PATIENCE);
+
+	for (int i = 0; i < 2 && rc == 0; i++) /* at the two; and, of them, at the others */
+		rc = slmpm_barrier(g, PATIENCE);
+	refused(rc, SLMPM_EINVAL, "group 3, operation 1, broadcast: ");
+	refused(slmpm_barrier(g, PATIENCE), SLMPM_EINVAL, "rank 2 (process ");
+	CHECK(circle_query(g).culprit == VICTIM, "by %d", circle_query(g).culprit);
+}
+
+/* ---- too late -------------------------------------------------------------------------------- */
+
+/* The others have given up by then, and all that it needs of them is there. */
+static void too_late(slmpm_group g, int rank, uint32_t kind, uint64_t count, int root)
+{
+	static int64_t from[MEMBERS * 100000], to[MEMBERS * 100000];
+	int rc;
+
+	OK(slmpm_barrier(g, PATIENCE));
+	if (rank == VICTIM)
+		usleep(2 * MOMENT * 1000 * (useconds_t)actor_slow());
+	rc = slmpm_collect(g, kind, from, to, count, SLMPM_INT64, SLMPM_CALC_SUM, root, MOMENT);
+	refused(rc, SLMPM_ETIMEOUT, "nothing yet from rank 2 (process ");
+	refused(slmpm_barrier(g, PATIENCE), SLMPM_ETIMEOUT, "group 3, operation 2, ");
+}
+
+#define LATE(name, kind, count)                                                                    \
+	static void name(slmpm_group g, int rank)                                                  \
+	{                                                                                          \
+		too_late(g, rank, kind, count, VICTIM);                                            \
+	}
+
+LATE(late_barrier, SLMPM_COLL_BARRIER, 0)
+LATE(late_broadcast, SLMPM_COLL_BROADCAST, 1)
+LATE(late_broadcast_much, SLMPM_COLL_BROADCAST, 100000)
+LATE(late_scatter, SLMPM_COLL_SCATTER, 1)
+LATE(late_allgather, SLMPM_COLL_ALLGATHER, 1)
+LATE(late_alltoall, SLMPM_COLL_ALLTOALL, 1)
+LATE(late_allgather_much, SLMPM_COLL_ALLGATHER, 8000)
+
+/* It was stopped in the operation that the others have given up, and goes on. */
+static void stopped_for_long(slmpm_group g, int rank)
+{
+	int32_t mine = (int32_t)getpid(), pids[MEMBERS];
+
+	OK(slmpm_allgather(g, &mine, pids, 1, SLMPM_INT32, PATIENCE));
+	if (rank == 3) /* does not come in time */
+		usleep(3 * MOMENT * 1000 * (useconds_t)actor_slow());
+	if (!rank)
+		usleep(MOMENT * 1000 / 2);
+	CHECK(rank || kill(pids[VICTIM], SIGSTOP) == 0, "%d cannot be stopped", pids[VICTIM]);
+	refused(slmpm_barrier(g, rank == VICTIM ? PATIENCE : MOMENT), SLMPM_ETIMEOUT,
+		"nothing yet from rank");
+	if (!rank)
+		(void)kill(pids[VICTIM], SIGCONT);
 }
 
 static void arguments(slmpm_group g, int rank)
@@ -204,10 +303,34 @@ static int found(void *arg)
 int main(void)
 {
 	static struct scene scenes[] = {
-		{"killed", killed, 0},           {"left", left, 0},
-		{"left behind", left_behind, 0}, {"stopped", stopped, -SIGKILL},
-		{"count", other_count, 0},       {"kind", other_kind, 0},
+		{"killed", killed, 0},
+		{"left", left, 0},
+		{"left behind", left_behind, 0},
+		{"stopped", stopped, -SIGKILL},
+		{"count", other_count, 0},
+		{"kind", other_kind, 0},
 		{"arguments", arguments, 0},
+		{"two roots", two_then_barrier, 0},
+		{"two roots of broadcast", two_broadcast, 0},
+		{"of a long broadcast", two_broadcast_much, 0},
+		{"two roots of scatter", two_scatter, 0},
+		{"of a long scatter", two_scatter_much, 0},
+		{"two roots of reduce", two_reduce, 0},
+		{"two roots of gather", two_gather, 0},
+		{"no root of broadcast", no_broadcast, 0},
+		{"no root of a long scatter", no_scatter_much, 0},
+		{"no root of reduce", no_reduce, 0},
+		{"no root of a long reduce", no_reduce_much, 0},
+		{"no root of gather", no_gather, 0},
+		{"no root of a long gather", no_gather_much, 0},
+		{"late to a barrier", late_barrier, 0},
+		{"late to a broadcast", late_broadcast, 0},
+		{"late to a long broadcast", late_broadcast_much, 0},
+		{"late to a scatter", late_scatter, 0},
+		{"late to an allgather", late_allgather, 0},
+		{"late to an alltoall", late_alltoall, 0},
+		{"late to a long allgather", late_allgather_much, 0},
+		{"stopped for long", stopped_for_long, 0},
 	};
 	static const char *const ways[] = {"adaptive", "block"};
 

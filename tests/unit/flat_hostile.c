@@ -215,11 +215,12 @@ static void any_words(struct rng *g)
 		if (rc <= 0)
 			flat_drop(&f);
 		if (!f.posted) { /* rank 1 holds all up: it alone could */
-			b.reached = b.posted;
+			b.reached = b.compared = b.posted;
+			b.unlike = 0;
 		}
 	}
 	printf("%u errors, %u waits, %u done\n", outcome[0], outcome[1], outcome[2]);
-	CHECK(outcome[0] > ROUNDS / 20 && outcome[1] > ROUNDS / 100 && outcome[2] > ROUNDS / 20,
+	CHECK(outcome[0] > ROUNDS / 20 && outcome[1] > ROUNDS / 200 && outcome[2] > ROUNDS / 20,
 	      "one-sided");
 }
 
