@@ -29,7 +29,7 @@ typedef struct {
  * before the group has formed; afterwards it does without them. SLMPM_EINVAL; SLMPM_ELIMIT: more
  * than SLMPM_GROUP_MAX; SLMPM_ETIMEOUT, SLMPM_EDEAD, SLMPM_ECLOSED: the detail names who has not
  * come; SLMPM_EAGAIN: the same where TIMEOUT_MS is 0; SLMPM_ENOTSUP: a member is on another
- * machine; SLMPM_ENOFILE, SLMPM_ENOMEM. Source: document 004 (row H13), DaCS groups.
+ * machine; SLMPM_ENOFILE, SLMPM_ENOMEM, SLMPM_EFBIG. Source: document 004 (row H13), DaCS groups.
  */
 SLMPM_API int slmpm_group_create(slmpm_group *group, slmpm_ctx ctx, const slmpm_peer *members,
 				 int n, uint32_t tag, int timeout_ms);

@@ -409,7 +409,7 @@ struct wire_group {
 	uint32_t tag;        /* of JOIN */
 	uint32_t size, rank; /* of BEGIN; rank: of MEMBER */
 	int32_t pid;         /* of MEMBER */
-	uint32_t error;      /* wire_error: of who ends it ... */
+	uint32_t error;      /* wire_error: of who ends it, or cannot begin it ... */
 	uint32_t zero;
 	char text[120]; /* ... and why */
 };

@@ -52,6 +52,26 @@ struct group *formation_of(const struct endpoint *ep, uint32_t tag, uint32_t *ra
 	return NULL;
 }
 
+/* Over TCP, until it ended. */
+static bool was_elsewhere(const struct endpoint *ep)
+{
+	return ep->state != SLMPM_PEER_UP && ep->life->was_up && ep->life->remote[0];
+}
+
+/* Can it be a member? 0, or negative with the detail set. */
+static int is_suitable(const struct endpoint *ep, uint32_t rank)
+{
+	if (!bootstrap_passes(ep) || was_elsewhere(ep))
+		return error_set(SLMPM_ENOTSUP,
+				 "rank %u (%s): a group needs memory that all share: "
+				 "it is on another machine, or reached so",
+				 rank, ep->life->name);
+	if (ep->state == SLMPM_PEER_UP && !bootstrap_forms_groups(ep))
+		return error_set(SLMPM_ENOTSUP, "rank %u (%s) does not know groups", rank,
+				 ep->life->name);
+	return 0;
+}
+
 /* ---- its end -------------------------------------------------------------------------------- */
 
 static void close_seat(struct seat *s)
@@ -141,12 +161,22 @@ void formation_late(struct group *g, int timeout_ms)
 	formation_fail(g, -rc, "%s", group_detail());
 }
 
+static void fail_unsuitable(struct group *g, const struct endpoint *ep, uint32_t rank)
+{
+	int rc = is_suitable(ep, rank);
+
+	if (rc < 0)
+		formation_fail(g, -rc, "%s", group_detail());
+}
+
 void formation_peer_ended(struct endpoint *ep)
 {
 	LIST_EACH_ENTRY(struct group, g, &ep->ctx->groups, node) {
 		uint32_t r = is_founded(g) ? seat_of(g, ep) : UINT32_MAX;
 
-		if (r < g->boards.size)
+		if (r < g->boards.size && was_elsewhere(ep))
+			fail_unsuitable(g, ep, r);
+		else if (r < g->boards.size)
 			formation_fail(g, ep->life->error ? ep->life->error : SLMPM_ECLOSED,
 				       "rank %u (%s) of group %u: %s", r, ep->life->name, g->tag,
 				       ep->life->reason[0] ? ep->life->reason :
@@ -175,29 +205,14 @@ static void formation_complete(struct group *g)
 
 /* ---- its beginning -------------------------------------------------------------------------- */
 
-/* Can it be a member? 0, or negative with the detail set. */
-static int is_suitable(const struct endpoint *ep, uint32_t rank)
-{
-	if (!bootstrap_passes(ep))
-		return error_set(SLMPM_ENOTSUP,
-				 "rank %u (%s): a group needs memory that all share: "
-				 "it is on another machine, or reached so",
-				 rank, ep->life->name);
-	if (ep->state == SLMPM_PEER_UP && !bootstrap_forms_groups(ep))
-		return error_set(SLMPM_ENOTSUP, "rank %u (%s) does not know groups", rank,
-				 ep->life->name);
-	return 0;
-}
-
 /* Its negotiation was under way when the group was begun. */
 void formation_peer_up(struct endpoint *ep)
 {
 	LIST_EACH_ENTRY(struct group, g, &ep->ctx->groups, node) {
 		uint32_t r = is_founded(g) ? seat_of(g, ep) : UINT32_MAX;
-		int rc = r < g->boards.size ? is_suitable(ep, r) : 0;
 
-		if (rc < 0)
-			formation_fail(g, -rc, "%s", group_detail());
+		if (r < g->boards.size)
+			fail_unsuitable(g, ep, r);
 	}
 }
 
@@ -211,6 +226,8 @@ static int check_member(struct context *ctx, slmpm_peer peer, uint32_t rank)
 		return error_set(SLMPM_EINVAL,
 				 "slmpm_group_create: rank %u (%s) is of another context", rank,
 				 ep->life->name);
+	if (!ep->closing && was_elsewhere(ep))
+		return is_suitable(ep, rank);
 	if (endpoint_has_ended(ep) || ep->closing)
 		return endpoint_error(ep);
 	if (ep->state == SLMPM_PEER_UP)
@@ -270,6 +287,27 @@ static int own_process(struct group *g)
 	return g->members[self].process.fd < 0 ? -errno : 0;
 }
 
+/* RANK could not begin to join, the last time: it may try again. */
+static void fail_unjoined(struct group *g, struct groups *of, uint32_t rank)
+{
+	struct failed_join *last = &of->failed;
+
+	if (!last->error || last->tag != g->tag)
+		return;
+	formation_fail(g, last->error, "rank %u (%s) of group %u: it says: %s", rank,
+		       of->ep->life->name, g->tag, last->text);
+	last->error = 0;
+}
+
+void formation_no_join(struct groups *of)
+{
+	uint32_t rank;
+	struct group *g = formation_of(of->ep, of->failed.tag, &rank);
+
+	if (g)
+		fail_unjoined(g, of, rank);
+}
+
 static void formation_take_waiting(struct group *g)
 {
 	for (uint32_t r = 0; r < g->boards.size && g->state == GROUP_IS_FORMING; r++) {
@@ -278,6 +316,7 @@ static void formation_take_waiting(struct group *g)
 
 		if (!ep || s->joining || !ep->rooms->groups)
 			continue;
+		fail_unjoined(g, ep->rooms->groups, r);
 		LIST_EACH_ENTRY(struct joining, j, &ep->rooms->groups->theirs, node)
 			if (!j->group && !j->over && j->tag == g->tag) {
 				formation_joined(g, j, r);

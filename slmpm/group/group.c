@@ -226,8 +226,11 @@ static struct group *ask_for(struct endpoint *ep, uint32_t tag, int *rc)
 	int board, bell;
 	struct group *g = group_new(ep->ctx, tag, true, &board, &bell, rc);
 
-	if (!g)
+	if (!g) {
+		if (of)
+			joining_fail(of, tag, -*rc, group_detail());
 		return NULL;
+	}
 	j = of ? joining_new(of, true) : NULL;
 	if (!j) {
 		*rc = error_set(SLMPM_ENOMEM, "for a group");

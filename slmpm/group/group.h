@@ -84,6 +84,7 @@ void group_arm(struct context *ctx, bool asleep);
 /* ---- formation.c: of who founds ------------------------------------------------------------- */
 
 struct joining;
+struct groups;
 
 /* A group of those N, which waits for them to join; with a TIMEOUT_MS of 0 there are no others.
  * NULL with *RC and the detail set. */
@@ -95,6 +96,8 @@ void formation_late(struct group *g, int timeout_ms);
 struct group *formation_of(const struct endpoint *ep, uint32_t tag, uint32_t *rank);
 /* What EP has sent is taken by the group, as RANK. */
 void formation_joined(struct group *g, struct joining *j, uint32_t rank);
+/* OF's peer has failed to begin a join: a group that waits for it fails. */
+void formation_no_join(struct groups *of);
 /* J's side has mapped all others. */
 void formation_ready(struct joining *j);
 /* RANK gives up, with ERROR (positive) for TEXT: it may come again, until all have come. */
@@ -143,6 +146,12 @@ struct joining {
 /* This thread's detail but for the error's own text, which is set before it again. */
 const char *group_detail(void);
 
+struct failed_join { /* it had nothing to come with */
+	uint32_t tag;
+	int error; /* positive; 0: none */
+	char text[sizeof(((struct wire_group *)0)->text)];
+};
+
 struct groups { /* of a peer */
 	struct list
 		stalled; /* of the context's: it has no descriptor that says when there is room */
@@ -150,6 +159,7 @@ struct groups { /* of a peer */
 	struct list ours, theirs; /* struct joining, by number */
 	uint32_t our_last, their_last;
 	uint32_t our_count, their_count; /* of them */
+	struct failed_join failed;       /* theirs: the last one */
 };
 
 /* NULL: there is no memory. */
@@ -160,6 +170,8 @@ struct joining *joining_find(struct list *list, uint32_t number);
 void joining_free(struct joining *j);
 /* MORE is due: sent as far as there is room, the rest by progress. Perhaps it is freed then. */
 void joining_send(struct joining *j, uint32_t more);
+/* Of OURS by TAG nothing comes but why: ERROR, positive, for TEXT. */
+void joining_fail(struct groups *of, uint32_t tag, int error, const char *text);
 /* Its side ends it: ERROR, positive, for TEXT. */
 void joining_end(struct joining *j, int error, const char *text);
 /* There is room again. */

@@ -82,6 +82,30 @@ static void join_failed(struct joining *j, struct group *g, uint32_t rank, int r
 	joining_end(j, error, text);
 }
 
+/* What the other side says of an end; 0: it says nothing that it may. */
+static int said_end(const struct came *c, char *text, size_t size)
+{
+	uint32_t error = LITTLE_32(c->packet->error);
+
+	control_text(text, size, c->packet->text, sizeof(c->packet->text));
+	return error && error <= WIRE_ERROR_LAST ? -wire_status(error) : 0;
+}
+
+/* It has nothing to come with: a group that waits for it fails, or the next one. */
+static int take_failed_join(struct came *c, struct groups *of)
+{
+	struct failed_join *last = &of->failed;
+	int error = said_end(c, last->text, sizeof(last->text));
+
+	if (PEER_FAULT(!error || c->n || c->lost))
+		return -SLMPM_EPROTO;
+	of->their_last = c->number;
+	last->error = error;
+	last->tag = LITTLE_32(c->packet->tag);
+	formation_no_join(of);
+	return 0;
+}
+
 /* Kept until a group wants it. */
 static int take_join(struct came *c)
 {
@@ -94,8 +118,11 @@ static int take_join(struct came *c)
 
 	if (!of)
 		return -SLMPM_ENOMEM;
-	if (PEER_FAULT(c->number != of->their_last + 1 || of->their_count >= WIRE_GROUP_JOINS ||
-		       (!c->lost && (c->n != 2 || !are_known(c->fds, c->n)))))
+	if (PEER_FAULT(c->number != of->their_last + 1 || of->their_count >= WIRE_GROUP_JOINS))
+		return -SLMPM_EPROTO;
+	if (c->packet->error)
+		return take_failed_join(c, of);
+	if (PEER_FAULT(!c->lost && (c->n != 2 || !are_known(c->fds, c->n))))
 		return -SLMPM_EPROTO;
 	rc = c->lost ? -EMFILE : board_map(&map, c->fds[0]);
 	if (rc == -EPROTO)
@@ -107,6 +134,8 @@ static int take_join(struct came *c)
 	}
 	j->tag = LITTLE_32(c->packet->tag);
 	j->map = map;
+	if (of->failed.tag == j->tag)
+		of->failed.error = 0;
 	g = formation_of(c->ep, j->tag, &rank);
 	if (rc < 0) { /* for want of descriptors, or of memory */
 		join_failed(j, g, rank, rc);
@@ -125,15 +154,6 @@ static int take_ready(struct joining *j)
 		return -SLMPM_EPROTO;
 	formation_ready(j);
 	return 0;
-}
-
-/* What the other side says of an end; 0: it says nothing that it may. */
-static int said_end(const struct came *c, char *text, size_t size)
-{
-	uint32_t error = LITTLE_32(c->packet->error);
-
-	control_text(text, size, c->packet->text, sizeof(c->packet->text));
-	return error && error <= WIRE_ERROR_LAST ? -wire_status(error) : 0;
 }
 
 static int group_withdrawn(struct came *c, struct joining *j)

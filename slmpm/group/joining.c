@@ -93,8 +93,14 @@ static int send_join(struct joining *j)
 {
 	struct wire_group packet = {.tag = LITTLE_32(j->tag)};
 	const int fds[] = {j->board, j->bell};
-	int rc = send_step(j, GROUP_JOIN, &packet, fds, 2);
+	int rc;
 
+	if (j->error) {
+		packet.error = LITTLE_32(wire_error(-j->error));
+		memcpy(packet.text, j->text, sizeof(packet.text));
+		return send_step(j, GROUP_JOIN, &packet, NULL, 0);
+	}
+	rc = send_step(j, GROUP_JOIN, &packet, fds, 2);
 	if (rc == 0) {
 		close_own(&j->board);
 		close_own(&j->bell);
@@ -213,6 +219,19 @@ void joining_send(struct joining *j, uint32_t more)
 {
 	j->due |= more;
 	groups_room(j->ep);
+}
+
+void joining_fail(struct groups *of, uint32_t tag, int error, const char *text)
+{
+	struct joining *j = joining_new(of, true);
+
+	if (!j)
+		return;
+	j->tag = tag;
+	j->over = true;
+	j->error = error;
+	snprintf(j->text, sizeof(j->text), "%s", text);
+	joining_send(j, DUE_JOIN);
 }
 
 void joining_end(struct joining *j, int error, const char *text)

@@ -188,6 +188,55 @@ static int exhausted(void *unused)
 	return 0;
 }
 
+/* One has nothing to come with, before or while it is waited for; it may try again. */
+struct want {
+	int resource; /* RLIMIT_ */
+	bool early;
+	int error;
+};
+
+static void join_in_want(slmpm_peer founder, int i, void *arg)
+{
+	const struct want *w = arg;
+	struct rlimit limit, before;
+	slmpm_group group;
+
+	(void)i;
+	CHECK(getrlimit((__rlimit_resource_t)w->resource, &before) == 0, "limit");
+	limit = before;
+	limit.rlim_cur = w->resource == RLIMIT_NOFILE ? (rlim_t)actor_descriptors() : 4096;
+	(void)signal(SIGXFSZ, SIG_IGN);
+	if (!w->early)
+		usleep(SHORT * 1000 * (unsigned)actor_slow());
+	CHECK(setrlimit((__rlimit_resource_t)w->resource, &limit) == 0, "limit");
+	REFUSED(slmpm_group_join(&group, founder, 3, PATIENCE), w->error, "board or bell");
+	CHECK(setrlimit((__rlimit_resource_t)w->resource, &before) == 0, "limit");
+	if (w->early)
+		actor_tell(founder, GO);
+	actor_hear(founder, DONE);
+	OK(slmpm_group_join(&group, founder, 3, PATIENCE));
+	OK(slmpm_group_destroy(group));
+}
+
+static int in_want(void *arg)
+{
+	const struct want *w = arg;
+	slmpm_peer members[2] = {{0}};
+	slmpm_group group;
+	struct circle c = {0};
+
+	circle_begin(&c, 1, join_in_want, arg, 30);
+	members[1] = c.peers[0];
+	if (w->early)
+		actor_hear(c.peers[0], GO);
+	REFUSED(slmpm_group_create(&group, c.ctx, members, 2, 3, PATIENCE), w->error, "rank 1 (");
+	actor_tell(c.peers[0], DONE);
+	OK(slmpm_group_create(&group, c.ctx, members, 2, 3, PATIENCE));
+	OK(slmpm_group_destroy(group));
+	circle_end(&c);
+	return 0;
+}
+
 /* Who founds dies: before, and as soon as it has founded it. */
 static void die_founding(slmpm_peer member, int i, void *founds)
 {
@@ -378,6 +427,9 @@ static int over_tcp(void *unused)
 	OK(slmpm_accept(listener, &b, PATIENCE));
 	REFUSED(slmpm_group_join(&group, a, 1, PATIENCE), SLMPM_ENOTSUP, "another machine");
 	REFUSED(slmpm_group_create(&group, ctx, &a, 1, 1, PATIENCE), SLMPM_ENOTSUP, "rank 0 (");
+	OK(slmpm_close(b, PATIENCE)); /* it has been refused itself, and has gone */
+	EXPECT(slmpm_flush(a, PATIENCE), -SLMPM_ECLOSED);
+	REFUSED(slmpm_group_create(&group, ctx, &a, 1, 1, PATIENCE), SLMPM_ENOTSUP, "rank 0 (");
 	OK(slmpm_shut(ctx, PATIENCE));
 	return 0;
 }
@@ -430,6 +482,10 @@ int main(void)
 {
 	static struct breach dies = {.status = -SLMPM_EDEAD};
 	static struct breach leaves = {.leaves = true, .status = -SLMPM_ECLOSED};
+	static struct want wants[] = {{RLIMIT_NOFILE, true, SLMPM_ENOFILE},
+				      {RLIMIT_NOFILE, false, SLMPM_ENOFILE},
+				      {RLIMIT_FSIZE, true, SLMPM_EFBIG},
+				      {RLIMIT_FSIZE, false, SLMPM_EFBIG}};
 	static int kills;
 
 	settings_one_link("shm");
@@ -439,6 +495,8 @@ int main(void)
 	EXPECT(child_run(ends_before, NULL, 30), 0);
 	EXPECT(child_run(ends_before, &kills, 30), 0);
 	EXPECT(child_run(exhausted, NULL, 30), 0);
+	for (unsigned i = 0; i < sizeof(wants) / sizeof(wants[0]); i++)
+		EXPECT(child_run(in_want, &wants[i], 30), 0);
 	EXPECT(child_run(breaks, &dies, 30), 0);
 	EXPECT(child_run(breaks, &leaves, 30), 0);
 	EXPECT(child_run(outlived, NULL, 30), 0);

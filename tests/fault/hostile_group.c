@@ -40,10 +40,12 @@ static void say(struct raw_peer *p, struct wire_group g, const int *fds, int cou
 
 static struct wire_group of_step(enum wire_group_step step, uint32_t number)
 {
+	bool ends = step == GROUP_WITHDRAWN || step == GROUP_REFUSED;
+
 	return (struct wire_group){.step = LITTLE_32(step),
 				   .number = LITTLE_32(number),
 				   .tag = LITTLE_32(TAG),
-				   .error = LITTLE_32(1)};
+				   .error = LITTLE_32(ends ? 1 : 0)};
 }
 
 static void step(struct raw_peer *p, enum wire_group_step s, uint32_t number)
@@ -119,6 +121,23 @@ static void join_with_one(struct raw_peer *p)
 	struct wire_group g = of_step(GROUP_JOIN, 1);
 
 	raw_say_packet(p->fd, WIRE_GROUP, &g, sizeof(g), board(BOARD, SEALS));
+}
+
+static void join_failed_with(struct raw_peer *p)
+{
+	const int fds[] = {board(BOARD, SEALS), bell(SOCK_DGRAM)};
+	struct wire_group g = of_step(GROUP_JOIN, 1);
+
+	g.error = LITTLE_32(1);
+	say(p, g, fds, 2);
+}
+
+static void join_failed_oddly(struct raw_peer *p)
+{
+	struct wire_group g = of_step(GROUP_JOIN, 1);
+
+	g.error = LITTLE_32(999);
+	say(p, g, NULL, 0);
 }
 
 static void join_with_three(struct raw_peer *p)
@@ -244,6 +263,8 @@ static const struct offence joins[] = {
 	{"S1", "a join without descriptors", join_without, RULE, 0},
 	{"S1", "a join with one", join_with_one, RULE, 0},
 	{"S1", "a join with three", join_with_three, RULE, 0},
+	{"S1", "a failed join with descriptors", join_failed_with, RULE, 0},
+	{"S1", "a failed join of no error", join_failed_oddly, RULE, 0},
 	{"S3", "a board that can shrink", join_unsealed, RULE, 0},
 	{"S3", "a board that others can write", join_writable, RULE, 0},
 	{"S3", "a board to be sealed later", join_open_to_seals, RULE, 0},
