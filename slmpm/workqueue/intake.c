@@ -103,6 +103,12 @@ static bool its_turn(struct workqueue *wq, struct intake *s)
 	return false;
 }
 
+/* Its peer was closed, and what it had sent has gone with it. */
+static bool has_no_source(const struct workqueue *wq)
+{
+	return !work_is_any(wq->receive.peer) && !endpoint_of(wq->receive.peer);
+}
+
 int intake_begin(struct intake *s, struct channel *ch)
 {
 	struct workqueue *wq = s->queue.id ? queue_of(s) : NULL;
@@ -117,7 +123,7 @@ int intake_begin(struct intake *s, struct channel *ch)
 	if (!s->number)
 		intake_number(wq, s);
 	if (!its_turn(wq, s))
-		return 0;
+		return has_no_source(wq) ? -SLMPM_ECLOSED : 0;
 	s->begun = true;
 	s->request = NULL;
 	list_remove(&s->node);

@@ -222,6 +222,32 @@ static void again(void)
 	end();
 }
 
+/* A CALC or PIPE does not wait for its entry to be enabled when none can send what it takes. */
+static void disabled(bool pipes)
+{
+	struct slmpm_operand arg, target = {.at = here};
+	const struct slmpm_calc sum = {.size = sizeof(sum),
+				       .op = SLMPM_CALC_SUM,
+				       .type = SLMPM_UINT64,
+				       .args = &arg,
+				       .targets = &target,
+				       .arg_count = 1,
+				       .target_count = 1};
+	struct slmpm_wr wr = {.size = sizeof(wr), .op = SLMPM_OP_CALC, .calc = &sum};
+	slmpm_wq receives;
+
+	begin(0, 0);
+	receives = receive_queue_of(b, 5, SLMPM_WQ_MANAGED);
+	arg = (struct slmpm_operand){.wq = receives};
+	wr = pipes ? piping((slmpm_peer){0}, receives, a) : wr;
+	wr.cookie = 1;
+	post(wr);
+	settle();
+	OK(slmpm_close(b, PATIENCE));
+	(void)ended(1, -SLMPM_ECLOSED);
+	end();
+}
+
 /* ---- refused --------------------------------------------------------------------------------- */
 
 /* Nothing was sent, however it was found out. */
@@ -322,6 +348,8 @@ static int everything(void *fabric)
 	released();
 	under_way();
 	again();
+	disabled(false);
+	disabled(true);
 	refused_len();
 	refused_call();
 	return 0;
