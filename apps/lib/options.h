@@ -67,6 +67,34 @@ static inline error_t options_help(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
+/* The one that WORD, the last of all, spells without its argument; NULL: it is none. */
+static inline const struct argp_option *options_without_argument(const struct argp *argp,
+								 const char *word)
+{
+	const struct argp_option *o = argp->options;
+	const size_t n = strlen(word);
+
+	for (; o && (o->name || o->key || o->doc); o++) {
+		if (!o->arg || o->flags & OPTION_ARG_OPTIONAL)
+			continue;
+		if (n > 2 && word[1] == '-' ? o->name && !strcmp(word + 2, o->name) :
+					      n > 1 && word[n - 1] == o->key)
+			return o;
+	}
+	return NULL;
+}
+
+static inline void options_complain(const struct argp *argp, const char *word, bool last)
+{
+	const struct argp_option *o = last ? options_without_argument(argp, word) : NULL;
+
+	fprintf(stderr, "%s: %s: ", program_invocation_short_name, word);
+	if (o)
+		fprintf(stderr, "without its %s; see --help\n", o->arg);
+	else
+		fprintf(stderr, "no such option; see --help\n");
+}
+
 /* argp_parse, whose PARSER sees only options that are spelt right. */
 static inline error_t options_parse_as(const struct argp *argp, int argc, char **argv, void *input,
 				       bool before)
@@ -83,8 +111,8 @@ static inline error_t options_parse_as(const struct argp *argp, int argc, char *
 	if (!options_ask_for_help(argc, argv) &&
 	    argp_parse(&spelling, argc, argv, ARGP_NO_ERRS | ARGP_NO_EXIT | ARGP_IN_ORDER, NULL,
 		       &well)) {
-		fprintf(stderr, "%s: %s: no such option, or without its argument; see --help\n",
-			program_invocation_short_name, well < argc ? argv[well] : argv[argc - 1]);
+		well = well < argc ? well : argc - 1;
+		options_complain(argp, argv[well], well == argc - 1);
 		exit(argp_err_exit_status);
 	}
 	return argp_parse(&whole, argc, argv, before ? ARGP_IN_ORDER : 0, NULL, input);

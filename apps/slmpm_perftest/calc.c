@@ -181,7 +181,7 @@ static int calculate_all(struct pair *p, const struct job *j, struct hist *stamp
 		queued += a;
 		bare += b;
 		if (stamps)
-			hist_add(stamps, (uint64_t)(a / (double)n));
+			hist_add(stamps, (uint64_t)(a / (double)n + 0.5));
 	}
 	if (rc >= 0)
 		rc = compare_results(&c);

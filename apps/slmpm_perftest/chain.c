@@ -118,7 +118,7 @@ static int lead(struct pair *p, const struct job *j, struct hist *stamps)
 		with += a;
 		without += b;
 		if (stamps)
-			hist_add(stamps, a > b ? (uint64_t)((a - b) / ENTRIES) : 0);
+			hist_add(stamps, a > b ? (uint64_t)((a - b) / ENTRIES + 0.5) : 0);
 	}
 	if (rc >= 0)
 		rc = round_hear(p, &r);

@@ -75,7 +75,8 @@ static int lead(struct pair *p, const struct job *j, struct hist *stamps)
 		queue += a;
 		hand += b;
 		if (stamps)
-			hist_add(stamps, a > b / 2 ? (uint64_t)((a - b / 2) / (double)hops) : 0);
+			hist_add(stamps,
+				 a > b / 2 ? (uint64_t)((a - b / 2) / (double)hops + 0.5) : 0);
 	}
 	if (rc >= 0)
 		rc = round_hear(p, &r);

@@ -216,8 +216,10 @@ static int take_samples(const struct runner *r, struct job *j, unsigned n, struc
 	int rc = 0;
 
 	n = n > SAMPLES_MAX ? SAMPLES_MAX : n;
-	if (j->idle_us || j->test->kind == KIND_LINE || j->test->kind == KIND_PAUSE)
-		j->each = true; /* there are only single times */
+	/* There are only single times, or such of rounds, which are taken anyway. */
+	if (j->idle_us || j->test->kind == KIND_LINE || j->test->kind == KIND_PAUSE ||
+	    (j->test->by == BY_QUEUE && is_latency(j)))
+		j->each = true;
 	for (unsigned i = 0; i < n && rc >= 0; i++) {
 		rc = run_probed(r, j, &f, &stamps, out);
 		us[i] = sample_us(j, &f, &stamps);

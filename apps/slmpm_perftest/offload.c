@@ -116,7 +116,7 @@ static int lead(struct pair *p, const struct job *j, struct hist *stamps)
 		beside += both.chain_ns;
 		slowed += both.compute_ns;
 		if (stamps)
-			hist_add(stamps, (uint64_t)(both.chain_ns / sends));
+			hist_add(stamps, (uint64_t)(both.chain_ns / sends + 0.5));
 	}
 	if (rc >= 0)
 		rc = (int)slmpm_recv(p->peer, STREAM_DATA, p->rx, j->size, NULL, -1);

@@ -6,6 +6,11 @@
 
 #define MIB (UINT64_C(1) << 20)
 
+#define GROUP(name, what, size)                                                                    \
+	{                                                                                          \
+		name, what, KIND_SINGLE, BY_GROUP, size, loop_collective                           \
+	}
+
 const struct test tests[] = {
 	{"send_lat", "one way of a message, half a ping-pong", KIND_LATENCY, BY_MESSAGE, 8,
 	 loop_send_lat},
@@ -64,18 +69,14 @@ const struct test tests[] = {
 	 BY_QUEUE, 8, loop_offload},
 	{"wq_pipe", "stream of messages through side 1 to a third process, and straight to side 1",
 	 KIND_STREAM, BY_MESSAGE, 65536, loop_wq_pipe},
-	{"barrier", "a barrier of a group of --members processes", KIND_SINGLE, BY_GROUP, 0,
-	 loop_collective},
-	{"bcast", "a broadcast, each member the root in turn", KIND_SINGLE, BY_GROUP, 8,
-	 loop_collective},
-	{"reduce", "a sum at a root, likewise", KIND_SINGLE, BY_GROUP, 8, loop_collective},
-	{"allreduce", "a sum at all members", KIND_SINGLE, BY_GROUP, 8, loop_collective},
-	{"scatter", "a block for each member from a root, each in turn", KIND_SINGLE, BY_GROUP, 8,
-	 loop_collective},
-	{"gather", "a block of each at a root, likewise", KIND_SINGLE, BY_GROUP, 8,
-	 loop_collective},
-	{"allgather", "a block of each at all members", KIND_SINGLE, BY_GROUP, 8, loop_collective},
-	{"alltoall", "a block of each for each", KIND_SINGLE, BY_GROUP, 8, loop_collective},
+	GROUP("barrier", "a barrier of a group of --members processes", 0),
+	GROUP("bcast", "a broadcast, each member the root in turn", 8),
+	GROUP("reduce", "a sum at a root, likewise", 8),
+	GROUP("allreduce", "a sum at all members", 8),
+	GROUP("scatter", "a block for each member from a root, each in turn", 8),
+	GROUP("gather", "a block of each at a root, likewise", 8),
+	GROUP("allgather", "a block of each at all members", 8),
+	GROUP("alltoall", "a block of each for each", 8),
 	{"mailbox_lat", "one way of a DaCS mailbox word", KIND_MAILBOX, BY_NOTHING, 4, NULL},
 	{"pause_lat", "one way after a pause: the messages behind the first of a burst", KIND_PAUSE,
 	 BY_MESSAGE, 8, loop_pause_lat},

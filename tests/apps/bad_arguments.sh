@@ -26,14 +26,14 @@ for tool in slmpm_info slmpm_demo slmpm_perftest slmpm_run slmpm_stat slmpm_sim 
 	done
 	refused 2 "^$tool: --nonsense=3: .*--help" "$bin/$tool" --nonsense=3
 done
-refused 2 '^slmpm_info: -vZ: ' "$bin/slmpm_info" -d -vZ
+refused 2 '^slmpm_info: -vZ: no such option' "$bin/slmpm_info" -d -vZ
 refused 2 '^slmpm_info: -Zv: ' "$bin/slmpm_info" -d -Zv
 refused 2 '^slmpm_info: --nonsense: ' "$bin/slmpm_info" --nonsense -vd
 refused 2 '^slmpm_info: -m: ' "$bin/slmpm_info" -m
-refused 2 '^slmpm_info: -s: ' "$bin/slmpm_info" -v -s
+refused 2 '^slmpm_info: -s: without its PID; see --help' "$bin/slmpm_info" -v -s
 refused 2 '^slmpm_demo: -n: ' "$bin/slmpm_demo" -q -n
 refused 2 '^slmpm_demo: --quiet=yes: ' "$bin/slmpm_demo" --quiet=yes
-refused 2 '^slmpm_demo: --accelerators: ' "$bin/slmpm_demo" . --accelerators
+refused 2 '^slmpm_demo: --accelerators: without its ' "$bin/slmpm_demo" . --accelerators
 refused 2 '^slmpm_perftest: -t: ' "$bin/slmpm_perftest" -t
 refused 2 '^slmpm_perftest: --wait: ' "$bin/slmpm_perftest" -t send_lat --wait
 
