@@ -55,14 +55,16 @@ int sized_take(const char *call, void *full, const void *given, size_t known)
 	if (rc < 0)
 		return rc;
 	size = size_of(given);
-	/* Within a member of 8 bytes, half a pointer, no version ends. */
-	if (known % sizeof(uint64_t) == 0 && size % sizeof(uint64_t))
-		return error_set(SLMPM_EINVAL, "%s: .size of the structure is %zu, not %zu", call,
-				 size, known);
 	if (size > known && !is_zero((const unsigned char *)given + known, size - known))
 		return error_set(SLMPM_EINVAL,
 				 "%s: .size of the structure is %zu, and sets what this library, "
 				 "where it is %zu, does not know",
+				 call, size, known);
+	/* Within a member of 8 bytes, half a pointer, no version ends. */
+	if (known % sizeof(uint64_t) == 0 && size % sizeof(uint64_t))
+		return error_set(SLMPM_EINVAL,
+				 "%s: .size of the structure is %zu, which ends within a member; "
+				 "here it is %zu",
 				 call, size, known);
 	memset(full, 0, known);
 	memcpy(full, given, size < known ? size : known);

@@ -223,18 +223,16 @@ enum sent message_send_at_once(struct endpoint *ep, uint32_t stream, const struc
 	return send_short(ep, stream, iov, imm, flags & SLMPM_MORE);
 }
 
-int message_leaves(struct endpoint *ep, uint32_t stream, const struct slmpm_iov *iov,
-		   const struct slmpm_how *how)
+void message_leaves(struct endpoint *ep, uint32_t stream, const struct slmpm_iov *iov,
+		    const struct slmpm_how *how)
 {
 	struct slmpm_done done;
 	struct notified notified;
-	int rc = completion_open(&notified, ep->ctx, how, NULL);
 
-	if (rc < 0)
-		return rc;
+	if (completion_open(&notified, ep->ctx, how, NULL) < 0)
+		return;
 	message_describe_sent(&done, ep, stream, iov, how->imm);
 	(void)leaving_end(ep, &notified, &done, SENT_IN_PART);
-	return 0;
 }
 
 int message_sendv(struct endpoint *ep, uint32_t stream, const struct slmpm_iov *iov, int n,

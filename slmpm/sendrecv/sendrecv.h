@@ -21,9 +21,10 @@ enum sent message_send_at_once(struct endpoint *ep, uint32_t stream, const struc
 			       int n, uint32_t flags, uint32_t imm);
 void message_describe_sent(struct slmpm_done *done, const struct endpoint *ep, uint32_t stream,
 			   const struct slmpm_iov *iov, uint32_t imm);
-/* HOW's queue learns when the rest of it has left. */
-int message_leaves(struct endpoint *ep, uint32_t stream, const struct slmpm_iov *iov,
-		   const struct slmpm_how *how);
+/* HOW's queue, that of a work queue's entries, which needs no memory, learns when the rest of it
+ * has left. */
+void message_leaves(struct endpoint *ep, uint32_t stream, const struct slmpm_iov *iov,
+		    const struct slmpm_how *how);
 int message_recvv(struct context *ctx, struct endpoint *ep, uint32_t stream,
 		  const struct slmpm_iov *iov, int n, const struct slmpm_how *how, slmpm_req *req);
 /* A message to be held where it comes in. */

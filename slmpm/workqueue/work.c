@@ -253,9 +253,10 @@ static inline int begin_any(struct context *ctx, struct endpoint *ep, struct wor
 	how.flags &= SLMPM_MORE | SLMPM_REMOTE | MODE_LINK_MASK;
 	switch (wr->op) {
 	case SLMPM_OP_SEND:
-		if (sent == SENT_IN_PART)
-			return message_leaves(ep, wr->stream, wr->iov, &how);
-		return message_sendv(ep, wr->stream, wr->iov, wr->iov_count, &how, NULL);
+		if (sent != SENT_IN_PART)
+			return message_sendv(ep, wr->stream, wr->iov, wr->iov_count, &how, NULL);
+		message_leaves(ep, wr->stream, wr->iov, &how);
+		return 0;
 	case SLMPM_OP_RECV:
 		return message_recvv(ctx, ep, wr->stream, wr->iov, wr->iov_count, &how, NULL);
 	default:

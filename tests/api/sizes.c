@@ -457,7 +457,7 @@ static void one_given(const struct given *g)
 
 	for (uint32_t size = (uint32_t)g->least; size <= known; size += 4)
 		if (known % 8 == 0 && size % 8) /* half a pointer might be there */
-			REFUSED(give(g, size, 0, 0), SLMPM_EINVAL, ".size");
+			REFUSED(give(g, size, 0, 0), SLMPM_EINVAL, "ends within a member");
 		else
 			CHECK((rc = give(g, size, 0, 0)) == 0, "%s of %u: %d (%s)", g->name, size,
 			      rc, slmpm_error_detail());
@@ -467,6 +467,7 @@ static void one_given(const struct given *g)
 	      slmpm_error_detail());
 	REFUSED(give(g, known + 8, 8, 1), SLMPM_EINVAL, "does not know");
 	REFUSED(give(g, known + BEYOND, BEYOND, 1), SLMPM_EINVAL, "does not know");
+	REFUSED(give(g, known + 4, 4, 1), SLMPM_EINVAL, "does not know");
 	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
 		REFUSED(give(g, none[i], 0, 0), SLMPM_EINVAL, ".size");
 	if (g->reserved)

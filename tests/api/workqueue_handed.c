@@ -13,7 +13,7 @@
 #include "tests/lib/actor.h"
 #include "tests/lib/settings.h"
 
-#define ROUNDS   30
+#define ROUNDS   200               /* one of them has a processor for a millisecond */
 #define ELEMENTS ((uint64_t)16384) /* more pieces than a call does */
 #define AWAY_NS  950000            /* a little less than it stays away for a call */
 #define LATE_NS  UINT64_C(5000000000)
