@@ -53,6 +53,16 @@ struct slmpm_group_info {
 
 SLMPM_API int slmpm_group_query(slmpm_group group, struct slmpm_group_info *info);
 
+/*
+ * A connection between this member and member RANK, made by the first of such calls at either, the
+ * same one each time until it has ended: *PEER is a peer of the group's context as any other. The
+ * member need not call it, but make progress. The connection outlives the group; who has got its
+ * handle closes it. SLMPM_EINVAL: no such rank, the own one; SLMPM_EDEAD, SLMPM_ECLOSED: the member
+ * has died, or has left the group; SLMPM_ETIMEOUT, SLMPM_EAGAIN: it has not answered yet, and
+ * another call goes on; SLMPM_ESTATE.
+ */
+SLMPM_API int slmpm_group_peer(slmpm_group group, int rank, slmpm_peer *peer, int timeout_ms);
+
 /* ---- Collective operations ------------------------------------------------------------------ */
 
 enum slmpm_coll_kind {

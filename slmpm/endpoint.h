@@ -31,6 +31,7 @@ struct listener;
 struct loans;
 struct messages;
 struct monitor;
+struct pair;
 struct process;
 struct reaction;
 struct regions;
@@ -178,6 +179,7 @@ struct rooms {
 	struct mirrors *mirrors;
 	struct dial *dial; /* of a named peer's connection */
 	struct groups *groups;
+	struct pair *pair; /* of two members of a group */
 };
 
 struct endpoint {

@@ -137,13 +137,13 @@ const struct parts parts = {
 	PARTS(to_threads, remote_share_shortcuts, mirror_close_shortcuts),
 	PARTS(deadlines, bootstrap_deadlines, listener_deadlines, silence_deadlines, ask_deadlines,
 	      secondary_deadlines, process_deadlines, channel_deadlines, claim_deadlines,
-	      dial_deadlines, groups_deadlines),
+	      dial_deadlines, groups_deadlines, pairs_deadlines),
 	.advance = workqueue_advance,
 	.pending = workqueue_pending,
 	.collect = group_advance,
 	.collect_arm = group_arm,
 	.retreat = engine_stop_serving,
-	PARTS(unlisten, dial_stop, listener_free_all),
+	PARTS(unlisten, dial_stop, pairs_stop, listener_free_all),
 	/* Mirrors before the regions that they lie in. */
 	PARTS(shut, group_shut, mirror_shut, memory_shut, workqueue_shut, dial_shut, completion_end,
 	      engine_close, am_forget, monitor_shut),
@@ -166,7 +166,7 @@ const struct parts parts = {
 	.compare = parts_compare,
 #endif
 	PARTS(up, memory_up, rma_up, listener_up, totals_begin, receive_up, link_up, dial_up,
-	      formation_peer_up),
+	      formation_peer_up, pair_up),
 	.run_kept = am_run_kept,
 	PARTS(step, fetch_step, share_step, ask_step, engine_step, rma_post_step),
 	.push = {link_push_queue, rma_serve, emulate_push, mirror_push},
@@ -179,7 +179,7 @@ const struct parts parts = {
 	      link_drop_deferred, grant_end_all, remote_end_all, mirror_end,
 	      /* what has begun to arrive has a receive, which match_end would find without it: */
 	      inbound_end, match_end, reservation_end, link_end, totals_end, monitor_ended,
-	      piping_peer_ended, dial_ended, groups_end),
+	      piping_peer_ended, dial_ended, groups_end, pair_ended),
 	.offer = bootstrap_offer,
 	.read_ahead = bootstrap_read_ahead,
 	.grouped = group_packet,
@@ -191,8 +191,9 @@ const struct parts parts = {
 	.close = close_peer,
 	/* The last figures are added first; what lies in the ring is given back to it. */
 	PARTS(leave, groups_free, reservation_leave, leaver_left, listener_left, dial_left,
-	      totals_add, monitor_free, held_forget, am_forget_kept, inbound_forget, fifo_forget,
-	      bootstrap_free, area_free_all, fetch_free, share_free, memory_forget, secondary_free),
+	      pair_left, totals_add, monitor_free, held_forget, am_forget_kept, inbound_forget,
+	      fifo_forget, bootstrap_free, area_free_all, fetch_free, share_free, memory_forget,
+	      secondary_free),
 	PARTS(free, addressee_free, bundle_free, emulate_free, rma_free, process_free),
 
 	/* ---- requests */

@@ -3,9 +3,8 @@
 #include "slmpm/board/bell.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/socket.h>
-
-#define RINGS 64 /* taken at once: more than wait in such a socket as a rule */
 
 int bell_make(int *own, int *other)
 {
@@ -34,10 +33,52 @@ bool bell_ring(int other)
 	       errno == ENOBUFS || errno == EINTR;
 }
 
-void bell_quiet(int own)
+int bell_pass(int other, uint32_t rank, int fd)
 {
-	char ring;
+	union {
+		struct cmsghdr align;
+		char room[CMSG_SPACE(sizeof(int))];
+	} space = {.room = {0}};
+	struct iovec iov = {.iov_base = &rank, .iov_len = sizeof(rank)};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
 
-	for (int i = 0; i < RINGS && recv(own, &ring, sizeof(ring), MSG_DONTWAIT) >= 0; i++)
-		;
+	if (fd >= 0) {
+		struct cmsghdr *c = &space.align;
+
+		msg.msg_control = space.room;
+		msg.msg_controllen = sizeof(space.room);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof(fd));
+		memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+	}
+	return sendmsg(other, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+/* Room for one: of more the kernel drops the others. */
+bool bell_take(int own, struct bell_word *word, bool wanted)
+{
+	union {
+		struct cmsghdr align;
+		char room[CMSG_SPACE(sizeof(int))];
+	} space;
+	struct iovec iov = {.iov_base = &word->rank, .iov_len = sizeof(word->rank)};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+	struct cmsghdr *c;
+	ssize_t n;
+
+	if (wanted) {
+		msg.msg_control = space.room;
+		msg.msg_controllen = CMSG_LEN(sizeof(int));
+	}
+	do {
+		n = recvmsg(own, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	} while (n < 0 && errno == EINTR);
+	word->pair = n == sizeof(word->rank);
+	word->fd = -1;
+	c = n >= 0 ? CMSG_FIRSTHDR(&msg) : NULL;
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
+	    c->cmsg_len == CMSG_LEN(sizeof(int)))
+		memcpy(&word->fd, CMSG_DATA(c), sizeof(int));
+	return n >= 0;
 }

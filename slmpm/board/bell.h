@@ -8,6 +8,7 @@
 #define SLMPM_BELL_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* A new bell: OWN becomes readable when a process rings by OTHER. 0, or a negative errno. */
 int bell_make(int *own, int *other);
@@ -15,7 +16,18 @@ int bell_make(int *own, int *other);
 bool bell_is(int other);
 /* Never blocks; false: it is out of order, by its owner's doing or another holder's. */
 bool bell_ring(int other);
-/* Not readable any more, until it is rung again. */
-void bell_quiet(int own);
+
+struct bell_word {     /* what has come by a bell */
+	bool pair;     /* of a connection with RANK, by its word; else it has only rung */
+	uint32_t rank; /* any number */
+	int fd;        /* an end of it, the taker's; -1: none */
+};
+
+/* Rings OTHER with a word of a connection with this member, RANK, and a copy of FD, unless that is
+ * negative. 0, or a negative errno; -EAGAIN: it is full, as others are. */
+int bell_pass(int other, uint32_t rank, int fd);
+/* The next that has come; its descriptor is dropped unless it is WANTED. False: none, it is quiet
+ * until it is rung again. */
+bool bell_take(int own, struct bell_word *word, bool wanted);
 
 #endif

@@ -281,3 +281,43 @@ void boards_awake(struct boards *b)
 	if (!b->broken)
 		board_store(&b->own->asleep, ++b->announced << ASLEEP_BITS);
 }
+
+/* ---- connections among them ------------------------------------------------------------------ */
+
+static bool pair_is_of(uint64_t word, uint32_t rank)
+{
+	return word >> PAIR_RANK == rank + 1;
+}
+
+bool boards_pair(struct boards *b, uint32_t r, uint64_t what)
+{
+	uint64_t word = what ? (uint64_t)(r + 1) << PAIR_RANK | (what & PAIR_ASKED) : 0;
+	uint32_t at = BOARD_PAIRS;
+
+	for (uint32_t i = 0; i < BOARD_PAIRS; i++) {
+		uint64_t there = board_load(&b->own->pairs[i]);
+
+		if (pair_is_of(there, r)) {
+			at = i;
+			break;
+		}
+		if (!there && at == BOARD_PAIRS)
+			at = i;
+	}
+	if (at < BOARD_PAIRS)
+		/* Pairs with the acquire in boards_paired; the bell is rung after it. */
+		atomic_store_explicit(&b->own->pairs[at], word, memory_order_release);
+	return at < BOARD_PAIRS || !what;
+}
+
+uint64_t boards_paired(const struct boards *b, uint32_t r)
+{
+	for (uint32_t i = 0; i < BOARD_PAIRS; i++) {
+		/* Pairs with the release in boards_pair. */
+		uint64_t word = atomic_load_explicit(&b->of[r]->pairs[i], memory_order_acquire);
+
+		if (pair_is_of(word, b->rank))
+			return word & PAIR_ASKED;
+	}
+	return PAIR_NONE;
+}

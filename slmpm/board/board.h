@@ -88,4 +88,17 @@ void boards_announce(struct boards *b, uint32_t who);
 /* Awake again. A bell too many does no harm. */
 void boards_awake(struct boards *b);
 
+/* ---- connections among them ------------------------------------------------------------------ */
+
+/* Of two members the lower makes a pair of sockets and gives one to the higher, by its bell: what
+ * both say of that on their boards shows that no third has done it. */
+#define PAIR_NONE  UINT64_C(0)
+#define PAIR_ASKED ((UINT64_C(1) << 52) - 1)
+
+/* This member says of its connection with R: that it asks for one, which socket (by a number that
+ * the system never gives twice) it gives to R, or nothing any more. False: of too many now. */
+bool boards_pair(struct boards *b, uint32_t r, uint64_t what);
+/* What R says of its connection with this member. */
+uint64_t boards_paired(const struct boards *b, uint32_t r);
+
 #endif

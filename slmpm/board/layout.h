@@ -27,6 +27,7 @@
 #define BOARD_LINE   64u
 #define BOARD_LAG    16u
 #define BOARD_WHY    248u
+#define BOARD_PAIRS  64u
 
 #define BOARD_MAGIC UINT64_C(0x31647262706d6c73)
 
@@ -63,6 +64,7 @@ struct board {
 	char why[BOARD_WHY]; /* then, in words */
 	_Alignas(BOARD_LINE) _Atomic uint64_t written;
 	struct post posts[BOARD_SLOTS];
+	_Atomic uint64_t pairs[BOARD_PAIRS]; /* connections that are to be: 0: none */
 	_Alignas(4096) _Atomic uint64_t taken[SLMPM_GROUP_MAX]; /* by rank of the ring's owner */
 	_Alignas(4096) unsigned char ring[BOARD_RING];
 };
@@ -74,6 +76,10 @@ struct board {
 #define ASLEEP_WHO  ((UINT64_C(1) << ASLEEP_BITS) - 1)
 #define ASLEEP_OVER ASLEEP_WHO /* it has broken the group: those who are late see it as they post */
 _Static_assert(SLMPM_GROUP_MAX + ASLEEP_RANK < ASLEEP_OVER, "a rank has room");
+
+/* pairs: above, the other member's rank and 1; below, which socket, or that one is asked for. */
+#define PAIR_RANK 52
+_Static_assert(SLMPM_GROUP_MAX < 1 << (64 - PAIR_RANK), "a rank has room");
 
 static inline const struct post *board_post(const struct board *board, uint64_t number)
 {

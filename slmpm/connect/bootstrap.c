@@ -27,7 +27,7 @@ static void know_process(struct control *c)
 	int pidfd = c->process.fd;
 	socklen_t size = sizeof(pidfd);
 
-	if (!ep->rooms->process)
+	if (!ep->rooms->process && !c->pair)
 		ep->life->pid = connect_pid(c->socket.fd);
 	endpoint_name(ep);
 	/* Before Linux 6.5 by its number: the nonce that returns later shows that it was the peer's
@@ -37,7 +37,7 @@ static void know_process(struct control *c)
 	c->process.fd = pidfd;
 	port->process = pidfd;
 	port->pid = ep->life->pid;
-	port->active = !ep->rooms->process && !ep->rooms->listener;
+	port->active = c->pair ? c->patient : !ep->rooms->process && !ep->rooms->listener;
 }
 
 /* FD and PIDFD are closed when there is no memory for it. */
@@ -106,6 +106,19 @@ int bootstrap_start_stream(struct endpoint *ep, int fd, int pidfd, bool active,
 	net_peer(fd, ep->life->remote);
 	ep->life->beside = net_is_here(fd);
 	endpoint_name(ep);
+	return bootstrap_own_start(ep);
+}
+
+int bootstrap_start_pair(struct endpoint *ep, int fd, int pidfd, int pid, bool active)
+{
+	struct control *c = new_control(ep, fd, pidfd);
+
+	if (!c)
+		return -ENOMEM;
+	c->pair = true;
+	c->patient = active;
+	ep->life->pid = pid;
+	know_process(c);
 	return bootstrap_own_start(ep);
 }
 

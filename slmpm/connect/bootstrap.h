@@ -14,6 +14,9 @@ int bootstrap_start(struct endpoint *ep, int fd, int pidfd);
  * not. */
 int bootstrap_start_stream(struct endpoint *ep, int fd, int pidfd, bool active,
 			   const struct secret *secret);
+/* Over an end of a pair of sockets, which does not say who has the other: the process PIDFD, of
+ * number PID (0: not known). ACTIVE: this side made it, and the other may be long in taking it. */
+int bootstrap_start_pair(struct endpoint *ep, int fd, int pidfd, int pid, bool active);
 /* To a packet socket: the other end is on this machine. The handshake begins again. */
 int bootstrap_move(struct endpoint *ep, int fd);
 /* So it has for the other side. */

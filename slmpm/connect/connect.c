@@ -41,6 +41,8 @@ int connect_pid(int fd)
 
 static int connect_begin(struct endpoint *ep, const struct connection *from)
 {
+	if (from->pair)
+		return bootstrap_start_pair(ep, from->fd, from->process, from->pid, from->active);
 	if (from->stream) {
 		int rc = bootstrap_start_stream(ep, from->fd, -1, !ep->rooms->listener,
 						from->secret);
@@ -69,6 +71,8 @@ struct endpoint *connect_adopt(struct context *ctx, const struct connection *fro
 			      error_set(SLMPM_ENOTSUP, "this library has no fabric \"%s\"", name) :
 			      -SLMPM_ENOMEM;
 		close(from->fd);
+		if (from->pair)
+			close(from->process);
 		return NULL;
 	}
 	ep->rooms->listener = l;

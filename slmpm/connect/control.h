@@ -36,6 +36,8 @@ struct control {
 	uint64_t latest;          /* of a deadline that is put off while something comes */
 	struct wire_round packet; /* this side's next one, made ahead, ... */
 	int fd, made;             /* ... with it, and the result; 0: not yet */
+	bool pair;                /* the socket does not say who has the other end */
+	bool patient;             /* no deadline until the peer has spoken */
 	bool link_lost;           /* the link is: what there was to read has been read */
 	struct silence silence;
 	bool sent_bye; /* read ahead of its turn: */

@@ -276,7 +276,8 @@ static void limit_step(struct control *c)
 {
 	if (c->ep->life->is_parent)
 		return;
-	if ((c->deadline == UINT64_MAX || c->ep->rooms->process) && c->step != CONNECTED)
+	if ((c->deadline == UINT64_MAX || c->ep->rooms->process || c->patient) &&
+	    c->step != CONNECTED)
 		c->deadline = clock_now() + (uint64_t)config_get()->handshake_ms * 1000000;
 }
 
@@ -286,7 +287,7 @@ int handshake_begin(struct control *c)
 
 	if (getrandom(&c->nonce, sizeof(c->nonce), 0) != sizeof(c->nonce))
 		return -EIO;
-	if (!c->ep->rooms->process || c->stream)
+	if ((!c->ep->rooms->process && !c->patient) || c->stream)
 		limit_step(c);
 	rc = hello_send(c);
 	if (rc == 0 && !c->ep->rooms->listener && !c->stream)

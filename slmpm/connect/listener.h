@@ -75,6 +75,8 @@ struct connection {
 	bool stays;                  /* also where the other end is on this machine ... */
 	bool is_near;                /* ... as was found out */
 	const struct secret *secret; /* both sides know it */
+	bool pair, active;           /* one of two ends that were made together, by this side: */
+	int process, pid;            /* of the other; the descriptor becomes the endpoint's */
 };
 
 /* Is the other end of this user, or root? */

@@ -189,6 +189,7 @@ static void formation_complete(struct group *g)
 {
 	g->state = GROUP_HAS_FORMED;
 	boards_met(&g->boards);
+	pairs_formed(g);
 	for (uint32_t r = 0; r < g->boards.size; r++) {
 		struct joining *j = g->formation->seats[r].joining;
 

@@ -36,7 +36,7 @@ static void bell_rang(struct context *ctx, struct watch *w)
 {
 	struct group *g = w->owner;
 
-	bell_quiet(w->fd);
+	pairs_rang(g);
 	group_inspect(g);
 	ctx->news = true;
 	context_changed(ctx);
@@ -83,6 +83,7 @@ struct group *group_new(struct context *ctx, uint32_t tag, bool member, int *boa
 void group_free(struct group *g)
 {
 	formation_free(g);
+	pairs_leave(g);
 	g->ctx->collecting -= g->under_way;
 	list_remove(&g->node);
 	for (uint32_t r = 0; g->members && r < g->boards.size; r++)
@@ -127,6 +128,7 @@ void group_forked(struct context *ctx)
 		close_copy(g->bell.fd);
 		for (uint32_t r = 0; g->members && r < g->boards.size; r++) {
 			close_copy(g->members[r].process.fd);
+			close_copy(g->members[r].offer);
 			close_copy(g->boards.bells[r]);
 		}
 	}
@@ -337,8 +339,9 @@ int slmpm_group_destroy(slmpm_group group)
 	if (!g)
 		return rc;
 	ctx = g->ctx;
-	if (g->begun != g->done) {
-		rc = error_set(SLMPM_EBUSY, "slmpm_group_destroy: an operation is under way");
+	if (g->begun != g->done || g->waits) {
+		rc = error_set(SLMPM_EBUSY, "slmpm_group_destroy: %s is under way",
+			       g->waits ? "slmpm_group_peer" : "an operation");
 	} else {
 		group_leave(g);
 		group_free(g);

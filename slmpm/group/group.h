@@ -14,12 +14,21 @@
 #include "slmpm/watch.h"
 
 struct formation;
+struct pair;
 
 enum group_state { GROUP_IS_FORMING, GROUP_HAS_FORMED, GROUP_HAS_FAILED };
 
 struct member {
 	struct watch process; /* its pidfd; of this process: none */
 	struct group *group;
+	bool ended; /* that has */
+	int offer;  /* the socket that it is to be given; -1: none */
+	/* The connection with it (pairing.c): */
+	struct list pairing; /* of the context's: something is to be done, ... */
+	uint64_t when;       /* ... then */
+	struct pair *pair;
+	uint32_t wanted; /* calls that wait for one */
+	int error;       /* why there is none, for them: a negative errno */
 };
 
 struct group {
@@ -35,6 +44,9 @@ struct group {
 	int32_t culprit;             /* then the rank; -1: none */
 	uint64_t begun, done;        /* operations of this process in it */
 	struct flat flat;            /* the one that is under way */
+	uint32_t waits;              /* calls that wait for a connection */
+	bool shut;                   /* no more of these: the context closes */
+	bool asked_early;            /* one was asked for before the group had formed */
 	bool under_way, announced;   /* it waits; the others see that this process may sleep */
 	uint32_t announced_to;       /* a rank, or BOARD_ANY */
 	int result;                  /* then: 1, or a negative error */
@@ -73,6 +85,21 @@ void group_break(struct group *g, int status, int32_t culprit);
 COLD const char *member_suspicion(const struct group *g, uint32_t rank);
 /* Has a member left? */
 void group_inspect(struct group *g);
+
+/* ---- pairing.c: connections among them ------------------------------------------------------- */
+
+/* As of parts. */
+uint64_t pairs_deadlines(struct context *ctx, uint64_t now);
+void pair_up(struct endpoint *ep);
+void pair_ended(struct endpoint *ep);
+void pair_left(struct endpoint *ep);
+void pairs_stop(struct context *ctx);
+/* Its bell rang. */
+void pairs_rang(struct group *g);
+/* It has just formed. */
+void pairs_formed(struct group *g);
+/* It goes; its connections stay. */
+void pairs_leave(struct group *g);
 
 /* ---- collective.c ---------------------------------------------------------------------------- */
 

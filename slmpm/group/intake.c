@@ -245,6 +245,7 @@ static int take_formed(struct joining *j)
 		return -SLMPM_EPROTO;
 	g->state = GROUP_HAS_FORMED;
 	boards_met(&g->boards);
+	pairs_formed(g);
 	g->ctx->news = true;
 	joining_free(j);
 	context_changed(g->ctx);

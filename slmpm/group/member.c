@@ -26,8 +26,10 @@ bool group_size(struct group *g, uint32_t size, uint32_t rank)
 	g->boards.tag = g->tag;
 	if (own)
 		g->boards.processes[rank] = (int32_t)getpid();
-	for (uint32_t r = 0; r < size; r++)
-		g->members[r] = (struct member){.group = g, .process.fd = -1};
+	for (uint32_t r = 0; r < size; r++) {
+		g->members[r] = (struct member){.group = g, .process.fd = -1, .offer = -1};
+		list_init(&g->members[r].pairing);
+	}
 	return true;
 }
 
@@ -50,6 +52,7 @@ static void member_ended(struct context *ctx, struct watch *w)
 	if (w->fd < 0) /* it has withdrawn meanwhile */
 		return;
 	watch_remove(ctx, w); /* it stays readable for ever */
+	m->ended = ctx->news = true;
 	group_inspect(g);
 	group_break(g, -SLMPM_EDEAD, (int32_t)(m - g->members));
 }

@@ -204,6 +204,7 @@ static const struct trial {
 	/* A group needs answers (group_ends.c); over TCP there is none. */
 	{"slmpm_group_create", NULL, LATE, NULL},
 	{"slmpm_group_join", NULL, LATE, NULL},
+	{"slmpm_group_peer", NULL, LATE, NULL},
 	{"slmpm_collect", NULL, LATE, NULL},
 	{"slmpm_collective", NULL, LATE, NULL},
 	{"slmpm_barrier", NULL, LATE, NULL},

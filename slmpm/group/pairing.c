@@ -1,0 +1,538 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Connections among the members of a group, made by need. Of two members the lower makes a pair of
+ * sockets and gives one to the higher by its bell; the higher asks for that by the lower's bell.
+ * Bells are held by all members: what the two say on their boards, which they alone can write,
+ * shows whose socket it is. So no member listens, and no address or secret is passed on.
+ */
+#include "slmpm/group/group.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "slmpm/base/clock.h"
+#include "slmpm/completion/late.h"
+#include "slmpm/connect/bootstrap.h"
+#include "slmpm/connect/foreign.h"
+#include "slmpm/connect/listener.h"
+#include "slmpm/dial/dial.h"
+#include "slmpm/endpoint.h"
+#include "slmpm/link/progress.h"
+#include "slmpm/link/wait.h"
+
+#define CALL     "slmpm_group_peer"
+#define MS       UINT64_C(1000000)
+#define BUSY_MS  1  /* its bell is full, or the board is */
+#define AGAIN_MS 20 /* after a connection that has not come to be */
+#define RINGS    64 /* taken at once: more than wait in a bell as a rule */
+
+#ifndef SO_COOKIE
+#define SO_COOKIE 57
+#endif
+
+/* The connection of this process with a member. */
+struct pair {
+	struct list node; /* of the context's */
+	struct endpoint *ep;
+	struct member *member; /* NULL: its group has gone, or has another one with it */
+	bool known;            /* the application has its handle */
+};
+
+static uint32_t pair_rank(const struct member *m)
+{
+	return (uint32_t)(m - m->group->members);
+}
+
+/* Does this process make it, and not the member? */
+static bool is_maker(const struct member *m)
+{
+	return m->group->boards.rank < pair_rank(m);
+}
+
+static bool lives(const struct pair *p)
+{
+	return p && !endpoint_has_ended(p->ep);
+}
+
+static bool is_up(const struct pair *p)
+{
+	return p && p->ep->state == SLMPM_PEER_UP && !p->ep->closing;
+}
+
+/* It has left the group in order. */
+static bool has_left_group(const struct member *m)
+{
+	uint32_t r = pair_rank(m), culprit = r;
+
+	return boards_ended(&m->group->boards, r, &culprit) == -SLMPM_ECLOSED && culprit == r;
+}
+
+static bool may_pair(const struct group *g)
+{
+	return g->state == GROUP_HAS_FORMED && g->boards.own && !g->shut;
+}
+
+/* It is to be inspected at WHEN. */
+static void pair_due(struct member *m, uint64_t when)
+{
+	struct context *ctx = m->group->ctx;
+
+	if (!may_pair(m->group))
+		return;
+	m->when = when;
+	list_remove(&m->pairing);
+	list_append(&ctx->pairing, &m->pairing);
+	context_changed(ctx);
+}
+
+/* This side says nothing of it any more. */
+static void pair_withdraw(struct member *m)
+{
+	(void)boards_pair(&m->group->boards, pair_rank(m), PAIR_NONE);
+	if (m->offer >= 0)
+		close(m->offer);
+	m->offer = -1;
+}
+
+/* ---- sockets -------------------------------------------------------------------------------- */
+
+/* By the kernel's word: members may see each other under other numbers. 0: not known. */
+static int pid_of(int pidfd)
+{
+	char path[64], line[128];
+	int pid = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		(void)sscanf(line, "Pid: %d", &pid);
+	if (f)
+		fclose(f);
+	return pid > 0 ? pid : 0;
+}
+
+/* What names a socket for ever; PAIR_NONE: it is none of a pair. */
+static uint64_t cookie_of(int fd)
+{
+	int domain = 0, type = 0;
+	uint64_t cookie = 0;
+	socklen_t size = sizeof(domain), wide = sizeof(cookie);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) != 0 || domain != AF_UNIX ||
+	    getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_SEQPACKET ||
+	    getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &wide) != 0)
+		return PAIR_NONE;
+	return cookie & PAIR_ASKED;
+}
+
+static bool is_socket(int fd)
+{
+	int domain = 0;
+	socklen_t size = sizeof(domain);
+
+	return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 && domain == AF_UNIX;
+}
+
+/* Its connection, over FD, which is closed where there is none; ACTIVE: this side made it. 0, or
+ * negative with the detail set. */
+static int pair_new(struct member *m, int fd, bool active)
+{
+	struct context *ctx = m->group->ctx;
+	struct connection c = {.fd = fd,
+			       .pair = true,
+			       .active = active,
+			       .process = fcntl(m->process.fd, F_DUPFD_CLOEXEC, 0),
+			       .pid = pid_of(m->process.fd)};
+	struct pair *p = calloc(1, sizeof(*p));
+	int rc = p ? 0 : error_set(SLMPM_ENOMEM, "for a connection");
+
+	if (rc == 0 && c.process < 0)
+		rc = error_system(-errno, "a connection");
+	if (rc < 0) {
+		close(fd);
+		if (c.process >= 0)
+			close(c.process);
+		free(p);
+		return rc;
+	}
+	p->ep = connect_adopt(ctx, &c, NULL, &rc);
+	if (!p->ep) {
+		free(p);
+		return rc;
+	}
+	p->member = m;
+	m->pair = p;
+	list_append(&ctx->paired, &p->node);
+	p->ep->rooms->pair = p;
+	if (endpoint_has_ended(p->ep))
+		pair_due(m, clock_now() + AGAIN_MS * MS);
+	return 0;
+}
+
+/* It is not the member's any more: another is to be. What came by it can still be read. */
+static void pair_drop(struct member *m)
+{
+	struct pair *p = m->pair;
+
+	if (!p)
+		return;
+	m->pair = NULL;
+	p->member = NULL;
+	m->group->ctx->unpaired = true;
+	if (!lives(p))
+		return;
+	if (p->ep->state == SLMPM_PEER_UP)
+		progress_drain(p->ep);
+	endpoint_end(p->ep, SLMPM_PEER_CLOSED, SLMPM_ECLOSED, "it has a new connection");
+	bootstrap_stop(p->ep, NULL);
+}
+
+/* ---- steps ---------------------------------------------------------------------------------- */
+
+/* Descriptors under way are too many, or its bell is full: later. */
+static bool is_busy(int rc)
+{
+	return rc == -EAGAIN || rc == -EINTR || rc == -ETOOMANYREFS || rc == -ENOBUFS ||
+	       rc == -ENOMEM;
+}
+
+/* By its bell FD, or a question for one: true, it has gone. */
+static bool pair_pass(struct member *m, int fd, uint64_t now)
+{
+	const struct boards *b = &m->group->boards;
+	int rc = bell_pass(b->bells[pair_rank(m)], b->rank, fd);
+
+	if (is_busy(rc)) {
+		pair_due(m, now + BUSY_MS * MS);
+		return false;
+	}
+	m->error = rc;
+	m->group->ctx->news |= rc < 0;
+	return true;
+}
+
+static void pair_offer(struct member *m, uint64_t now)
+{
+	if (m->offer < 0 || !pair_pass(m, m->offer, now))
+		return;
+	close(m->offer); /* its end ends the connection, where it has not been taken */
+	m->offer = -1;
+}
+
+static void pair_make(struct member *m, uint64_t now)
+{
+	struct group *g = m->group;
+	int ends[2];
+
+	if (!m->wanted && boards_paired(&g->boards, pair_rank(m)) != PAIR_ASKED)
+		return;
+	pair_drop(m);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) {
+		m->error = -errno;
+		pair_due(m, now + AGAIN_MS * MS);
+		return;
+	}
+	if (!boards_pair(&g->boards, pair_rank(m), cookie_of(ends[1]))) {
+		close(ends[0]);
+		close(ends[1]);
+		pair_due(m, now + BUSY_MS * MS);
+		return;
+	}
+	if (pair_new(m, ends[0], true) < 0) {
+		close(ends[1]);
+		pair_withdraw(m);
+		m->error = -ENOMEM;
+		pair_due(m, now + AGAIN_MS * MS);
+		return;
+	}
+	m->offer = ends[1];
+	pair_offer(m, now);
+}
+
+static void pair_ask(struct member *m, uint64_t now)
+{
+	if (!m->wanted)
+		pair_withdraw(m);
+	else if (boards_pair(&m->group->boards, pair_rank(m), PAIR_ASKED))
+		(void)pair_pass(m, -1, now);
+	else
+		pair_due(m, now + BUSY_MS * MS);
+}
+
+static void pair_step(struct member *m, uint64_t now)
+{
+	list_remove(&m->pairing);
+	if (m->ended || has_left_group(m))
+		pair_withdraw(m);
+	else if (lives(m->pair))
+		pair_offer(m, now);
+	else if (is_maker(m))
+		pair_make(m, now);
+	else
+		pair_ask(m, now);
+	m->group->ctx->news |= m->wanted && m->error;
+}
+
+/* Those that have ended, and that the application has never known, are not its to close. */
+static void pairs_reap(struct context *ctx)
+{
+	ctx->unpaired = false;
+	LIST_EACH_ENTRY(struct pair, p, &ctx->paired, node) {
+		if (p->known || lives(p) || (p->member && p->member->wanted))
+			continue;
+		if (!p->ep->life->was_up || dial_is_read(p->ep))
+			endpoint_free(p->ep);
+		else
+			ctx->unpaired = true;
+	}
+}
+
+uint64_t pairs_deadlines(struct context *ctx, uint64_t now)
+{
+	uint64_t next = UINT64_MAX;
+
+	if (UNLIKELY(ctx->unpaired))
+		pairs_reap(ctx);
+	LIST_EACH_ENTRY(struct member, m, &ctx->pairing, pairing)
+		if (m->when <= now)
+			pair_step(m, now);
+	LIST_EACH_ENTRY(const struct member, m, &ctx->pairing, pairing)
+		next = m->when < next ? m->when : next;
+	return next;
+}
+
+/* ---- what comes by the bell ----------------------------------------------------------------- */
+
+/* What is none of ours is for others to close: with some it may take for ever. */
+static void drop_socket(int fd)
+{
+	if (is_socket(fd))
+		close(fd);
+	else
+		foreign_close(fd, 0);
+}
+
+static bool is_from(const struct member *m, int fd)
+{
+	uint64_t cookie = cookie_of(fd);
+
+	return !is_maker(m) && !m->ended && cookie && cookie != PAIR_ASKED &&
+	       cookie == boards_paired(&m->group->boards, pair_rank(m));
+}
+
+/* A socket: where it is not the member's, or cannot be had, its maker sees its end. */
+static void pair_came(struct member *m, int fd)
+{
+	if (!is_from(m, fd)) {
+		drop_socket(fd);
+		return;
+	}
+	pair_drop(m);
+	(void)pair_new(m, fd, false);
+}
+
+static void take_word(struct group *g, const struct bell_word *word)
+{
+	bool any = may_pair(g) && word->rank < g->boards.size && word->rank != g->boards.rank;
+
+	g->asked_early |= g->state == GROUP_IS_FORMING;
+	if (any && word->fd >= 0)
+		pair_came(&g->members[word->rank], word->fd);
+	else if (word->fd >= 0)
+		drop_socket(word->fd);
+	else if (any && is_maker(&g->members[word->rank]))
+		pair_due(&g->members[word->rank], clock_now());
+}
+
+void pairs_rang(struct group *g)
+{
+	struct bell_word word;
+
+	for (int i = 0; i < RINGS && bell_take(g->bell.fd, &word, foreign_has_room(1, 0)); i++) {
+		if (word.pair)
+			take_word(g, &word);
+		else if (word.fd >= 0)
+			drop_socket(word.fd);
+	}
+}
+
+void pairs_formed(struct group *g)
+{
+	for (uint32_t r = g->boards.rank + 1; g->asked_early && r < g->boards.size; r++)
+		if (boards_paired(&g->boards, r) == PAIR_ASKED)
+			pair_due(&g->members[r], 0);
+}
+
+/* ---- life ----------------------------------------------------------------------------------- */
+
+void pair_up(struct endpoint *ep)
+{
+	struct pair *p = ep->rooms->pair;
+
+	if (p && p->member)
+		pair_withdraw(p->member);
+}
+
+void pair_ended(struct endpoint *ep)
+{
+	struct pair *p = ep->rooms->pair;
+
+	if (!p)
+		return;
+	ep->ctx->unpaired = ep->ctx->news = true;
+	if (!p->member)
+		return;
+	if (is_maker(p->member))
+		pair_withdraw(p->member);
+	pair_due(p->member, clock_now() + AGAIN_MS * MS); /* it may have been asked for again */
+}
+
+void pair_left(struct endpoint *ep)
+{
+	struct pair *p = ep->rooms->pair;
+
+	if (!p)
+		return;
+	if (p->member)
+		p->member->pair = NULL;
+	ep->rooms->pair = NULL;
+	list_remove(&p->node);
+	free(p);
+}
+
+void pairs_stop(struct context *ctx)
+{
+	LIST_EACH_ENTRY(struct group, g, &ctx->groups, node)
+		g->shut = true;
+	LIST_EACH_ENTRY(struct member, m, &ctx->pairing, pairing)
+		list_remove(&m->pairing);
+}
+
+void pairs_leave(struct group *g)
+{
+	for (uint32_t r = 0; g->members && r < g->boards.size; r++) {
+		struct member *m = &g->members[r];
+		struct pair *p = m->pair;
+
+		list_remove(&m->pairing);
+		if (m->offer >= 0)
+			close(m->offer);
+		m->pair = NULL;
+		if (!p)
+			continue;
+		p->member = NULL;
+		if (p->ep->life->was_up || p->known)
+			g->ctx->unpaired |= !lives(p);
+		else
+			endpoint_free(p->ep);
+	}
+}
+
+/* ---- the call ------------------------------------------------------------------------------- */
+
+/* Tried again: it left before the other side was through, or its time was up. */
+static bool comes_again(const struct endpoint *ep)
+{
+	return ep->life->was_up || ep->life->error == SLMPM_ECLOSED ||
+	       ep->life->error == SLMPM_ETIMEOUT;
+}
+
+static bool pair_is_decided(void *arg)
+{
+	const struct member *m = arg;
+	const struct pair *p = m->pair;
+
+	return is_up(p) || m->error || m->ended || has_left_group(m) ||
+	       (p && !lives(p) && !comes_again(p->ep));
+}
+
+/* None, for what reason. */
+static COLD int pair_error(struct member *m, int timeout_ms)
+{
+	uint32_t r = pair_rank(m);
+	struct pair *p = m->pair;
+	char what[64];
+
+	snprintf(what, sizeof(what), CALL ": a connection with rank %u", r);
+	if (m->ended)
+		return error_set(SLMPM_EDEAD, CALL ": rank %u of the group, process %d, has died",
+				 r, m->pid);
+	if (has_left_group(m))
+		return error_set(SLMPM_ECLOSED,
+				 CALL ": rank %u of the group, process %d, has left it", r, m->pid);
+	if (m->error)
+		return error_system(m->error, what);
+	if (p && !lives(p) && !comes_again(p->ep))
+		return endpoint_error(p->ep);
+	return late_error(m->group->ctx, lives(p) ? p->ep : NULL, timeout_ms,
+			  "%s, process %d: it has not answered", what, m->pid);
+}
+
+static int pair_await(struct member *m, slmpm_peer *peer, int timeout_ms)
+{
+	struct context *ctx = m->group->ctx;
+	int rc = 0;
+
+	m->wanted++;
+	if (!lives(m->pair))
+		pair_drop(m);
+	m->error = 0;
+	pair_due(m, 0);
+	if (!timeout_ms)
+		(void)wait_inspect(ctx);
+	(void)wait_until(ctx, pair_is_decided, m, timeout_ms);
+	m->wanted--;
+	if (!is_up(m->pair))
+		rc = pair_error(m, timeout_ms);
+	else
+		peer->id = handle_id(m->pair->ep);
+	if (rc < 0 && !m->wanted && !lives(m->pair)) /* it is not asked for any more */
+		pair_due(m, 0);
+	return rc;
+}
+
+static int check_pair(const struct group *g, int rank, const slmpm_peer *peer)
+{
+	if (!peer)
+		return error_set(SLMPM_EINVAL, CALL ": no place for the peer");
+	if (!g->boards.own)
+		return error_set(SLMPM_ESTATE,
+				 CALL ": this process has founded the group and is no member");
+	if (rank < 0 || (uint32_t)rank >= g->boards.size)
+		return error_set(SLMPM_EINVAL, CALL ": rank %d of %u members", rank,
+				 g->boards.size);
+	if ((uint32_t)rank == g->boards.rank)
+		return error_set(SLMPM_EINVAL, CALL ": rank %d is this process", rank);
+	return context_forbids(g->ctx, CALL);
+}
+
+int slmpm_group_peer(slmpm_group group, int rank, slmpm_peer *peer, int timeout_ms)
+{
+	int rc = 0;
+	struct group *g = group_lock(group, &rc);
+	struct context *ctx;
+	struct member *m;
+
+	if (!g)
+		return rc;
+	ctx = g->ctx;
+	rc = check_pair(g, rank, peer);
+	if (rc == 0) {
+		m = &g->members[rank];
+		g->waits++;
+		if (is_up(m->pair))
+			peer->id = handle_id(m->pair->ep);
+		else
+			rc = pair_await(m, peer, timeout_ms);
+		if (rc == 0)
+			m->pair->known = true;
+		g->waits--;
+	}
+	context_unlock(ctx);
+	return rc;
+}
