@@ -460,17 +460,18 @@ static COLD int pair_error(struct member *m, int timeout_ms)
 
 	snprintf(what, sizeof(what), CALL ": a connection with rank %u", r);
 	if (m->ended)
-		return error_set(SLMPM_EDEAD, CALL ": rank %u of the group, process %d, has died",
-				 r, m->pid);
+		return error_set(SLMPM_EDEAD, CALL ": " BOARD_MEMBER " has died",
+				 BOARD_MEMBER_OF(&m->group->boards, r));
 	if (has_left_group(m))
-		return error_set(SLMPM_ECLOSED,
-				 CALL ": rank %u of the group, process %d, has left it", r, m->pid);
+		return error_set(SLMPM_ECLOSED, CALL ": " BOARD_MEMBER " has left the group",
+				 BOARD_MEMBER_OF(&m->group->boards, r));
 	if (m->error)
 		return error_system(m->error, what);
 	if (p && !lives(p) && !comes_again(p->ep))
 		return endpoint_error(p->ep);
 	return late_error(m->group->ctx, lives(p) ? p->ep : NULL, timeout_ms,
-			  "%s, process %d: it has not answered", what, m->pid);
+			  "%s, process %d: it has not answered", what,
+			  m->group->boards.processes[r]);
 }
 
 static int pair_await(struct member *m, slmpm_peer *peer, int timeout_ms)

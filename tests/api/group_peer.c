@@ -303,8 +303,8 @@ static void lose_some(slmpm_peer founder, int i, void *unused)
 		return;
 	}
 	actor_hear(founder, GO); /* rank 1 is stopped, 2 dead, 3 has left */
-	REFUSED(slmpm_group_peer(group, 2, &peer, PATIENCE), SLMPM_EDEAD, "rank 2 of the group");
-	REFUSED(slmpm_group_peer(group, 3, &peer, PATIENCE), SLMPM_ECLOSED, "rank 3 of the group");
+	REFUSED(slmpm_group_peer(group, 2, &peer, PATIENCE), SLMPM_EDEAD, "rank 2 (process");
+	REFUSED(slmpm_group_peer(group, 3, &peer, PATIENCE), SLMPM_ECLOSED, "rank 3 (process");
 	REFUSED(slmpm_group_peer(group, 1, &peer, 0), SLMPM_EAGAIN, "rank 1");
 	REFUSED(slmpm_group_peer(group, 1, &peer, SHORT), SLMPM_ETIMEOUT, "rank 1");
 	if (i == 0)
@@ -353,7 +353,7 @@ static void die_late(slmpm_peer founder, int i, void *unused)
 	(void)unused;
 	actor_hear(founder, GO);
 	if (i != 1)
-		REFUSED(slmpm_group_peer(group, 1, &peer, -1), SLMPM_EDEAD, "rank 1 of the group");
+		REFUSED(slmpm_group_peer(group, 1, &peer, -1), SLMPM_EDEAD, "rank 1 (process");
 	actor_hear(founder, DONE);
 }
 
