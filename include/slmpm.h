@@ -461,7 +461,8 @@ enum slmpm_op {
 	SLMPM_OP_ENABLE = 10,
 	SLMPM_OP_COUNT = 11,
 	SLMPM_OP_CALC = 12,
-	SLMPM_OP_PIPE = 13
+	SLMPM_OP_PIPE = 13,
+	SLMPM_OP_COLLECTIVE = 14 /* slmpm_collective_start */
 };
 
 /* A completion: how an operation ended. Arrays of them keep their stride: what later releases add

@@ -114,7 +114,19 @@ struct slmpm_coll {
  */
 SLMPM_API int slmpm_collective(slmpm_group group, const struct slmpm_coll *coll, int timeout_ms);
 
-/* The same by name. */
+/*
+ * The same without blocking: it goes on as the context makes progress, and ends by HOW, or by REQ,
+ * as slmpm_sendv does; with neither it blocks, by how->timeout_ms. COLL and its arrays are copied,
+ * its buffers are the caller's again at the completion: SLMPM_OP_COLLECTIVE, .stream is the kind,
+ * .imm of an error the rank that it is about (UINT32_MAX: none). Those of one group are done in the
+ * order of the calls, blocking ones too; any number of them, of several groups in any order. With a
+ * how->timeout_ms of more than 0 the group breaks where it has not ended by then, and a group that
+ * breaks ends all of them. It cannot be taken back. The rest as slmpm_collective; SLMPM_ENOMEM.
+ */
+SLMPM_API int slmpm_collective_start(slmpm_group group, const struct slmpm_coll *coll,
+				     const struct slmpm_how *how, slmpm_req *req);
+
+/* Blocking ones by name. */
 SLMPM_API inline int slmpm_collect(slmpm_group group, uint32_t kind, const void *from, void *to,
 				   uint64_t count, uint32_t type, uint32_t op, int root,
 				   int timeout_ms)

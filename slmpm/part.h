@@ -130,8 +130,6 @@ struct parts {
 	/* R has ended, r->result says how: an active message; one that is bound. */
 	void (*active_finished)(struct request *r);
 	void (*deliver)(struct request *r);
-	/* The error of one that has failed, with its detail. */
-	int (*explain)(const struct request *r);
 	/* The completion target of a dropped request is not notified. */
 	void (*unnotify)(struct notified *notified);
 

@@ -17,6 +17,7 @@
 #include "slmpm/engine/engine.h"
 #include "slmpm/fifo/fifo.h"
 #include "slmpm/group/group.h"
+#include "slmpm/group/operation.h"
 #include "slmpm/launch/launch.h"
 #include "slmpm/link/addressee.h"
 #include "slmpm/link/bundle.h"
@@ -137,7 +138,7 @@ const struct parts parts = {
 	PARTS(to_threads, remote_share_shortcuts, mirror_close_shortcuts),
 	PARTS(deadlines, bootstrap_deadlines, listener_deadlines, silence_deadlines, ask_deadlines,
 	      secondary_deadlines, process_deadlines, channel_deadlines, claim_deadlines,
-	      dial_deadlines, groups_deadlines, pairs_deadlines),
+	      dial_deadlines, groups_deadlines, pairs_deadlines, operations_deadlines),
 	.advance = workqueue_advance,
 	.pending = workqueue_pending,
 	.collect = group_advance,
@@ -202,7 +203,6 @@ const struct parts parts = {
 	PARTS(finishes, monitor_finished, rma_finished, mirror_finished),
 	.active_finished = am_finished,
 	.deliver = completion_deliver,
-	.explain = message_failed,
 	.unnotify = completion_undo,
 
 	/* ---- messages of the library's own, memory */
@@ -235,11 +235,12 @@ const struct parts parts = {
 #define ONE_SIDED                                                                                  \
 	{                                                                                          \
 		.submit = rma_submit, .take_back = rma_take_back, .abandon = rma_abandon,          \
-		.ready = rma_ready, .push = rma_push                                               \
+		.ready = rma_ready, .push = rma_push, .explain = message_failed                    \
 	}
 #define RECEIVE                                                                                    \
 	{                                                                                          \
 		.submit = message_post, .take_back = message_unpost, .abandon = match_abandon,     \
+		.explain = message_failed                                                          \
 	}
 
 const struct rma_carrier rma_carriers[] = {
@@ -260,9 +261,11 @@ const struct request_ops request_ops[REQUEST_KINDS] = {
 			  .take_back = am_ack_withdraw,
 			  .abandon = match_abandon,
 			  .ready = message_ready,
-			  .push = message_push},
+			  .push = message_push,
+			  .explain = message_failed},
 	[REQUEST_RECV] = RECEIVE,
 	[REQUEST_HOLD] = RECEIVE,
+	[REQUEST_COLLECTIVE] = {.explain = operation_failed},
 	[REQUEST_PUT] = ONE_SIDED,
 	[REQUEST_GET] = ONE_SIDED,
 	[REQUEST_ATOMIC] = ONE_SIDED,

@@ -40,6 +40,7 @@ int request_init(struct request *r, enum request_kind kind, struct context *ctx,
 	r->stream = stream;
 	r->result.op = kind == REQUEST_SEND                         ? SLMPM_OP_SEND :
 		       kind == REQUEST_RECV || kind == REQUEST_HOLD ? SLMPM_OP_RECV :
+		       kind == REQUEST_COLLECTIVE                   ? SLMPM_OP_COLLECTIVE :
 								      0;
 	if (n < 0 || (n && !iov))
 		return error_set(SLMPM_EINVAL, "%d pieces at %p", n, (const void *)iov);

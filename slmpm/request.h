@@ -13,6 +13,7 @@ enum request_kind {
 	REQUEST_SEND,
 	REQUEST_RECV,
 	REQUEST_HOLD,
+	REQUEST_COLLECTIVE,
 	REQUEST_PUT, /* one-sided, from here on */
 	REQUEST_GET,
 	REQUEST_ATOMIC
@@ -121,6 +122,9 @@ struct request_ops {
 	bool (*ready)(struct endpoint *ep, struct request *r, bool first);
 	/* Its turn: packets posted; *STOP when the link takes no more. */
 	int (*push)(struct endpoint *ep, struct request *r, bool *stop);
+
+	/* The error of one that has failed, with its detail. */
+	int (*explain)(const struct request *r);
 };
 
 extern const struct request_ops request_ops[REQUEST_KINDS];
@@ -152,7 +156,7 @@ void request_finish(struct request *r, int status);
 /* A finished one's status, with its detail. */
 static inline int request_explain(const struct request *r)
 {
-	return r->result.status ? parts.explain(r) : 0;
+	return r->result.status ? request_ops[r->kind].explain(r) : 0;
 }
 /* What KIND is to the selector; and one-sided, to the fabric. */
 enum mode_op request_mode_op(enum request_kind kind);

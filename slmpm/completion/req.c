@@ -131,6 +131,9 @@ static bool req_leave(struct request *r)
 
 int request_cancel(struct request *r)
 {
+	if (r->kind == REQUEST_COLLECTIVE && !r->done)
+		return error_set(SLMPM_EBUSY, "a collective operation is not taken back: the other "
+					      "members do it, too");
 	if (r->done || (request_is_one_sided(r) && r->numbered) || !req_leave(r))
 		return error_set(SLMPM_EBUSY, "the request has gone too far");
 	request_finish(r, -SLMPM_ECANCELED);

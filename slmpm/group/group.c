@@ -13,6 +13,7 @@
 #include "slmpm/completion/late.h"
 #include "slmpm/connect/bootstrap.h"
 #include "slmpm/endpoint.h"
+#include "slmpm/group/operation.h"
 #include "slmpm/link/progress.h"
 #include "slmpm/link/wait.h"
 
@@ -66,6 +67,7 @@ struct group *group_new(struct context *ctx, uint32_t tag, bool member, int *boa
 	}
 	context_own(&g->ctx, ctx);
 	list_append(&ctx->groups, &g->node);
+	list_init(&g->operations);
 	g->tag = tag;
 	g->culprit = -1;
 	g->boards.rank = BOARD_NONE;
@@ -84,7 +86,6 @@ void group_free(struct group *g)
 {
 	formation_free(g);
 	pairs_leave(g);
-	g->ctx->collecting -= g->under_way;
 	list_remove(&g->node);
 	for (uint32_t r = 0; g->members && r < g->boards.size; r++)
 		watch_close(g->ctx, &g->members[r].process);
@@ -110,6 +111,7 @@ static void group_leave(struct group *g)
 void group_shut(struct context *ctx)
 {
 	LIST_EACH_ENTRY(struct group, g, &ctx->groups, node) {
+		operations_shut(g);
 		group_leave(g);
 		group_free(g);
 	}

@@ -47,9 +47,10 @@ struct group {
 	uint32_t waits;              /* calls that wait for a connection */
 	bool shut;                   /* no more of these: the context closes */
 	bool asked_early;            /* one was asked for before the group had formed */
-	bool under_way, announced;   /* it waits; the others see that this process may sleep */
+	struct list operations;      /* struct collective: the first is that one, if they wait */
+	bool under_way, announced;   /* some wait; the others see that this process may sleep */
 	uint32_t announced_to;       /* a rank, or BOARD_ANY */
-	int result;                  /* then: 1, or a negative error */
+	uint64_t due;                /* none of them has its deadline before: ns */
 	struct formation *formation; /* of who founds, and while it forms */
 	int error;                   /* GROUP_HAS_FAILED, or an operation has: negative, ... */
 	char detail[ERROR_DETAIL];   /* ... and why */
@@ -100,13 +101,6 @@ void pairs_rang(struct group *g);
 void pairs_formed(struct group *g);
 /* It goes; its connections stay. */
 void pairs_leave(struct group *g);
-
-/* ---- collective.c ---------------------------------------------------------------------------- */
-
-/* Operations under way go on: how many have ended. */
-int group_advance(struct context *ctx);
-/* The context is to sleep: who is waited for rings; or it is awake again. */
-void group_arm(struct context *ctx, bool asleep);
 
 /* ---- formation.c: of who founds ------------------------------------------------------------- */
 

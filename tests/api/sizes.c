@@ -338,7 +338,11 @@ static const struct slmpm_span span = {0, 8};
 		return call;                                                                       \
 	}
 
+static struct slmpm_coll coll = {.size = sizeof(coll), .kind = SLMPM_COLL_BARRIER};
+
 HOW(with_coll, slmpm_collective(group, s, PATIENCE))
+HOW(with_start, slmpm_collective_start(group, s, NULL, NULL))
+HOW(how_start, slmpm_collective_start(group, &coll, s, NULL))
 HOW(how_put, slmpm_put(rmem, 0, own, 8, s, NULL))
 HOW(how_get, slmpm_get(rmem, 0, own, 8, s, NULL))
 HOW(how_putv, slmpm_putv(rmem, &span, 1, &piece, 1, s, NULL))
@@ -384,7 +388,6 @@ static struct slmpm_wq_options wq_options = {.depth = 4};
 static struct slmpm_wr wr = {.op = SLMPM_OP_SEND};
 static const struct slmpm_plan_spec plan_spec = {.kind = 1, .members = 5, .count = 9};
 static const struct slmpm_network tree = {.kind = SLMPM_NETWORK_TREE, .nodes = 31};
-static struct slmpm_coll coll = {.kind = SLMPM_COLL_BARRIER};
 static const struct slmpm_how how = {.imm = 7, .timeout_ms = PATIENCE};
 
 static const struct given {
@@ -410,6 +413,8 @@ static const struct given {
 	{"slmpm_network", &tree, sizeof(tree), offsetof(struct slmpm_network, links), with_network,
 	 0},
 	{"slmpm_coll", &coll, sizeof(coll), 8, with_coll, 0},
+	{"slmpm_coll", &coll, sizeof(coll), 8, with_start, 0},
+	{"slmpm_how", &how, sizeof(how), 16, how_start, 0},
 	{"slmpm_how", &how, sizeof(how), 16, how_sendv, 0},
 	{"slmpm_how", &how, sizeof(how), 16, how_recvv, 0},
 	{"slmpm_how", &how, sizeof(how), 16, how_commit, 0},

@@ -207,6 +207,7 @@ static const struct trial {
 	{"slmpm_group_peer", NULL, LATE, NULL},
 	{"slmpm_collect", NULL, LATE, NULL},
 	{"slmpm_collective", NULL, LATE, NULL},
+	{"slmpm_collective_start", NULL, LATE, NULL},
 	{"slmpm_barrier", NULL, LATE, NULL},
 	{"slmpm_broadcast", NULL, LATE, NULL},
 	{"slmpm_reduce", NULL, LATE, NULL},

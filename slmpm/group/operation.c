@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Operations that wait (operation.h), advanced by whichever thread makes progress in the context,
+ * and what ends them: done, a deadline, a member that has died or left or does another operation.
+ */
+#include "slmpm/group/operation.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "slmpm/base/clock.h"
+#include "slmpm/completion/late.h"
+#include "slmpm/request.h"
+
+#define CALL  "slmpm_collective"
+#define TURN  64 /* operations that end before the links have their turn */
+#define NAMED 4  /* ranks of those that are waited for */
+
+/* ---- what breaks a group --------------------------------------------------------------------- */
+
+/* The group is broken by what the thread's detail says: the others learn it, asleep or not. */
+static COLD int break_by(struct group *g, int error, uint32_t culprit)
+{
+	uint32_t theirs;
+	int first;
+
+	(void)snprintf(g->detail, sizeof(g->detail), "%s", group_detail());
+	/* The words of the first one are those of all. */
+	first = boards_broken(&g->boards, &theirs);
+	if (first && g->status && g->status != first)
+		first = 0; /* this process knows better */
+	if (first) {
+		(void)snprintf(g->detail, sizeof(g->detail), "%s", group_detail());
+		error = first;
+		culprit = theirs;
+	}
+	g->error = error;
+	group_break(g, error, culprit < g->boards.size ? (int32_t)culprit : -1);
+	boards_end(&g->boards, error, culprit, first ? NULL : g->detail);
+	return error_set(-error, "%s", g->detail);
+}
+
+/* It had been broken by then, as operation NUMBER, of KIND, was under way or begun. */
+static COLD int break_as_is(struct group *g, uint64_t number, uint32_t kind)
+{
+	uint32_t r = (uint32_t)g->culprit;
+
+	if (g->culprit < 0)
+		(void)boards_error(&g->boards, -g->status, number, kind, "it is broken");
+	else if (g->status == -SLMPM_EDEAD)
+		(void)boards_error(&g->boards, SLMPM_EDEAD, number, kind, BOARD_MEMBER " has died",
+				   BOARD_MEMBER_OF(&g->boards, r));
+	else
+		(void)boards_error(&g->boards, -g->status, number, kind,
+				   "it is broken, by " BOARD_MEMBER,
+				   BOARD_MEMBER_OF(&g->boards, r));
+	return break_by(g, g->status, r);
+}
+
+int operation_broken(struct group *g, int rc)
+{
+	rc = rc < 0 ? break_by(g, rc, g->flat.culprit) :
+		      break_as_is(g, g->flat.number, g->flat.coll->kind);
+	flat_drop(&g->flat);
+	return rc;
+}
+
+/* Which of those that are waited for is suspect, and of what; NULL: none. */
+static COLD const char *suspicion_of(const struct group *g, uint32_t *r)
+{
+	for (*r = 0; *r < g->boards.size; ++*r) {
+		const char *why = flat_waits_for(&g->flat, *r) ? member_suspicion(g, *r) : NULL;
+
+		if (why)
+			return why;
+	}
+	return NULL;
+}
+
+static COLD int late(struct group *g, int timeout_ms)
+{
+	uint32_t first = BOARD_NONE, n = 0, suspect;
+	const char *why = suspicion_of(g, &suspect);
+	char ranks[NAMED * 32] = "", which[32] = "";
+	size_t at = 0;
+
+	for (uint32_t r = 0; r < g->boards.size; r++) {
+		if (!flat_waits_for(&g->flat, r))
+			continue;
+		first = n++ ? first : r;
+		if (n <= NAMED)
+			at += (size_t)snprintf(ranks + at, sizeof(ranks) - at, "%s%u (process %d)",
+					       n > 1 ? ", " : "", r, g->boards.processes[r]);
+	}
+	if (why && n > 1)
+		(void)snprintf(which, sizeof(which), " is rank %u", suspect);
+	(void)boards_error(&g->boards, late_code(timeout_ms), g->flat.number, g->flat.coll->kind,
+			   "nothing yet from %s%s%s%s%s%s%s", n > 1 ? "ranks " : "rank ", ranks,
+			   n > NAMED ? " and others" : "", why ? ", suspect" : "", which,
+			   why ? ": " : "", why ? why : "");
+	flat_drop(&g->flat);
+	return break_by(g, -SLMPM_ETIMEOUT, why ? suspect : first);
+}
+
+/* ---- beginning ------------------------------------------------------------------------------- */
+
+int operation_check(struct group *g, const struct slmpm_coll *c)
+{
+	if (!g->boards.own)
+		return error_set(SLMPM_ESTATE,
+				 CALL ": this process has founded the group and is no member");
+	if (g->error)
+		return error_set(-g->error, "%s", g->detail);
+	if (group_is_broken(g))
+		return break_as_is(g, g->begun + 1, c->kind);
+	return flat_check(c, g->boards.size, g->boards.rank);
+}
+
+int operation_lacks_memory(const struct slmpm_coll *c)
+{
+	return error_set(SLMPM_ENOMEM, "%s: for its result", flat_kind_name(c->kind));
+}
+
+/* ---- ends ------------------------------------------------------------------------------------ */
+
+/* Its request's completion: of an error, which rank's doing it was. */
+static void operation_finish(const struct group *g, struct request *r, int status)
+{
+	if (status < 0) {
+		r->result.imm = g->culprit < 0 ? UINT32_MAX : (uint32_t)g->culprit;
+		r->owned = strdup(g->detail); /* the group may be gone when it is wanted */
+	}
+	request_finish(r, status);
+}
+
+/* RESULT: 1, or the error of the group. */
+static void operation_end(struct collective *op, int result)
+{
+	struct group *g = op->group;
+	struct request *r = op->request;
+
+	list_remove(&op->node);
+	op->request = NULL;
+	g->done++;
+	if (op->result)
+		*op->result = result;
+	if (!op->kept)
+		free(op);
+	if (r)
+		operation_finish(g, r, result < 0 ? result : 0);
+	g->ctx->news = true;
+	context_changed(g->ctx);
+}
+
+static struct collective *first_of(const struct group *g)
+{
+	return LIST_ENTRY(g->operations.next, struct collective, node);
+}
+
+static void settle(struct group *g)
+{
+	g->under_way = false;
+	g->ctx->collecting--;
+	if (g->announced) {
+		g->announced = false;
+		boards_awake(&g->boards);
+	}
+}
+
+/* By the group's error. */
+static COLD int end_all(struct group *g)
+{
+	int n = 0;
+
+	for (; !list_empty(&g->operations); n++)
+		operation_end(first_of(g), g->error);
+	settle(g);
+	return n;
+}
+
+void operations_late(struct group *g, int timeout_ms)
+{
+	(void)late(g, timeout_ms);
+	(void)end_all(g);
+}
+
+void operations_shut(struct group *g)
+{
+	if (!g->under_way)
+		return;
+	flat_drop(&g->flat);
+	g->error = -SLMPM_ECLOSED;
+	(void)snprintf(g->detail, sizeof(g->detail), "the context has been closed");
+	(void)end_all(g);
+}
+
+int operation_failed(const struct request *r)
+{
+	return error_set(-r->result.status, "%s",
+			 r->owned ? (const char *)r->owned : "a collective operation");
+}
+
+/* ---- going on -------------------------------------------------------------------------------- */
+
+/* The first one has been done: the next begins. Negative: the group is broken. */
+static int pass_on(struct group *g)
+{
+	operation_end(first_of(g), 1);
+	g->announced_to = BOARD_NONE; /* what it is to be rung for has been */
+	if (list_empty(&g->operations)) {
+		settle(g);
+		return 0;
+	}
+	if (operation_begin(g, first_of(g)->coll) == 0)
+		return 0;
+	return break_by(g, -SLMPM_ENOMEM, g->boards.rank);
+}
+
+/* Who is waited for now rings. */
+static void announce(struct group *g)
+{
+	g->announced = true;
+	g->announced_to = g->flat.waits_for;
+	boards_announce(&g->boards, g->announced_to);
+}
+
+int operations_go_on(struct group *g)
+{
+	int n = 0;
+
+	while (g->under_way && n < TURN) {
+		int rc = operation_step(g);
+
+		if (rc > 0) {
+			n++;
+			rc = pass_on(g);
+		} else if (rc == 0) {
+			/* While a thread sleeps, or the application on the descriptor, what came
+			 * before it was announced has rung no bell: once more. */
+			if (!g->ctx->armed ||
+			    (g->announced && g->announced_to == g->flat.waits_for))
+				break;
+			announce(g);
+		}
+		if (rc < 0)
+			n += end_all(g);
+	}
+	return n;
+}
+
+void operation_append(struct collective *op)
+{
+	struct group *g = op->group;
+
+	list_append(&g->operations, &op->node);
+	if (op->deadline < g->due || !g->under_way)
+		g->due = op->deadline;
+	if (g->under_way)
+		return;
+	g->under_way = true;
+	g->announced_to = BOARD_NONE;
+	g->ctx->collecting++;
+}
+
+int group_advance(struct context *ctx)
+{
+	int n = 0;
+
+	LIST_EACH_ENTRY(struct group, g, &ctx->groups, node)
+		n += operations_go_on(g);
+	return n;
+}
+
+void group_arm(struct context *ctx, bool asleep)
+{
+	LIST_EACH_ENTRY(struct group, g, &ctx->groups, node) {
+		if (!g->under_way || g->announced == asleep)
+			continue;
+		if (asleep) {
+			announce(g);
+		} else {
+			g->announced = false;
+			boards_awake(&g->boards);
+		}
+	}
+}
+
+/* ---- deadlines ------------------------------------------------------------------------------- */
+
+/* Some may have passed. */
+static COLD bool expire(struct group *g, uint64_t now)
+{
+	g->due = UINT64_MAX;
+	LIST_EACH_ENTRY(struct collective, op, &g->operations, node) {
+		if (op->deadline <= now) {
+			operations_late(g, op->timeout_ms);
+			return true;
+		}
+		g->due = op->deadline < g->due ? op->deadline : g->due;
+	}
+	return false;
+}
+
+uint64_t operations_deadlines(struct context *ctx, uint64_t now)
+{
+	uint64_t next = UINT64_MAX;
+	bool passed = false;
+
+	if (!ctx->collecting)
+		return next;
+	LIST_EACH_ENTRY(struct group, g, &ctx->groups, node) {
+		if (!g->under_way)
+			continue;
+		passed |= g->due <= now && expire(g, now);
+		if (g->under_way && g->due < next)
+			next = g->due;
+	}
+	return passed ? 0 : next;
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Operations of a group that wait, in the order of the calls: the first is under way, the others
+ * begin as those before them end. Each belongs to a request, or to a call that waits for it.
+ */
+#ifndef SLMPM_OPERATION_H
+#define SLMPM_OPERATION_H
+
+#include "slmpm/group/group.h"
+
+struct request;
+
+struct collective {
+	struct list node; /* of its group's */
+	struct group *group;
+	const struct slmpm_coll *coll; /* stays until it has ended */
+	struct request *request;       /* which ends with it, or NULL */
+	int *result;                   /* where a call that waits finds its end, or NULL */
+	uint64_t deadline;             /* ns; UINT64_MAX: none */
+	int timeout_ms;                /* what that was */
+	bool kept;                     /* not freed at its end */
+};
+
+/* ---- beginning ------------------------------------------------------------------------------- */
+
+/* Whether C is one that can be done in G: 0, or negative with the detail set. */
+COLD int operation_check(struct group *g, const struct slmpm_coll *c);
+COLD int operation_lacks_memory(const struct slmpm_coll *c);
+
+/* C, which has been checked, where none is under way. 0, or -SLMPM_ENOMEM with the detail set. */
+static inline int operation_begin(struct group *g, const struct slmpm_coll *c)
+{
+	return LIKELY(flat_begin(&g->flat, &g->boards, c) == 0) ? 0 : operation_lacks_memory(c);
+}
+
+/* ---- one step -------------------------------------------------------------------------------- */
+
+/* What flat_step has not done (RC) breaks the group: its error. */
+COLD int operation_broken(struct group *g, int rc);
+
+/* A member that has left has done its part in all that it was needed for, or flat_step says that
+ * it has not. */
+static inline bool group_is_broken(const struct group *g)
+{
+	return UNLIKELY(g->status) && g->status != -SLMPM_ECLOSED;
+}
+
+/* As flat_step; negative: the group is broken. */
+static inline int operation_step(struct group *g)
+{
+	int rc = flat_step(&g->flat);
+
+	if (LIKELY(rc > 0) || LIKELY(rc == 0 && !group_is_broken(g)))
+		return rc;
+	return operation_broken(g, rc);
+}
+
+/* ---- those that wait ------------------------------------------------------------------------- */
+
+/* OP is the last one: not begun, unless it is the only one. */
+void operation_append(struct collective *op);
+/* They go on, as far as they can: how many have ended. */
+int operations_go_on(struct group *g);
+/* The deadline of one has passed: the group is broken, and all of them end. */
+COLD void operations_late(struct group *g, int timeout_ms);
+/* C is done behind them, or at once, and the call waits for it: start and collective alike. */
+int collective_await(struct group *g, const struct slmpm_coll *c, int timeout_ms);
+/* OP, which has been checked, ends by HOW or REQ. */
+int operation_start(struct collective *op, const struct slmpm_how *how, slmpm_req *req);
+/* The context closes. */
+void operations_shut(struct group *g);
+
+/* ---- what contexts do with them (parts.c) ---------------------------------------------------- */
+
+/* Operations of all groups go on: how many have ended. */
+int group_advance(struct context *ctx);
+/* The context is to sleep: who is waited for rings; or it is awake again. */
+void group_arm(struct context *ctx, bool asleep);
+uint64_t operations_deadlines(struct context *ctx, uint64_t now);
+/* As request_ops.explain. */
+int operation_failed(const struct request *r);
+
+#endif

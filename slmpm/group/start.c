@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Collective operations that are started, and end by a request, a counter or a queue. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "slmpm/base/clock.h"
+#include "slmpm/base/sized.h"
+#include "slmpm/completion/completion.h"
+#include "slmpm/engine/engine.h"
+#include "slmpm/group/operation.h"
+#include "slmpm/link/wait.h"
+
+#define CALL "slmpm_collective_start"
+
+/* ---- what is started ------------------------------------------------------------------------- */
+
+/* What of a call stays when it has returned: the operation's description. */
+struct started {
+	struct collective operation;
+	struct slmpm_coll coll;
+	uint64_t counts[]; /* and places, as far as there are any */
+};
+
+static uint32_t arrays_of(const struct slmpm_coll *c)
+{
+	return (uint32_t)(!!c->counts + !!c->places + !!c->to_counts + !!c->to_places);
+}
+
+static const uint64_t *array_copy(uint64_t **to, const uint64_t *from, uint32_t n)
+{
+	uint64_t *copy = *to;
+
+	if (!from)
+		return NULL;
+	memcpy(copy, from, n * sizeof(*from));
+	*to += n;
+	return copy;
+}
+
+/* NULL: there is no memory. */
+static struct started *started_new(struct group *g, const struct slmpm_coll *c)
+{
+	uint32_t n = g->boards.size;
+	struct started *s = malloc(sizeof(*s) + arrays_of(c) * n * sizeof(s->counts[0]));
+	uint64_t *to;
+
+	if (!s)
+		return NULL;
+	to = s->counts;
+	s->coll = *c;
+	s->coll.counts = array_copy(&to, c->counts, n);
+	s->coll.places = array_copy(&to, c->places, n);
+	s->coll.to_counts = array_copy(&to, c->to_counts, n);
+	s->coll.to_places = array_copy(&to, c->to_places, n);
+	s->operation = (struct collective){.group = g, .coll = &s->coll, .deadline = UINT64_MAX};
+	return s;
+}
+
+/* ---- starting -------------------------------------------------------------------------------- */
+
+/* R ends with OP, which begins, or waits for its turn. */
+static int submit(struct collective *op, struct request *r, int timeout_ms)
+{
+	struct group *g = op->group;
+	int rc = g->under_way ? 0 : operation_begin(g, op->coll);
+
+	if (rc < 0)
+		return rc;
+	op->request = r;
+	op->deadline = timeout_ms > 0 ? clock_deadline(timeout_ms) : UINT64_MAX;
+	op->timeout_ms = timeout_ms;
+	g->begun++;
+	operation_append(op);
+	(void)operations_go_on(g);
+	return 0;
+}
+
+/* What has been left to progress is its from now on, in whatever thread. */
+static void leave(struct group *g, int timeout_ms)
+{
+	struct context *ctx = g->ctx;
+
+	if (!g->under_way)
+		return;
+	if (ctx->parked)
+		engine_come_in(ctx);
+	/* Another thread is away: it scans links alone, or knows of no such deadline. */
+	else if (ctx->away && (!ctx->sleeping || timeout_ms > 0))
+		context_wake(ctx);
+}
+
+int operation_start(struct collective *op, const struct slmpm_how *how, slmpm_req *req)
+{
+	struct group *g = op->group;
+	struct request *r;
+	uint64_t id;
+	bool bound;
+	int rc = engine_stand_by(g->ctx);
+
+	if (rc < 0)
+		return rc;
+	r = request_new();
+	if (!r)
+		return -SLMPM_ENOMEM;
+	(void)request_init(r, REQUEST_COLLECTIVE, g->ctx, NULL, 0, NULL, 0);
+	r->result.stream = op->coll->kind;
+	id = handle_id(r);
+	rc = completion_bind(r, how, req);
+	bound = r->bound;
+	if (rc == 0)
+		rc = submit(op, r, how->timeout_ms);
+	if (rc < 0) {
+		request_drop(r);
+		return rc;
+	}
+	if (!bound)
+		req->id = id;
+	leave(g, how->timeout_ms);
+	return 0;
+}
+
+static int start_once(struct group *g, const struct slmpm_coll *c, const struct slmpm_how *how,
+		      slmpm_req *req)
+{
+	struct started *s = NULL;
+	int rc = operation_check(g, c);
+
+	if (rc == 0 && !(s = started_new(g, c)))
+		rc = error_set(SLMPM_ENOMEM, "for a collective operation");
+	if (rc == 0)
+		rc = operation_start(&s->operation, how, req);
+	if (rc < 0)
+		free(s);
+	return rc;
+}
+
+int slmpm_collective_start(slmpm_group group, const struct slmpm_coll *coll,
+			   const struct slmpm_how *how, slmpm_req *req)
+{
+	int rc = 0;
+	struct group *g = group_lock(group, &rc);
+	struct slmpm_coll full;
+	struct slmpm_how all;
+	struct context *ctx;
+
+	if (!g)
+		return rc;
+	ctx = g->ctx;
+	rc = sized_take(CALL, &full, coll, sizeof(full));
+	if (rc == 0)
+		rc = how_take(CALL, &all, how, 0);
+	if (rc == 0 && completion_blocks(&all, req))
+		rc = collective_await(g, &full, all.timeout_ms);
+	else if (rc == 0)
+		rc = start_once(g, &full, &all, req);
+	context_unlock(ctx);
+	return rc;
+}
