@@ -126,6 +126,22 @@ SLMPM_API int slmpm_collective(slmpm_group group, const struct slmpm_coll *coll,
 SLMPM_API int slmpm_collective_start(slmpm_group group, const struct slmpm_coll *coll,
 				     const struct slmpm_how *how, slmpm_req *req);
 
+typedef struct {
+	uint64_t id;
+} slmpm_prepared; /* an operation of a group, which can be started again and again */
+
+/*
+ * Prepares COLL: it is checked and copied, its arrays too, and nothing has begun; the other members
+ * need not do so. It ends with its group. As slmpm_collective_start; SLMPM_EBUSY: its last run has
+ * not ended. Its buffers are the library's in each run alone.
+ */
+SLMPM_API int slmpm_collective_prepare(slmpm_prepared *prepared, slmpm_group group,
+				       const struct slmpm_coll *coll);
+SLMPM_API int slmpm_prepared_start(slmpm_prepared prepared, const struct slmpm_how *how,
+				   slmpm_req *req);
+/* SLMPM_EBUSY: as above. */
+SLMPM_API int slmpm_prepared_destroy(slmpm_prepared prepared);
+
 /* Blocking ones by name. */
 SLMPM_API inline int slmpm_collect(slmpm_group group, uint32_t kind, const void *from, void *to,
 				   uint64_t count, uint32_t type, uint32_t op, int root,

@@ -68,6 +68,7 @@ struct group *group_new(struct context *ctx, uint32_t tag, bool member, int *boa
 	context_own(&g->ctx, ctx);
 	list_append(&ctx->groups, &g->node);
 	list_init(&g->operations);
+	list_init(&g->prepared);
 	g->tag = tag;
 	g->culprit = -1;
 	g->boards.rank = BOARD_NONE;
@@ -86,6 +87,7 @@ void group_free(struct group *g)
 {
 	formation_free(g);
 	pairs_leave(g);
+	prepared_free_all(g);
 	list_remove(&g->node);
 	for (uint32_t r = 0; g->members && r < g->boards.size; r++)
 		watch_close(g->ctx, &g->members[r].process);

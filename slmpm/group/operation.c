@@ -106,16 +106,21 @@ static COLD int late(struct group *g, int timeout_ms)
 
 /* ---- beginning ------------------------------------------------------------------------------- */
 
-int operation_check(struct group *g, const struct slmpm_coll *c)
+int operation_may_begin(struct group *g, uint32_t kind)
 {
 	if (!g->boards.own)
 		return error_set(SLMPM_ESTATE,
 				 CALL ": this process has founded the group and is no member");
 	if (g->error)
 		return error_set(-g->error, "%s", g->detail);
-	if (group_is_broken(g))
-		return break_as_is(g, g->begun + 1, c->kind);
-	return flat_check(c, g->boards.size, g->boards.rank);
+	return group_is_broken(g) ? break_as_is(g, g->begun + 1, kind) : 0;
+}
+
+int operation_check(struct group *g, const struct slmpm_coll *c)
+{
+	int rc = operation_may_begin(g, c->kind);
+
+	return rc < 0 ? rc : flat_check(c, g->boards.size, g->boards.rank);
 }
 
 int operation_lacks_memory(const struct slmpm_coll *c)

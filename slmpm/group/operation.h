@@ -23,7 +23,8 @@ struct collective {
 
 /* ---- beginning ------------------------------------------------------------------------------- */
 
-/* Whether C is one that can be done in G: 0, or negative with the detail set. */
+/* Whether any, of KIND, can be done in G: 0, or negative with the detail set; whether C can be. */
+COLD int operation_may_begin(struct group *g, uint32_t kind);
 COLD int operation_check(struct group *g, const struct slmpm_coll *c);
 COLD int operation_lacks_memory(const struct slmpm_coll *c);
 
@@ -65,10 +66,23 @@ int operations_go_on(struct group *g);
 COLD void operations_late(struct group *g, int timeout_ms);
 /* C is done behind them, or at once, and the call waits for it: start and collective alike. */
 int collective_await(struct group *g, const struct slmpm_coll *c, int timeout_ms);
+/* C, which has been checked, with a copy of all that it names but its buffers, for `free`. NULL:
+ * there is no memory. */
+struct collective *operation_new(struct group *g, const struct slmpm_coll *c);
 /* OP, which has been checked, ends by HOW or REQ. */
 int operation_start(struct collective *op, const struct slmpm_how *how, slmpm_req *req);
+static inline bool operation_is_outstanding(const struct collective *op)
+{
+	return !list_empty(&op->node);
+}
+
 /* The context closes. */
 void operations_shut(struct group *g);
+
+/* ---- prepared.c ------------------------------------------------------------------------------ */
+
+/* Those of G, which goes. */
+void prepared_free_all(struct group *g);
 
 /* ---- what contexts do with them (parts.c) ---------------------------------------------------- */
 

@@ -12,11 +12,11 @@
 
 #define CALL "slmpm_collective_start"
 
-/* ---- what is started ------------------------------------------------------------------------- */
+/* ---- what is copied -------------------------------------------------------------------------- */
 
-/* What of a call stays when it has returned: the operation's description. */
+/* What of a call stays when it has returned. */
 struct started {
-	struct collective operation;
+	struct collective operation; /* first: it is freed by that */
 	struct slmpm_coll coll;
 	uint64_t counts[]; /* and places, as far as there are any */
 };
@@ -37,15 +37,16 @@ static const uint64_t *array_copy(uint64_t **to, const uint64_t *from, uint32_t 
 	return copy;
 }
 
-/* NULL: there is no memory. */
-static struct started *started_new(struct group *g, const struct slmpm_coll *c)
+struct collective *operation_new(struct group *g, const struct slmpm_coll *c)
 {
 	uint32_t n = g->boards.size;
 	struct started *s = malloc(sizeof(*s) + arrays_of(c) * n * sizeof(s->counts[0]));
 	uint64_t *to;
 
-	if (!s)
+	if (!s) {
+		(void)error_set(SLMPM_ENOMEM, "for a collective operation");
 		return NULL;
+	}
 	to = s->counts;
 	s->coll = *c;
 	s->coll.counts = array_copy(&to, c->counts, n);
@@ -53,7 +54,8 @@ static struct started *started_new(struct group *g, const struct slmpm_coll *c)
 	s->coll.to_counts = array_copy(&to, c->to_counts, n);
 	s->coll.to_places = array_copy(&to, c->to_places, n);
 	s->operation = (struct collective){.group = g, .coll = &s->coll, .deadline = UINT64_MAX};
-	return s;
+	list_init(&s->operation.node);
+	return &s->operation;
 }
 
 /* ---- starting -------------------------------------------------------------------------------- */
@@ -122,15 +124,15 @@ int operation_start(struct collective *op, const struct slmpm_how *how, slmpm_re
 static int start_once(struct group *g, const struct slmpm_coll *c, const struct slmpm_how *how,
 		      slmpm_req *req)
 {
-	struct started *s = NULL;
+	struct collective *op = NULL;
 	int rc = operation_check(g, c);
 
-	if (rc == 0 && !(s = started_new(g, c)))
-		rc = error_set(SLMPM_ENOMEM, "for a collective operation");
+	if (rc == 0 && !(op = operation_new(g, c)))
+		rc = -SLMPM_ENOMEM;
 	if (rc == 0)
-		rc = operation_start(&s->operation, how, req);
+		rc = operation_start(op, how, req);
 	if (rc < 0)
-		free(s);
+		free(op);
 	return rc;
 }
 

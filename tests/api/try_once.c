@@ -208,6 +208,7 @@ static const struct trial {
 	{"slmpm_collect", NULL, LATE, NULL},
 	{"slmpm_collective", NULL, LATE, NULL},
 	{"slmpm_collective_start", NULL, LATE, NULL},
+	{"slmpm_prepared_start", NULL, LATE, NULL},
 	{"slmpm_barrier", NULL, LATE, NULL},
 	{"slmpm_broadcast", NULL, LATE, NULL},
 	{"slmpm_reduce", NULL, LATE, NULL},

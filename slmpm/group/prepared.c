@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Prepared operations: checked and copied once, started again and again. */
+#include <stdlib.h>
+
+#include "slmpm/base/sized.h"
+#include "slmpm/completion/completion.h"
+#include "slmpm/group/operation.h"
+
+struct prepared {
+	struct handle handle;
+	struct context *ctx; /* stays: another thread may look just as it is freed */
+	struct list node;    /* of its group's */
+	struct collective *operation;
+	bool awaited; /* a call does it, and blocks */
+};
+
+static struct handle_table prepared_table =
+	HANDLE_TABLE_FROM("prepared operation", struct prepared, node);
+
+static void prepared_free(struct prepared *p)
+{
+	list_remove(&p->node);
+	free(p->operation);
+	handle_free(&prepared_table, p);
+}
+
+void prepared_free_all(struct group *g)
+{
+	LIST_EACH_ENTRY(struct prepared, p, &g->prepared, node)
+		prepared_free(p);
+}
+
+/* Its last run has ended, or 0 of them: 0, or -SLMPM_EBUSY with the detail set. */
+static int prepared_is_free(const struct prepared *p, const char *call)
+{
+	if (p->awaited || operation_is_outstanding(p->operation))
+		return error_set(SLMPM_EBUSY, "%s: its last run has not ended", call);
+	return 0;
+}
+
+static int prepare_in(struct group *g, const struct slmpm_coll *c, slmpm_prepared *out)
+{
+	struct prepared *p;
+	int rc = operation_check(g, c);
+
+	if (rc < 0)
+		return rc;
+	p = handle_new(&prepared_table);
+	if (!p)
+		return error_set(SLMPM_ENOMEM, "for a prepared operation");
+	context_own(&p->ctx, g->ctx);
+	list_append(&g->prepared, &p->node);
+	p->operation = operation_new(g, c);
+	if (!p->operation) {
+		prepared_free(p);
+		return -SLMPM_ENOMEM;
+	}
+	p->operation->kept = true;
+	out->id = handle_id(p);
+	return 0;
+}
+
+int slmpm_collective_prepare(slmpm_prepared *out, slmpm_group group, const struct slmpm_coll *coll)
+{
+	int rc = 0;
+	struct group *g = group_lock(group, &rc);
+	struct slmpm_coll full;
+	struct context *ctx;
+
+	if (!g)
+		return rc;
+	ctx = g->ctx;
+	rc = sized_take("slmpm_collective_prepare", &full, coll, sizeof(full));
+	if (rc == 0 && !out)
+		rc = error_set(SLMPM_EINVAL, "slmpm_collective_prepare: no place for the handle");
+	if (rc == 0)
+		rc = prepare_in(g, &full, out);
+	context_unlock(ctx);
+	return rc;
+}
+
+/* Another thread may destroy the group, and what is prepared with it, as soon as it has ended. */
+static int run_awaited(struct prepared *p, int timeout_ms)
+{
+	uint64_t id = handle_id(p);
+	int rc;
+
+	p->awaited = true;
+	rc = collective_await(p->operation->group, p->operation->coll, timeout_ms);
+	if (handle_get(&prepared_table, id) == p)
+		p->awaited = false;
+	return rc;
+}
+
+int slmpm_prepared_start(slmpm_prepared prepared, const struct slmpm_how *how, slmpm_req *req)
+{
+	int rc = 0;
+	struct prepared *p = context_lock_object(&prepared_table, prepared.id, &rc);
+	struct slmpm_how all;
+	struct context *ctx;
+
+	if (!p)
+		return rc;
+	ctx = p->ctx;
+	rc = how_take("slmpm_prepared_start", &all, how, 0);
+	if (rc == 0)
+		rc = prepared_is_free(p, "slmpm_prepared_start");
+	if (rc == 0)
+		rc = operation_may_begin(p->operation->group, p->operation->coll->kind);
+	if (rc == 0 && completion_blocks(&all, req))
+		rc = run_awaited(p, all.timeout_ms);
+	else if (rc == 0)
+		rc = operation_start(p->operation, &all, req);
+	context_unlock(ctx);
+	return rc;
+}
+
+int slmpm_prepared_destroy(slmpm_prepared prepared)
+{
+	int rc = 0;
+	struct prepared *p = context_lock_object(&prepared_table, prepared.id, &rc);
+	struct context *ctx;
+
+	if (!p)
+		return rc;
+	ctx = p->ctx;
+	rc = prepared_is_free(p, "slmpm_prepared_destroy");
+	if (rc == 0)
+		prepared_free(p);
+	context_unlock(ctx);
+	return rc;
+}
