@@ -62,39 +62,78 @@ static int check_blocks(const struct slmpm_coll *c, uint32_t size, uint32_t shif
 	return 0;
 }
 
+struct side { /* what a member has on one side */
+	uint64_t bytes;
+	bool used;
+};
+
+/* What it reads from, where that is not `to`, and what it writes to. */
+static void find_sides(const struct slmpm_coll *c, uint32_t size, uint32_t rank, uint32_t shift,
+		       struct side *from, struct side *to)
+{
+	bool root = flat_has_root(c->kind) && rank == (uint32_t)c->root;
+	bool in_place = c->from == SLMPM_IN_PLACE;
+	uint64_t own = flat_count(c->counts, c->count, rank) << shift;
+	uint64_t all = extent(c->counts, c->places, c->count, size, shift);
+
+	*from = (struct side){all, true};
+	*to = (struct side){all, true};
+	switch (c->kind) {
+	case SLMPM_COLL_BROADCAST:
+		*from = (struct side){own, root};
+		*to = (struct side){own, !root || in_place};
+		break;
+	case SLMPM_COLL_SCATTER:
+		from->used = root;
+		to->bytes = own;
+		break;
+	case SLMPM_COLL_GATHER:
+		from->bytes = own;
+		to->used = root;
+		break;
+	case SLMPM_COLL_ALLGATHER: from->bytes = own; break;
+	case SLMPM_COLL_ALLTOALL:
+		if (c->to_counts)
+			to->bytes = extent(c->to_counts, c->to_places, c->count, size, shift);
+		break;
+	case SLMPM_COLL_REDUCE_SCATTER: to->bytes = own; break;
+	default: /* REDUCE, ALLREDUCE, SCAN, EXSCAN */
+		from->bytes = to->bytes = own;
+		to->used = c->kind == SLMPM_COLL_REDUCE ? root :
+			   c->kind == SLMPM_COLL_EXSCAN ? rank || in_place :
+							  true;
+	}
+}
+
+/* Blocks with places may lie in one another's gaps. */
+static bool sides_overlap(const struct slmpm_coll *c, uint64_t from_bytes, uint64_t to_bytes)
+{
+	uintptr_t from = (uintptr_t)c->from, to = (uintptr_t)c->to;
+
+	if (from == to)
+		return from_bytes && to_bytes;
+	return !c->places && !c->to_places &&
+	       (from < to ? to - from < from_bytes && to_bytes :
+			    from - to < to_bytes && from_bytes);
+}
+
 /* What a member reads from and writes to: it is there, where it has a byte. */
 static int check_memory(const struct slmpm_coll *c, uint32_t size, uint32_t rank, uint32_t shift)
 {
-	bool root = flat_has_root(c->kind) && rank == (uint32_t)c->root;
-	bool in_place = c->from == SLMPM_IN_PLACE, sends = true, receives = true;
-	uint64_t all = extent(c->counts, c->places, c->count, size, shift);
-	uint64_t come =
-		c->to_counts ? extent(c->to_counts, c->to_places, c->count, size, shift) : all;
+	bool in_place = c->from == SLMPM_IN_PLACE;
+	struct side from, to;
 
-	if (!lies_in_blocks(c->kind))
-		all = come = c->count;
-	switch (c->kind) {
-	case SLMPM_COLL_BROADCAST:
-		sends = root;
-		receives = !root || in_place;
-		break;
-	case SLMPM_COLL_SCATTER: sends = root; break;
-	case SLMPM_COLL_REDUCE:
-	case SLMPM_COLL_GATHER: receives = root; break;
-	case SLMPM_COLL_EXSCAN: receives = rank || in_place; break;
-	default: break;
-	}
-	if (in_place && !sends && c->kind != SLMPM_COLL_BROADCAST)
+	find_sides(c, size, rank, shift, &from, &to);
+	if (in_place && !from.used && c->kind != SLMPM_COLL_BROADCAST)
 		return bad(c, "in place is at the root alone");
-	if (in_place && !receives)
+	if (in_place && !to.used)
 		return bad(c, "in place is at the root alone");
-	if (sends && !in_place && !c->from && all)
+	if (from.used && !in_place && !c->from && from.bytes)
 		return bad(c, ".from is NULL");
-	if (receives && !c->to && come)
+	if (to.used && !c->to && (to.bytes || (in_place && from.bytes)))
 		return bad(c, ".to is NULL");
-	if (sends && receives && !in_place && c->from == c->to && all &&
-	    c->kind != SLMPM_COLL_BROADCAST)
-		return bad(c, ".from is .to: SLMPM_IN_PLACE says so");
+	if (from.used && to.used && !in_place && sides_overlap(c, from.bytes, to.bytes))
+		return bad(c, ".from and .to overlap: SLMPM_IN_PLACE says that they are the same");
 	return 0;
 }
 

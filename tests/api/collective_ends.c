@@ -220,12 +220,12 @@ static void stopped_for_long(slmpm_group g, int rank)
 static void arguments(slmpm_group g, int rank)
 {
 	struct slmpm_coll c = {.size = sizeof(c), .kind = 99};
-	int64_t x[MEMBERS] = {0}, y[MEMBERS];
+	int64_t x[MEMBERS] = {0}, y[MEMBERS], z[2 * MEMBERS] = {0};
+	uint64_t every_other[MEMBERS] = {0, 2, 4, 6};
 	uint64_t counts[MEMBERS] = {1, 1, 1, 1};
 	slmpm_group none = {0};
 	const uint32_t type = SLMPM_INT64, op = SLMPM_CALC_SUM;
 
-	(void)rank;
 	REFUSED(slmpm_collective(g, NULL, PATIENCE), SLMPM_EINVAL, "slmpm_collective");
 	REFUSED(slmpm_collective(none, &c, PATIENCE), SLMPM_EHANDLE, "group");
 	REFUSED(slmpm_collective(g, &c, PATIENCE), SLMPM_EINVAL, "no kind 99");
@@ -241,6 +241,17 @@ static void arguments(slmpm_group g, int rank)
 		"no operation 7 of type 10");
 	REFUSED(slmpm_allreduce(g, NULL, y, 1, type, op, PATIENCE), SLMPM_EINVAL, ".from is NULL");
 	REFUSED(slmpm_allreduce(g, y, y, 1, type, op, PATIENCE), SLMPM_EINVAL, "SLMPM_IN_PLACE");
+	REFUSED(slmpm_allreduce(g, z, z + 1, 2, type, op, PATIENCE), SLMPM_EINVAL,
+		".from and .to overlap");
+	REFUSED(slmpm_scan(g, z + 1, z, 2, type, op, PATIENCE), SLMPM_EINVAL, "overlap");
+	REFUSED(slmpm_allgather(g, z + MEMBERS - 1, z, 1, type, PATIENCE), SLMPM_EINVAL, "overlap");
+	REFUSED(slmpm_alltoall(g, z, z + MEMBERS - 1, 1, type, PATIENCE), SLMPM_EINVAL, "overlap");
+	REFUSED(slmpm_reduce_scatter(g, z, z + MEMBERS - 1, 1, type, op, PATIENCE), SLMPM_EINVAL,
+		"overlap");
+	REFUSED(slmpm_scatter(g, z, z + MEMBERS - 1, 1, type, rank, PATIENCE), SLMPM_EINVAL,
+		"overlap");
+	REFUSED(slmpm_gather(g, z, z, 1, type, rank, PATIENCE), SLMPM_EINVAL, "overlap");
+	REFUSED(slmpm_reduce(g, z, z + 1, 2, type, op, rank, PATIENCE), SLMPM_EINVAL, "overlap");
 	REFUSED(slmpm_broadcast(g, x, 1, type, MEMBERS, PATIENCE), SLMPM_EINVAL, "no root 4");
 	REFUSED(slmpm_broadcast(g, NULL, 1, type, 0, PATIENCE), SLMPM_EINVAL, "is NULL");
 	REFUSED(slmpm_reduce(g, x, y, 1, type, op, -1, PATIENCE), SLMPM_EINVAL, "no root -1");
@@ -261,7 +272,17 @@ static void arguments(slmpm_group g, int rank)
 	c.kind = SLMPM_COLL_ALLREDUCE;
 	c.op = op;
 	REFUSED(slmpm_collective(g, &c, PATIENCE), SLMPM_EINVAL, "no counts");
-	OK(slmpm_alltoall(g, x, y, 1, type, PATIENCE)); /* nothing has come of all that */
+	OK(slmpm_alltoall(g, x, y, 1, type, PATIENCE));           /* nothing has come of all that */
+	OK(slmpm_alltoall(g, z, z + MEMBERS, 1, type, PATIENCE)); /* side by side */
+	OK(slmpm_allgather(g, z + MEMBERS, z, 1, type, PATIENCE));
+	OK(slmpm_allreduce(g, z + 1, z, 1, type, op, PATIENCE));
+	OK(slmpm_allreduce(g, z, z, 0, type, op, PATIENCE));
+	c = (struct slmpm_coll){.size = sizeof(c), .kind = SLMPM_COLL_ALLTOALL, .type = type};
+	c.from = z;
+	c.to = z + 1; /* in the gaps */
+	c.counts = c.to_counts = counts;
+	c.places = c.to_places = every_other;
+	OK(slmpm_collective(g, &c, PATIENCE));
 }
 
 struct scene {
