@@ -89,7 +89,7 @@ enum slmpm_coll_kind {
  * COUNTS, that of rank r has counts[r] elements at places[r] (places NULL: one behind the other);
  * for ALLTOALL COUNTS and PLACES are those of what is sent, TO_COUNTS and TO_PLACES of what comes.
  * A member that disagrees with the others gets SLMPM_EINVAL, and so do they: who, and in what. Of
- * roots that differ at the latest 16 operations later.
+ * roots that differ at the latest 32 operations later.
  */
 struct slmpm_coll {
 	uint32_t size;

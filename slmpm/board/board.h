@@ -31,8 +31,7 @@ struct boards { /* of one group, as one member has them */
 	uint32_t tag;
 	uint64_t posted;               /* on the own one */
 	uint64_t reached;              /* all others have posted as many */
-	uint64_t compared;             /* up to here none of them has posted another operation */
-	uint32_t unlike;               /* a bit by slot: that is to be compared yet */
+	uint64_t history;              /* of what has been begun so far */
 	bool broken;                   /* it has said so */
 	bool others_broke;             /* perhaps another one has */
 	uint64_t written;              /* position on the own ring, up to which it is taken */

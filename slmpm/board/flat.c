@@ -33,69 +33,33 @@ static uint64_t what_of(const struct slmpm_coll *c, uint32_t size)
 	return what;
 }
 
-/* ---- compared -------------------------------------------------------------------------------- */
-
-/* Of an operation in which this member reads none that would do it otherwise: of the root its
- * others, of those that give a root something the root. Others are compared as they are read. */
-static void compare_later(struct flat *f)
+/* What is begun now, and some bits of all before it: so members that have done different things see
+ * it by the next post that one has of the other, though neither read the other's then. */
+static uint64_t with_history(struct boards *b, uint64_t what)
 {
-	f->b->unlike |= 1u << f->number % BOARD_SLOTS;
-}
-
-static int compare(struct flat *f, uint64_t number, uint64_t what, uint32_t r)
-{
-	const struct post *p = board_post(f->b->of[r], number);
-	uint64_t theirs, count;
-
-	if (PEER_FAULT(board_number(f->b->of[r], number) != number))
-		return flat_refuse(f, r, "number");
-	theirs = board_load(&p->what);
-	count = board_load(&p->count);
-	if (UNLIKELY((theirs ^ what) & ~POST_FLAGS))
-		return flat_blame(f, r, number, theirs, count, count);
-	return 1;
-}
-
-static int compare_operation(struct flat *f, uint64_t number)
-{
-	uint64_t what = board_load(&board_post(f->b->own, number)->what);
-	uint32_t root = (uint16_t)(what >> POST_ROOT);
-	int rc = 1;
-
-	if (root != f->b->rank)
-		return compare(f, number, what, root);
-	for (uint32_t r = 0; r < f->b->size && rc > 0; r++)
-		if (r != root)
-			rc = compare(f, number, what, r);
-	return rc;
-}
-
-/* What all have posted. */
-int flat_compare(struct flat *f)
-{
-	struct boards *b = f->b;
-	int rc = 1;
-
-	while (b->unlike && b->compared < b->reached && rc > 0) {
-		uint32_t bit = 1u << ++b->compared % BOARD_SLOTS;
-
-		if (b->unlike & bit) {
-			b->unlike &= ~bit;
-			rc = compare_operation(f, b->compared);
-		}
-	}
-	if (rc > 0)
-		b->compared = b->reached;
-	return rc;
+	what ^= b->history & POST_HISTORY;
+	b->history = (b->history ^ what) * UINT64_C(0x9e3779b97f4a7c15);
+	return what;
 }
 
 int flat_catch_up(struct flat *f, uint32_t *who)
 {
-	/* Many at a time, where the others are not far behind. */
-	if (!boards_reach(f->b, f->number - BOARD_LAG / 2, who) &&
-	    !boards_reach(f->b, f->number - BOARD_LAG, who))
+	/* Many at a time: a line that is looked at each time is slow to be written. */
+	uint64_t number = f->number - BOARD_SLOTS / 2;
+	uint64_t own = board_load(&board_post(f->b->own, number)->what);
+
+	if (!boards_reach(f->b, number, who))
 		return 0;
-	return flat_compare(f);
+	for (uint32_t r = 0; r < f->b->size; r++) {
+		const struct post *p = board_post(f->b->of[r], number);
+		uint64_t what = board_load(&p->what), count = board_load(&p->count);
+
+		/* One that is ahead of this member by more compares itself. */
+		if (UNLIKELY((what ^ own) & ~POST_FLAGS) &&
+		    board_number(f->b->of[r], number) == number)
+			return flat_blame(f, r, number, what, count, count);
+	}
+	return 1;
 }
 
 /* ---- short ones ------------------------------------------------------------------------------ */
@@ -142,7 +106,6 @@ static void plan_even(struct flat *f, const struct slmpm_coll *c)
 	case SLMPM_COLL_BROADCAST:
 		if (at_root) {
 			f->out.length = f->bytes;
-			compare_later(f);
 		} else {
 			sources(f, root, root + 1);
 		}
@@ -152,7 +115,6 @@ static void plan_even(struct flat *f, const struct slmpm_coll *c)
 			sources(f, 0, size);
 		} else {
 			writes(f, f->from, f->bytes, root, root + 1);
-			compare_later(f);
 		}
 		break;
 	case SLMPM_COLL_ALLREDUCE:
@@ -222,7 +184,6 @@ static void plan_uneven(struct flat *f, const struct slmpm_coll *c)
 			plan_blocks(f, base, c->counts, c->places);
 			place = flat_place(c->counts, c->places, c->count, rank) << f->shift;
 			f->from = base + place;
-			compare_later(f);
 			break;
 		}
 		f->count = own >> f->shift;
@@ -242,7 +203,6 @@ static void plan_uneven(struct flat *f, const struct slmpm_coll *c)
 			writes(f, f->from, own, 0, size);
 		if (c->kind == SLMPM_COLL_GATHER && rank != root) {
 			writes(f, f->from, own, root, root + 1);
-			compare_later(f);
 		}
 		break;
 	default: /* ALLTOALL */
@@ -351,7 +311,7 @@ int flat_begin(struct flat *f, struct boards *b, const struct slmpm_coll *c)
 	f->posted = f->again = false;
 	f->in_place = c->from == SLMPM_IN_PLACE;
 	f->culprit = BOARD_NONE;
-	f->what = what_of(c, b->size);
+	f->what = with_history(b, what_of(c, b->size));
 	f->count = 0;
 	f->shift = 0;
 	f->bytes = 0;

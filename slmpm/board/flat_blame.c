@@ -89,6 +89,8 @@ static int flat_differ(const struct flat *f, uint64_t number, const struct said 
 				 (uint16_t)(b->what >> POST_ROOT));
 	if (a->count != b->count || !(other >> POST_SAME))
 		return differ_in(f, number, "count", a, a->count, b, b->count);
+	if ((uint8_t)a->what != SLMPM_COLL_REDUCE_SCATTER)
+		return differ(f, number, a, "done others before", b, "done others before than");
 	return differ(f, number, a, "counts", b, "others of the same sum");
 }
 
@@ -133,6 +135,17 @@ static bool find_unlike(const struct flat *f, uint64_t number, struct said *a, s
 	return false;
 }
 
+/* The first operation in which two differ: later ones do for its sake. */
+static bool find_first(const struct flat *f, uint64_t *number, struct said *a, struct said *b)
+{
+	uint64_t last = *number;
+
+	*number = last < BOARD_SLOTS ? 1 : last - BOARD_SLOTS + 1;
+	while (*number <= last && !find_unlike(f, *number, a, b))
+		++*number;
+	return *number <= last;
+}
+
 COLD int flat_blame(struct flat *f, uint32_t r, uint64_t number, uint64_t what, uint64_t had,
 		    uint64_t count)
 {
@@ -143,7 +156,8 @@ COLD int flat_blame(struct flat *f, uint32_t r, uint64_t number, uint64_t what, 
 	atomic_thread_fence(memory_order_acquire);
 	if (what & POST_BROKEN && boards_ended(f->b, r, &culprit))
 		return flat_end_of(f, r);
-	if (!find_unlike(f, number, &a, &b)) {
+	if (!find_first(f, &number, &a, &b)) {
+		number = f->number;
 		a = (struct said){f->b->rank, f->what, count};
 		b = (struct said){r, what, had};
 	}

@@ -74,23 +74,17 @@ static inline void flat_combine(const struct flat *f, void *to, const void *a, c
 /* flat.c: all others have posted enough that this member's post may take the slot of an older one,
  * and the same operations as this one: 1; 0: *WHO has not posted that much; negative. */
 int flat_catch_up(struct flat *f, uint32_t *who);
-/* The operations that all have posted: 1, or negative: one is not the same at all. */
-int flat_compare(struct flat *f);
 
 static inline int flat_may_post(struct flat *f, uint32_t *who)
 {
-	return LIKELY(f->b->compared + BOARD_LAG >= f->number) ? 1 : flat_catch_up(f, who);
+	return LIKELY(f->b->reached + BOARD_SLOTS > f->number) ? 1 : flat_catch_up(f, who);
 }
 
 /* It is done; where it has read all others' posts these are as far as this member. */
-static inline int flat_done(struct flat *f)
+static inline int flat_done(const struct flat *f)
 {
-	if (f->last - f->first != f->b->size)
-		return 1;
-	f->b->reached = f->number;
-	if (UNLIKELY(f->b->unlike))
-		return flat_compare(f);
-	f->b->compared = f->number;
+	if (f->last - f->first == f->b->size)
+		f->b->reached = f->number;
 	return 1;
 }
 

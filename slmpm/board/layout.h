@@ -5,9 +5,8 @@
  * member has read the others' rings; then its own ring, where contributions lie that are too long
  * for the line of their post.
  *
- * Post S says that its member has finished operation S - 1, and compared with its own what others
- * have posted up to S - LAG: so the slot of S may be used again once all have posted S + LAG, and
- * the ring up to where operation S began once all have posted S.
+ * Post S says that its member has finished operation S - 1: so a slot may be used again once all
+ * have posted S - SLOTS + 1, and the ring up to where operation S began once all have posted S.
  * Within an operation longer than the ring, what each reader says in `taken` counts. Bytes on the
  * ring belong to the post; what comes later, `written` says.
  * A post never waits for room on the ring, for posts are what makes room.
@@ -25,13 +24,13 @@
 #define BOARD_RING   (256u * 1024)
 #define BOARD_PIECE  (16u * 1024)
 #define BOARD_LINE   64u
-#define BOARD_LAG    16u
 #define BOARD_WHY    248u
 #define BOARD_PAIRS  64u
 
 #define BOARD_MAGIC UINT64_C(0x31647262706d6c73)
 
-/* post.what: kind, type and operation, a byte each; flags; root; what else must be the same. */
+/* post.what: kind, type and operation, a byte each; flags; root; what else must be the same: some
+ * bits of all that was begun before, and of the counts. */
 #define POST_TYPE    8
 #define POST_OP      16
 #define POST_ROOT    32
@@ -40,6 +39,7 @@
 #define POST_TABLE   (UINT64_C(1) << 25) /* it begins with where each member's block lies */
 #define POST_ROTATED (UINT64_C(1) << 26) /* the first block is that of the next rank */
 #define POST_FLAGS   (UINT64_C(0xff) << 24)
+#define POST_HISTORY (UINT64_C(0xffff) << POST_SAME)
 #define POST_BROKEN  UINT64_C(0x80) /* of no kind: its member has broken the group meanwhile */
 
 struct post {
@@ -54,7 +54,6 @@ struct post {
 	};
 };
 _Static_assert(sizeof(struct post) == BOARD_LINE, "a line");
-_Static_assert(2 * BOARD_LAG <= BOARD_SLOTS, "a member may be LAG ahead of those that compare");
 
 struct board {
 	uint64_t magic;

@@ -51,6 +51,7 @@ static struct post *posts(uint64_t number, uint64_t what, uint64_t count)
 {
 	struct post *p = &liar->posts[number % BOARD_SLOTS];
 
+	memset(liar->posts, 0, sizeof(liar->posts)); /* the lies before are forgotten */
 	p->what = what;
 	p->count = count;
 	p->number = number;
@@ -61,8 +62,8 @@ static uint64_t what_of(uint32_t kind)
 {
 	struct slmpm_coll c = coll(kind, 0);
 
-	return kind | (uint64_t)c.type << POST_TYPE | (uint64_t)c.op << POST_OP |
-	       (uint64_t)(uint32_t)c.root << POST_ROOT;
+	return (b.history & POST_HISTORY) | kind | (uint64_t)c.type << POST_TYPE |
+	       (uint64_t)c.op << POST_OP | (uint64_t)(uint32_t)c.root << POST_ROOT;
 }
 
 /* Operation KIND of COUNT, to which rank 1 has posted P: how that ends. */
@@ -159,14 +160,16 @@ static uint64_t any_word(struct rng *g)
 }
 
 /* As a member that knows what is under way, and changes some of what it says. */
-static void lie(struct rng *g, const struct slmpm_coll *c, uint64_t number)
+static void lie(struct rng *g, const struct slmpm_coll *c, const struct flat *f)
 {
+	uint64_t number = f->number;
 	struct post *p = &liar->posts[number % BOARD_SLOTS];
 	uint64_t bytes = c->count * sizeof(uint64_t);
 
 	if (rng_one_in(g, 3))
 		return;
-	p->what = what_of(c->kind) ^ (rng_one_in(g, 20) ? any_word(g) : 0);
+	p->what = ((what_of(c->kind) & ~POST_HISTORY) | (f->what & POST_HISTORY)) ^
+		  (rng_one_in(g, 20) ? any_word(g) : 0);
 	if (bytes <= BOARD_INLINE && rng_one_in(g, 2))
 		p->what |= POST_IN_LINE;
 	if (rng_one_in(g, 3))
@@ -208,19 +211,18 @@ static void any_words(struct rng *g)
 		CHECK(flat_check(&c, 2, 0) == 0, "%s", slmpm_error_detail());
 		CHECK(flat_begin(&f, &b, &c) == 0, "no memory");
 		for (int k = 0; k < 6 && !rc; k++) {
-			lie(g, &c, f.number);
+			lie(g, &c, &f);
 			rc = flat_step(&f);
 		}
 		outcome[rc < 0 ? 0 : rc + 1]++;
 		if (rc <= 0)
 			flat_drop(&f);
 		if (!f.posted) { /* rank 1 holds all up: it alone could */
-			b.reached = b.compared = b.posted;
-			b.unlike = 0;
+			b.reached = b.posted;
 		}
 	}
 	printf("%u errors, %u waits, %u done\n", outcome[0], outcome[1], outcome[2]);
-	CHECK(outcome[0] > ROUNDS / 20 && outcome[1] > ROUNDS / 200 && outcome[2] > ROUNDS / 20,
+	CHECK(outcome[0] > ROUNDS / 20 && outcome[1] > ROUNDS / 100 && outcome[2] > ROUNDS / 20,
 	      "one-sided");
 }
 
