@@ -136,7 +136,8 @@ static bool find_unlike(const struct flat *f, uint64_t number, struct said *a, s
 }
 
 /* The first operation in which two differ: later ones do for its sake. */
-static bool find_first(const struct flat *f, uint64_t *number, struct said *a, struct said *b)
+static bool find_first_unlike(const struct flat *f, uint64_t *number, struct said *a,
+			      struct said *b)
 {
 	uint64_t last = *number;
 
@@ -156,7 +157,7 @@ COLD int flat_blame(struct flat *f, uint32_t r, uint64_t number, uint64_t what, 
 	atomic_thread_fence(memory_order_acquire);
 	if (what & POST_BROKEN && boards_ended(f->b, r, &culprit))
 		return flat_end_of(f, r);
-	if (!find_first(f, &number, &a, &b)) {
+	if (!find_first_unlike(f, &number, &a, &b)) {
 		number = f->number;
 		a = (struct said){f->b->rank, f->what, count};
 		b = (struct said){r, what, had};

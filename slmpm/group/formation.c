@@ -377,7 +377,7 @@ static int take_seat(struct group *g, struct joining *j, uint32_t rank)
 	return 0;
 }
 
-/* All have come: each is told of the others. */
+/* All have come: each gets the others. */
 static void formation_spread(struct group *g)
 {
 	for (uint32_t r = 0; r < g->boards.size && g->state == GROUP_IS_FORMING; r++)

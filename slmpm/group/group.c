@@ -267,7 +267,7 @@ static void join_late(struct group *g, struct endpoint *ep, int timeout_ms)
 	struct joining *j = joining_of(ep, g);
 	const char *how = !j->begun ? "has not all members" :
 			  !j->ready ? "has not named all members" :
-				      "has yet to hear from others";
+				      "has not the answers of others";
 	int rc = late_error(g->ctx, ep, timeout_ms, "%s %s of group %u", ep->life->name, how,
 			    g->tag);
 

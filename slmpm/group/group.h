@@ -124,7 +124,7 @@ void formation_no_join(struct groups *of);
 void formation_ready(struct joining *j);
 /* RANK gives up, with ERROR (positive) for TEXT: it may come again, until all have come. */
 void formation_withdrawn(struct group *g, uint32_t rank, int error, const char *text);
-/* It ends with ERROR (positive) for FORMAT, which those that have come are told. */
+/* It ends with ERROR (positive) for FORMAT, which is sent to those that have come. */
 __attribute__((format(printf, 3, 4), cold)) void formation_fail(struct group *g, int error,
 								const char *format, ...);
 /* The descriptors of rank's board, bell and process, to be passed on, and its process's number. */

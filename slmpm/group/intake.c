@@ -173,7 +173,7 @@ static int group_withdrawn(struct came *c, struct joining *j)
 
 /* ---- at who joins --------------------------------------------------------------------------- */
 
-/* It cannot be a member, for RC of the system: the other side is told. */
+/* It cannot be a member, for RC of the system: which the other side gets. */
 static int joining_give_up(struct joining *j, int rc, const char *what)
 {
 	char text[ERROR_DETAIL];

@@ -59,7 +59,7 @@ static int missing(void *unused)
 	return 0;
 }
 
-/* Nobody founds it; then somebody does, which the next join waits for. */
+/* No process founds it; then one does, which the next join waits for. */
 static void give_up(slmpm_peer founder, int i, void *unused)
 {
 	slmpm_group group;

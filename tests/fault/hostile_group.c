@@ -93,7 +93,7 @@ static void join(struct raw_peer *p, uint32_t number)
 	say_join(p, number, board(BOARD, SEALS), bell(SOCK_DGRAM));
 }
 
-static void hear(struct raw_peer *p, enum wire_group_step want)
+static void take_step_of(struct raw_peer *p, enum wire_group_step want)
 {
 	struct wire_group g;
 
@@ -281,7 +281,7 @@ static const struct offence joins[] = {
 	{"S1", "ready with a descriptor", ready_with_descriptor, RULE, 0},
 	{"R8", "withdrawn for nothing", withdraw_for_nothing, RULE, 0},
 	{"R8", "withdrawn, error 26", withdraw_unknown_error, RULE, 0},
-	{"R8", "founds for nobody", found_unasked, RULE, 0},
+	{"R8", "founds what none joins", found_unasked, RULE, 0},
 	{"R6", "step 0", no_step, RULE, 0},
 	{"R6", "step 8", step_too_many, RULE, 0},
 };
@@ -303,23 +303,23 @@ static const struct trial trial_founded = {.inspect = found};
 static void ready_twice_early(struct raw_peer *p)
 {
 	join(p, 1);
-	hear(p, GROUP_BEGIN);
-	hear(p, GROUP_MEMBER);
+	take_step_of(p, GROUP_BEGIN);
+	take_step_of(p, GROUP_MEMBER);
 	step(p, GROUP_BEGIN, 1);
 }
 
 static void ready_for_the_next(struct raw_peer *p)
 {
 	join(p, 1);
-	hear(p, GROUP_BEGIN);
-	hear(p, GROUP_MEMBER);
+	take_step_of(p, GROUP_BEGIN);
+	take_step_of(p, GROUP_MEMBER);
 	step(p, GROUP_READY, 2);
 }
 
 static void join_twice_in_one(struct raw_peer *p)
 {
 	join(p, 1);
-	hear(p, GROUP_BEGIN);
+	take_step_of(p, GROUP_BEGIN);
 	join(p, 1);
 }
 
@@ -353,7 +353,7 @@ static void begin(struct raw_peer *p, uint32_t size, uint32_t rank)
 
 static void begin_when_asked(struct raw_peer *p, uint32_t size, uint32_t rank)
 {
-	hear(p, GROUP_JOIN);
+	take_step_of(p, GROUP_JOIN);
 	begin(p, size, rank);
 }
 
@@ -395,7 +395,7 @@ static void begin_twice(struct raw_peer *p)
 
 static void member_before_all(struct raw_peer *p)
 {
-	hear(p, GROUP_JOIN);
+	take_step_of(p, GROUP_JOIN);
 	member(p, 0);
 }
 
@@ -463,20 +463,20 @@ static void formed_early(struct raw_peer *p)
 
 static void formed_at_once(struct raw_peer *p)
 {
-	hear(p, GROUP_JOIN);
+	take_step_of(p, GROUP_JOIN);
 	step(p, GROUP_FORMED, 1);
 }
 
 static void refused_for_nothing(struct raw_peer *p)
 {
-	hear(p, GROUP_JOIN);
+	take_step_of(p, GROUP_JOIN);
 	say(p, (struct wire_group){.step = LITTLE_32(GROUP_REFUSED), .number = LITTLE_32(1)}, NULL,
 	    0);
 }
 
 static void refused_in_advance(struct raw_peer *p)
 {
-	hear(p, GROUP_JOIN);
+	take_step_of(p, GROUP_JOIN);
 	step(p, GROUP_REFUSED, 2);
 }
 
