@@ -63,6 +63,16 @@ SLMPM_API int slmpm_group_query(slmpm_group group, struct slmpm_group_info *info
  */
 SLMPM_API int slmpm_group_peer(slmpm_group group, int rank, slmpm_peer *peer, int timeout_ms);
 
+#define SLMPM_GROUP_SPACES 65536
+
+/*
+ * References, by which members name memory of another without an address. What SPACE, 1 to
+ * SLMPM_GROUP_SPACES, is at this member: LEN bytes at BASE, which stay the application's. Base and
+ * length may differ at each member. LEN 0 takes it back. SLMPM_EBUSY: an operation uses it;
+ * SLMPM_EINVAL, SLMPM_ENOMEM. Does not block. Source: document 000 (row D2).
+ */
+SLMPM_API int slmpm_group_space(slmpm_group group, uint32_t space, void *base, uint64_t len);
+
 /* ---- Collective operations ------------------------------------------------------------------ */
 
 enum slmpm_coll_kind {

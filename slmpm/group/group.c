@@ -14,6 +14,7 @@
 #include "slmpm/connect/bootstrap.h"
 #include "slmpm/endpoint.h"
 #include "slmpm/group/operation.h"
+#include "slmpm/group/space.h"
 #include "slmpm/link/progress.h"
 #include "slmpm/link/wait.h"
 
@@ -69,6 +70,7 @@ struct group *group_new(struct context *ctx, uint32_t tag, bool member, int *boa
 	list_append(&ctx->groups, &g->node);
 	list_init(&g->operations);
 	list_init(&g->prepared);
+	list_init(&g->spaces);
 	g->tag = tag;
 	g->culprit = -1;
 	g->boards.rank = BOARD_NONE;
@@ -88,6 +90,7 @@ void group_free(struct group *g)
 	formation_free(g);
 	pairs_leave(g);
 	prepared_free_all(g);
+	spaces_free(g);
 	list_remove(&g->node);
 	for (uint32_t r = 0; g->members && r < g->boards.size; r++)
 		watch_close(g->ctx, &g->members[r].process);

@@ -52,6 +52,7 @@ struct group {
 	bool under_way, announced;   /* some wait; the others see that this process may sleep */
 	uint32_t announced_to;       /* a rank, or BOARD_ANY */
 	uint64_t due;                /* none of them has its deadline before: ns */
+	struct list spaces;          /* struct space (space.h) */
 	struct formation *formation; /* of who founds, and while it forms */
 	int error;                   /* GROUP_HAS_FAILED, or an operation has: negative, ... */
 	char detail[ERROR_DETAIL];   /* ... and why */
