@@ -104,13 +104,20 @@ MERGED  := $(OBJ)/slmpm.o $(OBJ)/dacs.o	# without those that no header declares
 ONE_FILE := $(wildcard apps/*.c apps/hello/*.c apps/examples/*.c)
 MAINS    := $(shell grep -lE '^/\* program \*/' $(wildcard apps/*/*.c))
 SEVERAL  := $(sort $(notdir $(patsubst %/,%,$(dir $(MAINS)))))
-FOLDERS  := $(filter-out hello examples lib $(SEVERAL),$(notdir $(patsubst %/,%,$(dir $(wildcard apps/*/*.c)))))
+FOLDERS  := $(filter-out hello examples lib mpi_coll $(SEVERAL),$(notdir $(patsubst %/,%,$(dir $(wildcard apps/*/*.c)))))
 FOLDERS  := $(sort $(FOLDERS))
 app_wants = $(call note,pkg-config,$(wildcard apps/$(1)/*.c))
 APPS_OUT := $(foreach d,$(FOLDERS),$(if $(call app_wants,$(d)),$(shell $(PKG_CONFIG) --exists $(call app_wants,$(d)) 2>/dev/null || echo $(d))))
 FOLDERS  := $(filter-out $(APPS_OUT),$(FOLDERS))
 APP_LIB  := $(patsubst %.c,$(OBJ)/%.o,$(wildcard apps/lib/*.c))		# what programs share
 PROGRAMS := $(addprefix $(OUT)/bin/,$(basename $(notdir $(ONE_FILE) $(MAINS))) $(FOLDERS))
+
+# apps/mpi_coll is a library to preload, one for each MPI that has a compiler here: mpicc.NAME, or mpicc alone.
+mpicc   = mpicc$(if $(filter-out mpi,$(1)),.$(1))
+MPI_SRC := $(wildcard apps/mpi_coll/*.c)
+MPIS    := $(if $(CROSS)$(SAN)$(UNCHECKED),,$(shell for m in openmpi mpich; do command -v mpicc.$$m >/dev/null && echo $$m; done))
+MPIS    := $(or $(MPIS),$(if $(CROSS)$(SAN)$(UNCHECKED),,$(shell command -v mpicc >/dev/null && echo mpi)))
+MPI_COLL := $(MPIS:%=$(OUT)/lib/mpi_coll-%.so)
 
 # A test is tests/FOLDER/NAME.c or .sh; tests/model are two programs: one with its own build of the ring, one with the library.
 TEST_C   := $(filter-out tests/lib/% tests/lint/% tests/bench/% tests/cross/% tests/model/%,$(wildcard tests/*/*.c))
@@ -130,7 +137,8 @@ TEST_ALL  = $(filter-out $(HELPERS),$(TEST_C) $(TEST_SH) $(addsuffix .c,$(MODEL)
 
 # ---- library and tools ----
 
-all: $(SO) $(ARCHIVE) $(PROGRAMS)	## libslmpm.so, libslmpm.a and the tools (the default)
+all: $(SO) $(ARCHIVE) $(PROGRAMS) $(MPI_COLL)	## libslmpm.so, libslmpm.a and the tools (the default)
+	$(if $(MPIS)$(CROSS)$(SAN)$(UNCHECKED),,@echo '  --    mpi_coll left out: no mpicc')
 	$(foreach d,$(APPS_OUT),@echo '  --    $(d) left out: no $(call app_wants,$(d))'$(newline))
 
 lib: $(SO) $(ARCHIVE)			## the two libraries alone
@@ -218,6 +226,14 @@ $(OBJ)/apps/$(1)/shared.a: $(call shared_of,$(1))
 endef
 $(foreach d,$(SEVERAL),$(eval $(call shared,$(d))))
 $(foreach f,$(MAINS),$(eval $(call program,$(basename $(notdir $(f))),$(f),$(OBJ)/$(dir $(f))shared.a)))
+
+# Programs that are linked with the library see no names of the one in here.
+$(OUT)/lib/mpi_coll-%.so: $(MPI_SRC) $(wildcard apps/mpi_coll/*.h include/*.h) $(ARCHIVE) $(OUT)/gen/flags
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)OMPI_CC='$(CC)' MPICH_CC='$(CC)' $(call mpicc,$*) $(BASE) $(filter-out -MMD -MP,$(INCLUDE)) $(CPPFLAGS) $(CFLAGS) -shared \
+		-Wl,--exclude-libs,ALL -Wl,-Bsymbolic $(MPI_SRC) $(ARCHIVE) $(LDFLAGS) $(LIB_LIBS) $(LDLIBS) -o $@ || \
+		echo '  --    mpi_coll left out for $*: $(call mpicc,$*) says why'
 
 # ---- tests ----
 
@@ -396,6 +412,7 @@ install: all $(TO_INSTALL) $(MAN)	## into $(DESTDIR)$(PREFIX), libraries into $(
 		>$(DESTDIR)$(LIBDIR)/pkgconfig/slmpm.pc
 	$(Q)printf '%s\n' $(call pc,dacs,the DaCS interface over SLMPM,'Requires: slmpm') >$(DESTDIR)$(LIBDIR)/pkgconfig/dacs.pc
 	$(Q)install -m 755 $(TO_INSTALL) $(DESTDIR)$(PREFIX)/bin
+	$(if $(MPI_COLL),$(Q)install -D -t $(DESTDIR)$(LIBDIR)/slmpm -m 755 $(MPI_COLL))
 	$(Q)install -m 644 $(EXAMPLES) $(DESTDIR)$(EXAMPLEDIR)
 	$(Q)for m in $(notdir $(MAN)); do \
 		install -D -m 644 $(BUILD)/man/$$m $(DESTDIR)$(MANDIR)/man$${m##*.}/$$m; \
@@ -405,13 +422,13 @@ install: all $(TO_INSTALL) $(MAN)	## into $(DESTDIR)$(PREFIX), libraries into $(
 	@echo '  INST  $(DESTDIR)$(PREFIX)'
 
 # What is empty of the first below the second goes with the rest: of a system's own folders those named slmpm.
-FOLDERS = $(addprefix $(DESTDIR),$(PREFIX)/bin $(PREFIX)/include $(LIBDIR)/pkgconfig $(EXAMPLEDIR) \
+FOLDERS = $(addprefix $(DESTDIR),$(PREFIX)/bin $(PREFIX)/include $(LIBDIR)/pkgconfig $(LIBDIR)/slmpm $(EXAMPLEDIR) \
 	$(patsubst .%,$(MANDIR)/man%,$(sort $(suffix $(basename $(wildcard doc/man/*.scd))))))
 OURS    = $(or $(DESTDIR),$(PREFIX)$(if $(filter /usr /usr/local,$(PREFIX)),/share/doc))
 
 uninstall:				## with the same PREFIX, LIBDIR and DESTDIR: what this version's install put there
 	$(Q)rm -f $(addprefix $(DESTDIR)$(PREFIX)/,$(wildcard include/*.h) $(TO_INSTALL:$(OBJ)/install/%=bin/%)) \
-		$(addprefix $(DESTDIR)$(LIBDIR)/,libslmpm.a libslmpm.so libslmpm.so.* $(DACS_NAMES:%=lib%.so) $(DACS_NAMES:%=lib%.a)) \
+		$(addprefix $(DESTDIR)$(LIBDIR)/,libslmpm.a libslmpm.so libslmpm.so.* $(DACS_NAMES:%=lib%.so) $(DACS_NAMES:%=lib%.a) slmpm/mpi_coll-*.so) \
 		$(addprefix $(DESTDIR)$(LIBDIR)/pkgconfig/,slmpm.pc dacs.pc) $(addprefix $(DESTDIR)$(EXAMPLEDIR)/,$(notdir $(EXAMPLES)))
 	$(Q)for m in $(patsubst doc/man/%.scd,%,$(wildcard doc/man/*.scd)); do rm -f $(DESTDIR)$(MANDIR)/man$${m##*.}/$$m; \
 		for call in $(call calls,doc/man/$$m.scd); do rm -f $(DESTDIR)$(MANDIR)/man3/$$call.3; done; done
