@@ -37,6 +37,15 @@ SLMPM_API int slmpm_group_create(slmpm_group *group, slmpm_ctx ctx, const slmpm_
  * have come. As slmpm_group_create. */
 SLMPM_API int slmpm_group_join(slmpm_group *group, slmpm_peer founder, uint32_t tag,
 			       int timeout_ms);
+/*
+ * The same without waiting: GROUP is there at once, and forms by progress in its context
+ * (slmpm_group_query: its status is -SLMPM_EAGAIN until it has, then 0 or why it has not).
+ * Operations are SLMPM_EAGAIN meanwhile, or that error; slmpm_group_meet waits for it.
+ * slmpm_group_destroy gives it up: it forms for none, or has formed and this process has left it.
+ */
+SLMPM_API int slmpm_group_create_start(slmpm_group *group, slmpm_ctx ctx, const slmpm_peer *members,
+				       int n, uint32_t tag);
+SLMPM_API int slmpm_group_join_start(slmpm_group *group, slmpm_peer founder, uint32_t tag);
 /* Leaves it: what others still do with it fails at them (SLMPM_ECLOSED). Does not block.
  * SLMPM_EBUSY: an operation of this process's is under way. */
 SLMPM_API int slmpm_group_destroy(slmpm_group group);
@@ -44,9 +53,9 @@ SLMPM_API int slmpm_group_destroy(slmpm_group group);
 struct slmpm_group_info {
 	uint32_t size;    /* sizeof(struct slmpm_group_info) */
 	int32_t rank;     /* of this process; -1: its founder, who is no member */
-	uint32_t members; /* as many as there are */
+	uint32_t members; /* as many as there are; 0: it has not formed */
 	uint32_t tag;
-	int32_t status;       /* 0, or why it is broken: a negative error */
+	int32_t status;       /* 0; -SLMPM_EAGAIN: it is forming; or why it has not, or is broken */
 	int32_t culprit;      /* then, the rank of the member by which; -1: none */
 	uint64_t begun, done; /* operations of this process in it */
 };
@@ -72,6 +81,16 @@ SLMPM_API int slmpm_group_peer(slmpm_group group, int rank, slmpm_peer *peer, in
  * SLMPM_EINVAL, SLMPM_ENOMEM. Does not block. Source: document 000 (row D2).
  */
 SLMPM_API int slmpm_group_space(slmpm_group group, uint32_t space, void *base, uint64_t len);
+/*
+ * A barrier that outlives members and deadlines: returns when all members have come to it, in an
+ * order of its own beside the collective operations, whether the group is broken or not. A member
+ * that has left (slmpm_group_destroy) is not waited for. One that has died, or whose context has
+ * ended, ends at all members the one meeting that it had not come to yet (SLMPM_EDEAD), at once;
+ * those after it are without it. SLMPM_ETIMEOUT, SLMPM_EAGAIN (TIMEOUT_MS is 0): this process has
+ * come, and the next call goes on with the same meeting. SLMPM_EBUSY: another thread waits in it.
+ * SLMPM_ESTATE: the caller is no member. Source: DaCS groups.
+ */
+SLMPM_API int slmpm_group_meet(slmpm_group group, int timeout_ms);
 
 /* ---- Collective operations ------------------------------------------------------------------ */
 

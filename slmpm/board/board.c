@@ -239,6 +239,27 @@ int boards_error(const struct boards *b, int error, uint64_t number, uint32_t ki
 			 name ? ", " : "", name ? name : "", text);
 }
 
+/* ---- meetings -------------------------------------------------------------------------------- */
+
+void boards_come(struct boards *b, uint64_t number)
+{
+	/* Pairs with the acquire in boards_came: what was stored before the meeting is seen after. */
+	atomic_store_explicit(&b->own->came, number, memory_order_release);
+	boards_wake(b);
+}
+
+uint64_t boards_came(const struct boards *b, uint32_t r)
+{
+	return atomic_load_explicit(&b->of[r]->came, memory_order_acquire);
+}
+
+uint32_t boards_missing(const struct boards *b, uint64_t number, uint32_t r)
+{
+	while (r < b->size && (r == b->rank || boards_came(b, r) >= number))
+		r++;
+	return r;
+}
+
 /* ---- sleep ----------------------------------------------------------------------------------- */
 
 COLD void boards_ring(struct boards *b, uint32_t r, uint64_t asleep)

@@ -79,6 +79,17 @@ __attribute__((format(printf, 5, 6), cold)) int boards_error(const struct boards
 							     uint64_t number, uint32_t kind,
 							     const char *format, ...);
 
+/* ---- meetings -------------------------------------------------------------------------------- */
+
+#define BOARD_LEFT UINT64_MAX /* comes to all meetings: none waits for it */
+
+/* This member has come to meeting NUMBER, or BOARD_LEFT: others that wait for it are woken. */
+void boards_come(struct boards *b, uint64_t number);
+/* The last meeting that rank R has come to. */
+uint64_t boards_came(const struct boards *b, uint32_t r);
+/* The first of the others from rank R on that has not come to NUMBER, or the group's size. */
+uint32_t boards_missing(const struct boards *b, uint64_t number, uint32_t r);
+
 /* ---- sleep ----------------------------------------------------------------------------------- */
 
 /* This member is to sleep until WHO (or BOARD_ANY) has posted, written or read something: it looks

@@ -60,7 +60,8 @@ struct board {
 	uint32_t fences; /* its process cannot be fenced from outside, or cannot fence others */
 	_Alignas(BOARD_LINE) _Atomic uint64_t asleep;
 	_Alignas(BOARD_LINE) _Atomic uint64_t ended;
-	char why[BOARD_WHY]; /* then, in words */
+	char why[BOARD_WHY];                        /* then, in words */
+	_Alignas(BOARD_LINE) _Atomic uint64_t came; /* to so many meetings */
 	_Alignas(BOARD_LINE) _Atomic uint64_t written;
 	struct post posts[BOARD_SLOTS];
 	_Atomic uint64_t pairs[BOARD_PAIRS]; /* connections that are to be: 0: none */

@@ -76,7 +76,7 @@ static int wait_for(struct group *g, const struct slmpm_coll *c, int timeout_ms)
 
 /* ---- the call -------------------------------------------------------------------------------- */
 
-static int passes_of(const struct context *ctx)
+int collective_passes(const struct context *ctx)
 {
 	if (ctx->oversubscribed || ctx->wait == SLMPM_WAIT_BLOCK || ctx->multiple)
 		return 1;
@@ -108,7 +108,7 @@ int collective_await(struct group *g, const struct slmpm_coll *c, int timeout_ms
 
 static int collect(struct group *g, const struct slmpm_coll *c, int timeout_ms)
 {
-	int passes = passes_of(g->ctx), rc;
+	int passes = collective_passes(g->ctx), rc;
 
 	if (UNLIKELY(g->ctx->handling | !g->boards.own | g->error | g->under_way) ||
 	    group_is_broken(g))

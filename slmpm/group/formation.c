@@ -187,9 +187,7 @@ void formation_peer_ended(struct endpoint *ep)
 /* All have one another: it has formed. */
 static void formation_complete(struct group *g)
 {
-	g->state = GROUP_HAS_FORMED;
-	boards_met(&g->boards);
-	pairs_formed(g);
+	group_has_formed(g);
 	for (uint32_t r = 0; r < g->boards.size; r++) {
 		struct joining *j = g->formation->seats[r].joining;
 
@@ -200,8 +198,6 @@ static void formation_complete(struct group *g)
 		joining_send(j, DUE_FORMED);
 	}
 	formation_free(g);
-	g->ctx->news = true;
-	context_changed(g->ctx);
 }
 
 /* ---- its beginning -------------------------------------------------------------------------- */

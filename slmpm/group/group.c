@@ -72,6 +72,8 @@ struct group *group_new(struct context *ctx, uint32_t tag, bool member, int *boa
 	list_init(&g->prepared);
 	list_init(&g->spaces);
 	g->tag = tag;
+	g->error = -SLMPM_EAGAIN;
+	(void)snprintf(g->detail, sizeof(g->detail), "group %u is forming", tag);
 	g->culprit = -1;
 	g->boards.rank = BOARD_NONE;
 	g->bell = (struct watch){.ready = bell_rang, .fd = -1, .owner = g};
@@ -91,6 +93,7 @@ void group_free(struct group *g)
 	pairs_leave(g);
 	prepared_free_all(g);
 	spaces_free(g);
+	g->ctx->collecting -= g->meeting.waits;
 	list_remove(&g->node);
 	for (uint32_t r = 0; g->members && r < g->boards.size; r++)
 		watch_close(g->ctx, &g->members[r].process);
@@ -102,22 +105,56 @@ void group_free(struct group *g)
 	handle_free(&group_table, g);
 }
 
-/* The others, which perhaps go on, learn it: where it knows them all. */
-static void group_leave(struct group *g)
+/* The others, which perhaps go on, learn it: where it knows them all, for then it may have formed
+ * there. IN_ORDER: meetings do without this process. */
+static void group_leave(struct group *g, bool in_order)
 {
 	bool whole = g->boards.own && g->boards.of;
 
 	for (uint32_t r = 0; whole && r < g->boards.size; r++)
 		whole = g->boards.of[r];
-	if (whole)
-		boards_end(&g->boards, 0, BOARD_NONE, NULL);
+	if (!whole)
+		return;
+	if (in_order)
+		boards_come(&g->boards, BOARD_LEFT);
+	boards_end(&g->boards, 0, BOARD_NONE, NULL);
+}
+
+static struct joining *joining_of(const struct endpoint *ep, const struct group *g)
+{
+	if (!ep->rooms->groups)
+		return NULL;
+	LIST_EACH_ENTRY(struct joining, j, &ep->rooms->groups->ours, node)
+		if (j->group == g)
+			return j;
+	return NULL;
+}
+
+/* It is not to form any more. */
+static void group_give_up(struct group *g)
+{
+	const struct context *ctx = g->ctx;
+
+	if (g->state != GROUP_IS_FORMING)
+		return;
+	if (g->formation) {
+		formation_fail(g, SLMPM_ECLOSED, "group %u: who founds it has given it up", g->tag);
+		return;
+	}
+	for (uint32_t i = 0; i < ctx->live; i++) {
+		struct joining *j = joining_of(ctx->endpoints[i], g);
+
+		if (j)
+			joining_end(j, SLMPM_ECLOSED, "it has given up");
+	}
 }
 
 void group_shut(struct context *ctx)
 {
 	LIST_EACH_ENTRY(struct group, g, &ctx->groups, node) {
 		operations_shut(g);
-		group_leave(g);
+		group_give_up(g);
+		group_leave(g, false);
 		group_free(g);
 	}
 }
@@ -156,6 +193,17 @@ void group_fail(struct group *g, int error, const char *format, ...)
 	context_changed(g->ctx);
 }
 
+void group_has_formed(struct group *g)
+{
+	g->state = GROUP_HAS_FORMED;
+	g->error = 0;
+	boards_met(&g->boards);
+	meeting_formed(g);
+	pairs_formed(g);
+	g->ctx->news = true;
+	context_changed(g->ctx);
+}
+
 /* ---- forming -------------------------------------------------------------------------------- */
 
 static bool group_is_decided(void *arg)
@@ -165,7 +213,16 @@ static bool group_is_decided(void *arg)
 	return g->state != GROUP_IS_FORMING;
 }
 
-/* Waits until it has formed, and gives out its handle; or takes it apart. */
+int group_await(struct group *g, int timeout_ms)
+{
+	if (!timeout_ms)
+		progress_opportunistic(g->ctx);
+	if (wait_until(g->ctx, group_is_decided, g, timeout_ms) == 0)
+		return 0;
+	return late_error(g->ctx, NULL, timeout_ms, "group %u is forming", g->tag);
+}
+
+/* Gives out its handle if it has formed; else takes it apart. */
 static int conclude_group(struct group *g, slmpm_group *out)
 {
 	int rc = g->state == GROUP_HAS_FORMED ? 0 : error_set(-g->error, "%s", g->detail);
@@ -173,9 +230,44 @@ static int conclude_group(struct group *g, slmpm_group *out)
 	if (rc == 0) {
 		out->id = handle_id(g);
 	} else {
-		group_leave(g); /* what it had given up may have formed meanwhile */
+		group_leave(g, true); /* what it had given up may have formed meanwhile */
 		group_free(g);
 	}
+	return rc;
+}
+
+/* Begins one, CTX locked: NULL with *RC. */
+static struct group *begin_create(const char *call, struct context *ctx, const slmpm_group *out,
+				  const slmpm_peer *members, int n, uint32_t tag, int timeout_ms,
+				  int *rc)
+{
+	if (!out || !members || n < 1)
+		*rc = error_set(SLMPM_EINVAL, "%s: no %s", call,
+				!out     ? "place for the handle" :
+				!members ? "members" :
+					   "member");
+	else if (n > SLMPM_GROUP_MAX)
+		*rc = error_set(SLMPM_ELIMIT, "%s: %d members; at most %d", call, n,
+				SLMPM_GROUP_MAX);
+	else
+		*rc = context_forbids(ctx, call);
+	return *rc == 0 ? formation_begin(ctx, members, (uint32_t)n, tag, timeout_ms, rc) : NULL;
+}
+
+int slmpm_group_create_start(slmpm_group *out, slmpm_ctx handle, const slmpm_peer *members, int n,
+			     uint32_t tag)
+{
+	int rc = 0;
+	struct context *ctx = context_get(handle, &rc);
+	struct group *g;
+
+	if (!ctx)
+		return rc;
+	context_lock(ctx);
+	g = begin_create("slmpm_group_create_start", ctx, out, members, n, tag, -1, &rc);
+	if (g)
+		out->id = handle_id(g);
+	context_unlock(ctx);
 	return rc;
 }
 
@@ -188,17 +280,8 @@ int slmpm_group_create(slmpm_group *out, slmpm_ctx handle, const slmpm_peer *mem
 
 	if (!ctx)
 		return rc;
-	if (!out || !members || n < 1)
-		return error_set(SLMPM_EINVAL, "slmpm_group_create: no %s",
-				 !out     ? "place for the handle" :
-				 !members ? "members" :
-					    "member");
-	if (n > SLMPM_GROUP_MAX)
-		return error_set(SLMPM_ELIMIT, "slmpm_group_create: %d members; at most %d", n,
-				 SLMPM_GROUP_MAX);
 	context_lock(ctx);
-	rc = context_forbids(ctx, "slmpm_group_create");
-	g = rc == 0 ? formation_begin(ctx, members, (uint32_t)n, tag, timeout_ms, &rc) : NULL;
+	g = begin_create("slmpm_group_create", ctx, out, members, n, tag, timeout_ms, &rc);
 	if (g) {
 		if (wait_until(ctx, group_is_decided, g, timeout_ms) < 0)
 			formation_late(g, timeout_ms);
@@ -256,14 +339,6 @@ static struct group *ask_for(struct endpoint *ep, uint32_t tag, int *rc)
 	return g;
 }
 
-static struct joining *joining_of(const struct endpoint *ep, const struct group *g)
-{
-	LIST_EACH_ENTRY(struct joining, j, &ep->rooms->groups->ours, node)
-		if (j->group == g)
-			return j;
-	return NULL;
-}
-
 /* The deadline has passed. */
 static void join_late(struct group *g, struct endpoint *ep, int timeout_ms)
 {
@@ -278,25 +353,47 @@ static void join_late(struct group *g, struct endpoint *ep, int timeout_ms)
 	joining_end(j, SLMPM_ETIMEOUT, "its deadline has passed");
 }
 
+/* Begins to join one: NULL with *RC. */
+static struct group *begin_join(const char *call, struct endpoint *ep, const slmpm_group *out,
+				uint32_t tag, int timeout_ms, int *rc)
+{
+	*rc = context_forbids(ep->ctx, call);
+	if (*rc == 0 && !out)
+		*rc = error_set(SLMPM_EINVAL, "%s: no place for the handle", call);
+	if (*rc == 0)
+		*rc = may_join(ep);
+	if (*rc == 0 && !timeout_ms)
+		*rc = late_error(ep->ctx, ep, 0, "%s is to answer, of group %u", ep->life->name,
+				 tag);
+	return *rc == 0 ? ask_for(ep, tag, rc) : NULL;
+}
+
+int slmpm_group_join_start(slmpm_group *out, slmpm_peer founder, uint32_t tag)
+{
+	struct endpoint *ep = endpoint_of(founder);
+	struct group *g;
+	int rc = 0;
+
+	if (!ep || !endpoint_lock(ep, founder))
+		return endpoint_bad_handle(founder);
+	g = begin_join("slmpm_group_join_start", ep, out, tag, -1, &rc);
+	if (g)
+		out->id = handle_id(g);
+	context_unlock(ep->ctx);
+	return rc;
+}
+
 int slmpm_group_join(slmpm_group *out, slmpm_peer founder, uint32_t tag, int timeout_ms)
 {
 	struct endpoint *ep = endpoint_of(founder);
 	struct context *ctx;
-	struct group *g = NULL;
-	int rc;
+	struct group *g;
+	int rc = 0;
 
 	if (!ep || !endpoint_lock(ep, founder))
 		return endpoint_bad_handle(founder);
 	ctx = ep->ctx;
-	rc = context_forbids(ctx, "slmpm_group_join");
-	if (rc == 0 && !out)
-		rc = error_set(SLMPM_EINVAL, "slmpm_group_join: no place for the handle");
-	if (rc == 0)
-		rc = may_join(ep);
-	if (rc == 0 && !timeout_ms)
-		rc = late_error(ctx, ep, 0, "%s is to answer, of group %u", ep->life->name, tag);
-	if (rc == 0)
-		g = ask_for(ep, tag, &rc);
+	g = begin_join("slmpm_group_join", ep, out, tag, timeout_ms, &rc);
 	if (g) {
 		if (wait_until(ctx, group_is_decided, g, timeout_ms) < 0)
 			join_late(g, ep, timeout_ms);
@@ -324,9 +421,9 @@ int slmpm_group_query(slmpm_group group, struct slmpm_group_info *info)
 		group_inspect(g);
 		now = (struct slmpm_group_info){
 			.rank = (int32_t)g->boards.rank,
-			.members = g->boards.size,
+			.members = g->state == GROUP_HAS_FORMED ? g->boards.size : 0,
 			.tag = g->tag,
-			.status = g->status,
+			.status = g->state == GROUP_HAS_FORMED ? g->status : g->error,
 			.culprit = g->culprit,
 			.begun = g->begun,
 			.done = g->done,
@@ -346,11 +443,12 @@ int slmpm_group_destroy(slmpm_group group)
 	if (!g)
 		return rc;
 	ctx = g->ctx;
-	if (g->begun != g->done || g->waits) {
+	if (g->begun != g->done || g->waits || g->meeting.inside) {
 		rc = error_set(SLMPM_EBUSY, "slmpm_group_destroy: %s is under way",
 			       g->waits ? "slmpm_group_peer" : "an operation");
 	} else {
-		group_leave(g);
+		group_give_up(g);
+		group_leave(g, true);
 		group_free(g);
 	}
 	context_changed(ctx); /* who waits in it learns that it is gone */

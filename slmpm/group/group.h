@@ -21,7 +21,7 @@ enum group_state { GROUP_IS_FORMING, GROUP_HAS_FORMED, GROUP_HAS_FAILED };
 struct member {
 	struct watch process; /* its pidfd; of this process: none */
 	struct group *group;
-	bool ended; /* that has */
+	bool ended; /* that has; it may have left before */
 	int offer;  /* the socket that it is to be given; -1: none */
 	/* The connection with it (pairing.c): */
 	struct list pairing; /* of the context's: something is to be done, ... */
@@ -31,6 +31,15 @@ struct member {
 	int error;       /* why there is none, for them: a negative errno */
 };
 
+struct meeting {         /* of this process (meeting.c) */
+	uint64_t number; /* the last one that it has come to */
+	uint32_t next;   /* the first member that is not known to have come, or died */
+	bool pending;    /* it is not over, as far as this process has been told */
+	bool waits;      /* nor is it decided, and progress looks after it */
+	bool inside;     /* a thread waits for that */
+	int result;      /* 1: all were there; negative; 0: none yet */
+};
+
 struct group {
 	struct handle handle;
 	struct context *ctx; /* stays: another thread may look just as it is freed */
@@ -38,24 +47,26 @@ struct group {
 	enum group_state state;
 	uint32_t tag;
 	struct boards boards;
-	struct member *members;      /* by rank; NULL: not known yet */
-	struct watch bell;           /* the own one */
-	int status;                  /* why it is broken, negative; 0: it is not */
-	int32_t culprit;             /* then the rank; -1: none */
-	uint64_t begun, done;        /* operations of this process in it */
-	struct flat flat;            /* the one that is under way */
-	uint32_t waits;              /* calls that wait for a connection */
-	bool shut;                   /* no more of these: the context closes */
-	bool asked_early;            /* one was asked for before the group had formed */
-	struct list operations;      /* struct collective: the first is that one, if they wait */
-	struct list prepared;        /* struct prepared */
-	bool under_way, announced;   /* some wait; the others see that this process may sleep */
-	uint32_t announced_to;       /* a rank, or BOARD_ANY */
-	uint64_t due;                /* none of them has its deadline before: ns */
+	struct member *members;    /* by rank; NULL: not known yet */
+	struct watch bell;         /* the own one */
+	int status;                /* why it is broken, negative; 0: it is not */
+	int32_t culprit;           /* then the rank; -1: none */
+	uint64_t begun, done;      /* operations of this process in it */
+	struct flat flat;          /* the one that is under way */
+	uint32_t waits;            /* calls that wait for a connection */
+	bool shut;                 /* no more of these: the context closes */
+	bool asked_early;          /* one was asked for before the group had formed */
+	struct list operations;    /* struct collective: the first is that one, if they wait */
+	struct list prepared;      /* struct prepared */
+	bool under_way, announced; /* some wait; the others see that this process may sleep */
+	uint32_t announced_to;     /* a rank, or BOARD_ANY */
+	uint64_t due;              /* none of them has its deadline before: ns */
+	struct meeting meeting;
 	struct list spaces;          /* struct space (space.h) */
 	struct formation *formation; /* of who founds, and while it forms */
-	int error;                   /* GROUP_HAS_FAILED, or an operation has: negative, ... */
-	char detail[ERROR_DETAIL];   /* ... and why */
+	/* It is forming (-SLMPM_EAGAIN), or that or an operation has failed; and why. */
+	int error;
+	char detail[ERROR_DETAIL];
 };
 
 extern struct handle_table group_table;
@@ -69,6 +80,10 @@ struct group *group_lock(slmpm_group group, int *rc);
 struct group *group_new(struct context *ctx, uint32_t tag, bool member, int *board, int *bell,
 			int *rc);
 void group_free(struct group *g);
+/* It has formed. */
+void group_has_formed(struct group *g);
+/* Until it has formed, or has not: 0, or the deadline. */
+int group_await(struct group *g, int timeout_ms);
 void group_shut(struct context *ctx);
 void group_forked(struct context *ctx);
 
@@ -103,6 +118,13 @@ void pairs_rang(struct group *g);
 void pairs_formed(struct group *g);
 /* It goes; its connections stay. */
 void pairs_leave(struct group *g);
+
+/* ---- meeting.c ------------------------------------------------------------------------------- */
+
+/* The one that is waited for goes on: true, that is news. */
+bool meeting_advance(struct group *g);
+/* What it has come to while the group was forming. */
+void meeting_formed(struct group *g);
 
 /* ---- formation.c: of who founds ------------------------------------------------------------- */
 

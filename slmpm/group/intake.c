@@ -243,12 +243,8 @@ static int take_formed(struct joining *j)
 
 	if (PEER_FAULT(!j->ready || j->due))
 		return -SLMPM_EPROTO;
-	g->state = GROUP_HAS_FORMED;
-	boards_met(&g->boards);
-	pairs_formed(g);
-	g->ctx->news = true;
+	group_has_formed(g);
 	joining_free(j);
-	context_changed(g->ctx);
 	return 0;
 }
 

@@ -52,9 +52,11 @@ static void member_ended(struct context *ctx, struct watch *w)
 	if (w->fd < 0) /* it has withdrawn meanwhile */
 		return;
 	watch_remove(ctx, w); /* it stays readable for ever */
-	m->ended = ctx->news = true;
+	m->ended = true;
 	group_inspect(g);
 	group_break(g, -SLMPM_EDEAD, (int32_t)(m - g->members));
+	ctx->news = true; /* broken before or not */
+	context_changed(ctx);
 }
 
 int group_put(struct group *g, uint32_t rank, const struct board *board, int bell, int process,

@@ -164,14 +164,33 @@ static struct collective *first_of(const struct group *g)
 	return LIST_ENTRY(g->operations.next, struct collective, node);
 }
 
+uint32_t group_awaits(const struct group *g)
+{
+	if (g->meeting.waits)
+		return g->under_way ? BOARD_ANY : g->meeting.next;
+	return g->flat.waits_for;
+}
+
+void group_announce(struct group *g)
+{
+	g->announced = true;
+	g->announced_to = group_awaits(g);
+	boards_announce(&g->boards, g->announced_to);
+}
+
+void group_announce_no_more(struct group *g)
+{
+	if (!g->announced || g->under_way || g->meeting.waits)
+		return;
+	g->announced = false;
+	boards_awake(&g->boards);
+}
+
 static void settle(struct group *g)
 {
 	g->under_way = false;
 	g->ctx->collecting--;
-	if (g->announced) {
-		g->announced = false;
-		boards_awake(&g->boards);
-	}
+	group_announce_no_more(g);
 }
 
 /* By the group's error. */
@@ -223,14 +242,6 @@ static int pass_on(struct group *g)
 	return break_by(g, -SLMPM_ENOMEM, g->boards.rank);
 }
 
-/* Who is waited for now rings. */
-static void announce(struct group *g)
-{
-	g->announced = true;
-	g->announced_to = g->flat.waits_for;
-	boards_announce(&g->boards, g->announced_to);
-}
-
 int operations_go_on(struct group *g)
 {
 	int n = 0;
@@ -244,10 +255,9 @@ int operations_go_on(struct group *g)
 		} else if (rc == 0) {
 			/* While a thread sleeps, or the application on the descriptor, what came
 			 * before it was announced has rung no bell: once more. */
-			if (!g->ctx->armed ||
-			    (g->announced && g->announced_to == g->flat.waits_for))
+			if (!g->ctx->armed || (g->announced && g->announced_to == group_awaits(g)))
 				break;
-			announce(g);
+			group_announce(g);
 		}
 		if (rc < 0)
 			n += end_all(g);
@@ -274,17 +284,17 @@ int group_advance(struct context *ctx)
 	int n = 0;
 
 	LIST_EACH_ENTRY(struct group, g, &ctx->groups, node)
-		n += operations_go_on(g);
+		n += operations_go_on(g) + meeting_advance(g);
 	return n;
 }
 
 void group_arm(struct context *ctx, bool asleep)
 {
 	LIST_EACH_ENTRY(struct group, g, &ctx->groups, node) {
-		if (!g->under_way || g->announced == asleep)
+		if (!(g->under_way || g->meeting.waits) || g->announced == asleep)
 			continue;
 		if (asleep) {
-			announce(g);
+			group_announce(g);
 		} else {
 			g->announced = false;
 			boards_awake(&g->boards);

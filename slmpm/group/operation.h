@@ -76,6 +76,14 @@ static inline bool operation_is_outstanding(const struct collective *op)
 	return !list_empty(&op->node);
 }
 
+/* Who is waited for now rings; a rank, or BOARD_ANY. */
+void group_announce(struct group *g);
+uint32_t group_awaits(const struct group *g);
+/* Unless something else of G is waited for. */
+void group_announce_no_more(struct group *g);
+/* How often others are inspected before the rest of the context is. */
+int collective_passes(const struct context *ctx);
+
 /* The context closes. */
 void operations_shut(struct group *g);
 

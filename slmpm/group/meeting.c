@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Meetings: barriers that outlive members and deadlines. All members decide each one alike, without
+ * a word more than the boards have, for by what they decide nothing changes any more: how many
+ * meetings a member has come to before it left (then it counts as being at all) or died.
+ */
+#include "slmpm/group/operation.h"
+
+#include <inttypes.h>
+
+#include "slmpm/completion/late.h"
+#include "slmpm/context.h"
+#include "slmpm/link/progress.h"
+#include "slmpm/link/wait.h"
+
+#define CALL "slmpm_group_meet"
+
+/* ---- decided --------------------------------------------------------------------------------- */
+
+/* Rank R comes to no more: its process has ended, or its context. */
+static bool has_ended(const struct group *g, uint32_t r)
+{
+	uint32_t culprit;
+
+	return g->members[r].ended ||
+	       (boards_ended(&g->boards, r, &culprit) == -SLMPM_ECLOSED && culprit == r);
+}
+
+/* Rank R died, or its context ended, on the way to the meeting. What it came to is final then. */
+static bool has_missed(const struct group *g, uint32_t r)
+{
+	return has_ended(g, r) && boards_came(&g->boards, r) == g->meeting.number - 1;
+}
+
+/* 1: all are there, but those that had ended before; 0: m->next is waited for; or negative. */
+static int meeting_decide(struct group *g)
+{
+	struct meeting *m = &g->meeting;
+
+	for (;; m->next++) {
+		m->next = boards_missing(&g->boards, m->number, m->next);
+		if (m->next == g->boards.size)
+			return 1;
+		if (LIKELY(!has_ended(g, m->next)))
+			return 0;
+		if (has_missed(g, m->next))
+			return -SLMPM_EDEAD;
+	}
+}
+
+/* Nor need the others be waited for where one has missed it. */
+static int meeting_inspect(struct group *g)
+{
+	struct meeting *m = &g->meeting;
+	int rc = meeting_decide(g);
+
+	for (uint32_t r = m->next + 1; rc == 0 && r < g->boards.size; r++)
+		if (r != g->boards.rank && has_missed(g, r)) {
+			m->next = r;
+			rc = -SLMPM_EDEAD;
+		}
+	return rc;
+}
+
+static void meeting_settle(struct group *g, int result)
+{
+	struct meeting *m = &g->meeting;
+
+	m->result = result;
+	if (!m->waits)
+		return;
+	m->waits = false;
+	g->ctx->collecting--;
+	group_announce_no_more(g);
+}
+
+bool meeting_advance(struct group *g)
+{
+	while (g->meeting.waits) {
+		int rc = meeting_inspect(g);
+
+		if (rc) {
+			meeting_settle(g, rc);
+			return true;
+		}
+		/* What came before it was announced has rung no bell (operation.c). */
+		if (!g->ctx->armed || (g->announced && g->announced_to == group_awaits(g)))
+			break;
+		group_announce(g);
+	}
+	return false;
+}
+
+void meeting_formed(struct group *g)
+{
+	if (g->meeting.pending)
+		boards_come(&g->boards, g->meeting.number);
+}
+
+/* ---- the call -------------------------------------------------------------------------------- */
+
+static bool meeting_is_over(void *arg)
+{
+	struct group *g = arg;
+
+	if (g->meeting.waits)
+		(void)meeting_advance(g);
+	return g->meeting.result;
+}
+
+/* The deadline has passed; the meeting stands. */
+static COLD int meeting_late(struct group *g, int timeout_ms)
+{
+	uint32_t r = g->meeting.next;
+
+	return late_error(g->ctx, NULL, timeout_ms,
+			  "meeting %" PRIu64 " of group %u: rank %u, "
+			  "process %d, has not come",
+			  g->meeting.number, g->tag, r, g->boards.processes[r]);
+}
+
+static int meeting_wait(struct group *g, int timeout_ms)
+{
+	struct meeting *m = &g->meeting;
+
+	if (!m->waits) {
+		m->waits = true;
+		g->ctx->collecting++;
+	}
+	if (UNLIKELY(g->ctx->away)) /* another thread, which knows nothing of it */
+		context_wake(g->ctx);
+	m->inside = true;
+	(void)wait_until(g->ctx, meeting_is_over, g, timeout_ms);
+	m->inside = false;
+	return m->result ? 0 : meeting_late(g, timeout_ms);
+}
+
+/* Of this process, the end of what it has come to. */
+static int meeting_conclude(struct group *g)
+{
+	struct meeting *m = &g->meeting;
+	int rc = m->result;
+
+	m->result = 0;
+	m->pending = false;
+	if (LIKELY(rc > 0))
+		return 0;
+	return error_set(-rc,
+			 CALL ": rank %u of group %u, process %d, died before it had come to "
+			      "meeting %" PRIu64,
+			 m->next, g->tag, g->boards.processes[m->next], m->number);
+}
+
+static void meeting_begin(struct group *g)
+{
+	struct meeting *m = &g->meeting;
+
+	m->pending = true;
+	m->next = 0;
+	m->number++;
+	if (LIKELY(g->state == GROUP_HAS_FORMED)) /* else when it has */
+		boards_come(&g->boards, m->number);
+}
+
+static COLD int meeting_forbidden(struct group *g)
+{
+	if (g->ctx->handling)
+		return context_forbids(g->ctx, CALL);
+	if (g->state == GROUP_HAS_FAILED)
+		return error_set(-g->error, "%s", g->detail);
+	if (!g->boards.own)
+		return error_set(SLMPM_ESTATE,
+				 CALL ": this process has founded the group and is no member");
+	return error_set(SLMPM_EBUSY, CALL ": another thread waits in it");
+}
+
+/* Before the first one: what it takes counts. */
+static COLD int meeting_form(struct group *g, int *timeout_ms)
+{
+	uint64_t deadline = clock_deadline(*timeout_ms);
+	int rc;
+
+	g->meeting.inside = true;
+	rc = group_await(g, *timeout_ms);
+	g->meeting.inside = false;
+	if (*timeout_ms > 0)
+		*timeout_ms = clock_ms(clock_now(), deadline, -1);
+	return rc == 0 && g->state == GROUP_HAS_FAILED ? meeting_forbidden(g) : rc;
+}
+
+static int meet_or_stand(struct group *g, int timeout_ms)
+{
+	struct meeting *m = &g->meeting;
+	int passes = collective_passes(g->ctx), rc = 0;
+
+	if (UNLIKELY(g->ctx->handling || g->state == GROUP_HAS_FAILED || !g->boards.own ||
+		     m->inside))
+		return meeting_forbidden(g);
+	if (!m->pending)
+		meeting_begin(g);
+	if (UNLIKELY(g->state == GROUP_IS_FORMING))
+		rc = meeting_form(g, &timeout_ms);
+	if (UNLIKELY(rc < 0))
+		return rc;
+	while (!m->result && (m->result = meeting_decide(g)) == 0 && --passes > 0)
+		clock_between_polls();
+	if (LIKELY(m->result))
+		meeting_settle(g, m->result);
+	else
+		rc = meeting_wait(g, timeout_ms);
+	return rc < 0 ? rc : meeting_conclude(g);
+}
+
+int slmpm_group_meet(slmpm_group group, int timeout_ms)
+{
+	int rc = 0;
+	struct group *g = group_lock(group, &rc);
+	struct context *ctx;
+
+	if (!g)
+		return rc;
+	ctx = g->ctx;
+	rc = meet_or_stand(g, timeout_ms);
+	context_unlock(ctx);
+	return rc;
+}

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* timeout: 120 */
+/* waits */
+/*
+ * Groups that form while their processes go on, and meetings: none passes before all have come;
+ * deadlines break nothing; who has left is not waited for; who dies ends one meeting, the same one
+ * at all members.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/lib/child.h"
+#include "tests/lib/circle.h"
+#include "tests/lib/random.h"
+
+#define TAG    6
+#define SHORT  50 /* ms: what does not come */
+#define ROUNDS 2000
+#define MOST   6
+#define KILLED 60 /* meetings of which some are the last of a member */
+
+enum { GO = 1, DONE };
+
+static struct shared {
+	_Atomic int at[MOST];
+	_Atomic int outcome[MOST][KILLED + 1]; /* of each meeting, at each; 1: none */
+} * shared;
+
+static int status_of(slmpm_group group)
+{
+	return circle_query(group).status;
+}
+
+static void await_status(slmpm_group group, int status)
+{
+	int64_t until = actor_now_ms() + PATIENCE;
+
+	while (status_of(group) == -SLMPM_EAGAIN && actor_now_ms() < until)
+		usleep(200);
+	EXPECT(status_of(group), status);
+}
+
+/* Without waiting: the J-th of several meetings, as a loop of the application's own does it. */
+static int meet_by_polls(slmpm_group group)
+{
+	int rc;
+
+	do
+		rc = slmpm_group_meet(group, 0);
+	while (rc == -SLMPM_EAGAIN);
+	return rc;
+}
+
+/* ---- none passes early ----------------------------------------------------------------------- */
+
+static void go_round(slmpm_group group, int own, int n, bool polls)
+{
+	for (int r = 1; r <= ROUNDS; r++) {
+		shared->at[own] = r;
+		EXPECT(polls ? meet_by_polls(group) : slmpm_group_meet(group, PATIENCE), 0);
+		for (int i = 0; i < n; i++)
+			CHECK(shared->at[i] == r || shared->at[i] == r + 1, "%d in round %d",
+			      shared->at[i], r);
+	}
+}
+
+static void part_rounds(slmpm_peer founder, int i, void *n)
+{
+	slmpm_group group;
+
+	OK(slmpm_group_join_start(&group, founder, TAG));
+	go_round(group, i, *(const int *)n, i == 1);
+	EXPECT(status_of(group), 0);
+	actor_tell(founder, DONE);
+	actor_hear(founder, DONE);
+	OK(slmpm_group_destroy(group));
+}
+
+static int rounds(void *arg)
+{
+	slmpm_peer members[MOST] = {{0}};
+	int n = *(const int *)arg;
+	slmpm_group group;
+	struct circle c = {0};
+
+	circle_begin(&c, n - 1, part_rounds, arg, 60);
+	memcpy(members, c.peers, (size_t)(n - 1) * sizeof(members[0]));
+	OK(slmpm_group_create_start(&group, c.ctx, members, n, TAG));
+	EXPECT(circle_query(group).rank, n - 1);
+	EXPECT(circle_query(group).members, 0);
+	go_round(group, n - 1, n, false);
+	for (int i = 0; i < n - 1; i++)
+		actor_hear(c.peers[i], DONE);
+	EXPECT(status_of(group), 0);
+	for (int i = 0; i < n - 1; i++)
+		actor_tell(c.peers[i], DONE);
+	OK(slmpm_group_destroy(group));
+	circle_end(&c);
+	return 0;
+}
+
+/* ---- deadlines, and members that leave ------------------------------------------------------ */
+
+static void *meet_in_thread(void *group)
+{
+	EXPECT(slmpm_group_meet(*(slmpm_group *)group, PATIENCE), 0);
+	return NULL;
+}
+
+static void part_late(slmpm_peer founder, int i, void *unused)
+{
+	pthread_t thread;
+	slmpm_group group;
+
+	(void)unused;
+	REFUSED(slmpm_group_join_start(NULL, founder, TAG), SLMPM_EINVAL, "no place");
+	REFUSED(slmpm_group_join_start(&group, (slmpm_peer){0}, TAG), SLMPM_EHANDLE, "no such");
+	OK(slmpm_group_join(&group, founder, TAG, PATIENCE));
+	if (i == 2) { /* leaves where the others are to meet */
+		actor_hear(founder, GO);
+		OK(slmpm_group_destroy(group));
+		return;
+	}
+	if (i == 0) {
+		REFUSED(slmpm_group_meet(group, SHORT), SLMPM_ETIMEOUT, "meeting 1 of group 6");
+		REFUSED(slmpm_group_meet(group, 0), SLMPM_EAGAIN, "has not come");
+	} else {
+		OK(pthread_create(&thread, NULL, meet_in_thread, &group));
+		while (slmpm_group_meet(group, 0) != -SLMPM_EBUSY)
+			usleep(1000);
+		REFUSED(slmpm_group_destroy(group), SLMPM_EBUSY, "under way");
+	}
+	actor_tell(founder, GO);
+	if (i == 0)
+		EXPECT(slmpm_group_meet(group, PATIENCE), 0);
+	else
+		OK(pthread_join(thread, NULL));
+	for (int k = 0; k < 10; k++)
+		EXPECT(slmpm_group_meet(group, PATIENCE), 0);
+	EXPECT(status_of(group), -SLMPM_ECLOSED);
+	if (i == 0) { /* it has come to one more, and leaves */
+		REFUSED(slmpm_group_meet(group, 0), SLMPM_EAGAIN, "rank 1");
+		OK(slmpm_group_destroy(group));
+		actor_tell(founder, DONE);
+		return;
+	}
+	actor_hear(founder, DONE);
+	EXPECT(slmpm_group_meet(group, PATIENCE), 0);
+	EXPECT(slmpm_group_meet(group, 0), 0); /* alone */
+	OK(slmpm_group_destroy(group));
+}
+
+static int late(void *unused)
+{
+	slmpm_group group;
+	struct circle c = {.flags = SLMPM_THREADS};
+
+	(void)unused;
+	circle_begin(&c, 3, part_late, NULL, 30);
+	OK(slmpm_group_create(&group, c.ctx, c.peers, 3, TAG, PATIENCE));
+	REFUSED(slmpm_group_meet(group, 0), SLMPM_ESTATE, "no member");
+	OK(slmpm_group_destroy(group)); /* they do without it */
+	actor_hear(c.peers[0], GO);
+	actor_hear(c.peers[1], GO);
+	actor_tell(c.peers[2], GO);
+	actor_hear(c.peers[0], DONE);
+	actor_tell(c.peers[1], DONE);
+	circle_end(&c);
+	return 0;
+}
+
+/* ---- it forms, or does not ------------------------------------------------------------------ */
+
+/* Whether it has formed by then or not. */
+static void leaver_is_not_missed(slmpm_group group, slmpm_peer founder)
+{
+	int rc = slmpm_group_meet(group, PATIENCE);
+
+	CHECK(rc == 0 || rc == -SLMPM_ECLOSED, "%s", slmpm_error_detail());
+	actor_hear(founder, DONE);
+	OK(slmpm_group_destroy(group));
+}
+
+static void part_forms(slmpm_peer founder, int i, void *unused)
+{
+	slmpm_group group;
+
+	(void)unused;
+	OK(slmpm_group_join_start(&group, founder, TAG));
+	EXPECT(status_of(group), -SLMPM_EAGAIN);
+	REFUSED(slmpm_barrier(group, PATIENCE), SLMPM_EAGAIN, "group 6 is forming");
+	REFUSED(slmpm_group_meet(group, 0), SLMPM_EAGAIN, "group 6 is forming");
+	REFUSED(slmpm_group_meet(group, SHORT), SLMPM_ETIMEOUT, "group 6 is forming");
+	if (i == 0) { /* it gives up, and comes again */
+		OK(slmpm_group_destroy(group));
+		OK(slmpm_group_join_start(&group, founder, TAG));
+	}
+	actor_tell(founder, GO);
+	/* The first is given up by who founds it. */
+	await_status(group, -SLMPM_ECLOSED);
+	REFUSED(slmpm_group_meet(group, PATIENCE), SLMPM_ECLOSED, "has given it up");
+	REFUSED(slmpm_barrier(group, PATIENCE), SLMPM_ECLOSED, "has given it up");
+	OK(slmpm_group_destroy(group));
+	actor_tell(founder, GO);
+	/* The second one forms. */
+	OK(slmpm_group_join_start(&group, founder, TAG));
+	await_status(group, 0);
+	EXPECT(circle_query(group).rank, i);
+	OK(slmpm_barrier(group, PATIENCE));
+	OK(slmpm_group_meet(group, PATIENCE));
+	/* In the third, one gives up when all have come to it. */
+	OK(slmpm_group_join_start(&group, founder, TAG + 1));
+	actor_tell(founder, GO);
+	actor_hear(founder, GO);
+	if (i == 1)
+		OK(slmpm_group_destroy(group));
+	else
+		leaver_is_not_missed(group, founder);
+	/* The context's end is the end of those that are forming. */
+	OK(slmpm_group_join_start(&group, founder, 99));
+	actor_tell(founder, DONE);
+}
+
+static int forms(void *unused)
+{
+	slmpm_group group, other;
+	struct circle c = {0};
+
+	(void)unused;
+	circle_begin(&c, 2, part_forms, NULL, 30);
+	REFUSED(slmpm_group_create_start(&group, c.ctx, c.peers, 0, TAG), SLMPM_EINVAL,
+		"create_start: no member");
+	for (int i = 0; i < 2; i++)
+		actor_hear(c.peers[i], GO);
+	OK(slmpm_group_create_start(&group, c.ctx, (slmpm_peer[]){c.peers[0], c.peers[1], {0}}, 3,
+				    TAG));
+	OK(slmpm_group_destroy(group));
+	for (int i = 0; i < 2; i++)
+		actor_hear(c.peers[i], GO);
+	OK(slmpm_group_create_start(&group, c.ctx, c.peers, 2, TAG));
+	await_status(group, 0);
+	for (int i = 0; i < 2; i++)
+		actor_hear(c.peers[i], GO);
+	OK(slmpm_group_create_start(&other, c.ctx, c.peers, 2, TAG + 1));
+	for (int i = 0; i < 2; i++)
+		actor_tell(c.peers[i], GO);
+	actor_hear(c.peers[1], DONE);
+	CHECK(status_of(other) == -SLMPM_ECLOSED || status_of(other) == 0, "status %d",
+	      status_of(other));
+	actor_tell(c.peers[0], DONE);
+	actor_hear(c.peers[0], DONE);
+	OK(slmpm_group_destroy(group));
+	OK(slmpm_group_destroy(other));
+	circle_end(&c);
+	return 0;
+}
+
+/* ---- death ----------------------------------------------------------------------------------- */
+
+static void meet_and_note(slmpm_group group, int own, unsigned ends, bool kills)
+{
+	for (unsigned k = 1; k <= KILLED; k++) {
+		int rc;
+
+		if (k == ends && !kills)
+			return;
+		if (k == ends) {
+			(void)slmpm_group_meet(group, 0); /* it may have come, or not */
+			raise(SIGKILL);
+		}
+		rc = (k + (unsigned)own) % 3 ? slmpm_group_meet(group, PATIENCE) :
+					       meet_by_polls(group);
+		CHECK(rc == 0 || rc == -SLMPM_EDEAD, "%s", slmpm_error_detail());
+		shared->outcome[own][k] = rc;
+	}
+}
+
+static void part_dies(slmpm_peer founder, int i, void *seed)
+{
+	struct rng r = {*(const uint64_t *)seed + (uint64_t)i};
+	slmpm_group group;
+
+	OK(slmpm_group_join_start(&group, founder, TAG));
+	/* The last one stays; some die, some leave. */
+	meet_and_note(group, i, i < MOST - 1 ? 2 + rng_below(&r, KILLED - 1) : 0,
+		      rng_below(&r, 3) > 0);
+	OK(slmpm_group_destroy(group));
+}
+
+static void compare_outcomes(int *dead)
+{
+	for (int k = 1; k <= KILLED; k++) {
+		int all = 1;
+
+		for (int i = 0; i < MOST; i++) {
+			int one = shared->outcome[i][k];
+
+			CHECK(all == 1 || one == 1 || one == all,
+			      "meeting %d ended as %d at rank %d, as %d before", k, one, i, all);
+			all = one == 1 ? all : one;
+		}
+		*dead += all == -SLMPM_EDEAD;
+	}
+}
+
+static int dies(void *seed)
+{
+	slmpm_group group;
+	struct circle c = {0};
+	int dead = 0, killed = 0;
+
+	for (int i = 0; i < MOST; i++)
+		for (int k = 0; k <= KILLED; k++)
+			shared->outcome[i][k] = 1;
+	circle_begin(&c, MOST, part_dies, seed, 60);
+	OK(slmpm_group_create(&group, c.ctx, c.peers, MOST, TAG, PATIENCE));
+	OK(slmpm_group_destroy(group));
+	for (int i = 0; i < MOST; i++)
+		killed += circle_wait(&c, i) != 0;
+	compare_outcomes(&dead);
+	CHECK(dead <= killed && (dead > 0) == (killed > 0), "%d meetings ended by %d", dead,
+	      killed);
+	printf("%d killed, %d meetings\n", killed, dead);
+	OK(slmpm_shut(c.ctx, PATIENCE));
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	static int sizes[] = {2, 3, MOST};
+	uint64_t seed = rng_run_seed(1);
+
+	(void)argc, (void)argv;
+	shared = child_common(sizeof(*shared));
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		EXPECT(child_run(rounds, &sizes[i], 60), 0);
+	EXPECT(child_run(late, NULL, 60), 0);
+	EXPECT(child_run(forms, NULL, 60), 0);
+	for (int k = 0; k < 12; k++, seed += MOST)
+		EXPECT(child_run(dies, &seed, 60), 0);
+	return 0;
+}
