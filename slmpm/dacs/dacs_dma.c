@@ -156,6 +156,8 @@ static void finish_dma(struct dacsi_wid *wid, struct dacsi_dma *d, int rc)
 	if (rc > 0 && !d->put)
 		for (int i = 0; i < d->piece_count; i++)
 			dacsi_swap(d->pieces[i].base, d->pieces[i].len, d->swap);
+	if (rc > 0 && d->put && d->remote->is.process)
+		d->remote->is.process->puts++;
 	dacsi_wid_end(wid, dma_code(rc));
 	discard_dma(d);
 }

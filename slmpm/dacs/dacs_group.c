@@ -1,27 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Groups and their barrier: the owner counts those that have come, and notifies them when all have.
- * Barriers are numbered: one that a member's death has ended is over for later comers, too. */
-#include "slmpm/dacs/dacs_object.h"
+/*
+ * Groups and their barrier. Where all members are on this machine it is a meeting (dacs_meeting.c),
+ * which the owner begins to form when it closes the group. Else, and where that does not form, the
+ * owner counts those that have come, and notifies them when all have. Whether it has formed the
+ * owner decides, and all go one way. Either way barriers are numbered: one that a member's death
+ * has ended is over for later comers, too.
+ */
+#include "slmpm/dacs/dacs_group.h"
 
-struct dacsi_group {
-	struct dacsi_object is;
-	bool closed;
-	bool failed;   /* own: a member died before this round's end */
-	bool inside;   /* a thread here waits at the barrier */
-	bool there;    /* this process has come to it, ... */
-	bool answered; /* ... and this is what came of it: */
-	DACS_ERR_T answer;
-	uint32_t round; /* own: barriers that are over */
-	uint32_t seen;  /* of those, that this process as a member knows of */
-};
-
-/* ---- the barrier, at the owner -------------------------------------------------------------- */
+/* ---- counting, at the owner ----------------------------------------------------------------- */
 
 static void group_member_left(struct dacsi_object *object, struct dacsi_member *member, bool died)
 {
 	struct dacsi_group *g = (struct dacsi_group *)object;
 
 	g->failed |= g->closed && died && member->theirs;
+	g->deserted = true;
 }
 
 static bool all_are_there(const struct dacsi_group *g)
@@ -58,7 +52,7 @@ static bool send_to(const struct dacsi_group *g, const struct dacsi_member *memb
 static void notify_member(struct dacsi_group *g, struct dacsi_member *member)
 {
 	if (member->close_pending)
-		member->close_pending = !send_to(g, member, DACSI_CLOSED, 0);
+		member->close_pending = !send_to(g, member, DACSI_CLOSED, g->meets.id != 0);
 	if (!member->close_pending && member->deferred &&
 	    send_to(g, member, member->deferred, member->round))
 		member->deferred = 0;
@@ -87,14 +81,14 @@ static void end_round(struct dacsi_group *g, DACS_ERR_T answer)
 	}
 }
 
-static void settle_group(struct dacsi_object *object)
+static void settle_own(struct dacsi_group *g)
 {
-	struct dacsi_group *g = (struct dacsi_group *)object;
-
-	if (!g->is.owner || !g->closed)
-		return;
 	for (struct dacsi_member *member = g->is.members; member; member = member->next)
 		notify_member(g, member);
+	if (g->meets.id && g->deserted && !dacsi_meeting_formed(g))
+		dacsi_meeting_end(g);
+	if (g->meets.id)
+		return;
 	if (g->failed)
 		end_round(g, DACS_ERR_DE_TERM);
 	else if (all_are_there(g))
@@ -121,9 +115,12 @@ static uint32_t group_word(struct dacsi_object *object, struct dacsi_member *mem
 			return DACSI_FAIL;
 		if (word->type == DACSI_ARRIVE)
 			arrived(g, member);
+		g->deserted = true;
 	} else if (word->type == DACSI_CLOSED) {
+		g->joins = !g->closed && word->value;
 		g->closed = true;
-	} else if ((word->type == DACSI_PASS || word->type == DACSI_FAIL) && g->there &&
+		dacsi_object_due(object);
+	} else if ((word->type == DACSI_PASS || word->type == DACSI_FAIL) && g->sent &&
 		   !g->answered && word->value == g->seen) {
 		note_answer(g, word->type == DACSI_PASS ? DACS_SUCCESS : DACS_ERR_DE_TERM);
 	}
@@ -132,49 +129,90 @@ static uint32_t group_word(struct dacsi_object *object, struct dacsi_member *mem
 
 /* ---- the barrier, at a member --------------------------------------------------------------- */
 
-/* Says so to the owner. */
+/* Where the owner counts. */
 static DACS_ERR_T send_arrival(struct dacsi_group *g)
 {
 	DACS_ERR_T rc = dacsi_object_check(&g->is);
 
 	if (rc != DACS_SUCCESS)
 		return rc;
-	g->there = true; /* the answer may come at once */
-	rc = dacsi_word_up(&g->is, DACSI_ARRIVE, g->seen);
-	g->there = rc == DACS_SUCCESS;
+	g->sent = true; /* the answer may come at once */
+	if (!g->is.owner)
+		rc = dacsi_word_up(&g->is, DACSI_ARRIVE, g->seen);
+	else if (g->seen == g->round)
+		arrived(g, dacsi_member_find(&g->is, NULL));
+	else
+		note_answer(g, DACS_ERR_DE_TERM);
+	g->sent = rc == DACS_SUCCESS;
 	return rc;
+}
+
+/* DACS_WID_BUSY: some have not come, or the group is open. */
+static DACS_ERR_T advance_barrier(struct dacsi_group *g)
+{
+	DACS_ERR_T rc = DACS_SUCCESS;
+
+	if (!g->answered && g->closed && !g->joins) {
+		if (g->meets.id)
+			return dacsi_meeting_advance(g);
+		if (!g->sent)
+			rc = send_arrival(g);
+	}
+	if (rc != DACS_SUCCESS)
+		return rc;
+	return g->answered ? g->answer : DACS_WID_BUSY;
+}
+
+static void settle_group(struct dacsi_object *object)
+{
+	struct dacsi_group *g = (struct dacsi_group *)object;
+	DACS_ERR_T rc;
+
+	if (!g->closed)
+		return;
+	if (g->is.owner)
+		settle_own(g);
+	else if (g->joins)
+		dacsi_meeting_join(g);
+	if (!g->there || g->inside || g->answered)
+		return;
+	/* It has come, and waits no more: the others need not wait for its next call. */
+	rc = advance_barrier(g);
+	if (rc == DACS_SUCCESS || rc == DACS_ERR_DE_TERM) {
+		g->answered = true;
+		g->answer = rc;
+	}
 }
 
 /* Comes to the barrier, unless it stands there since a deadline. */
 static DACS_ERR_T come_to_barrier(struct dacsi_group *g)
 {
-	struct dacsi_member *own = dacsi_member_find(&g->is, NULL);
+	DACS_ERR_T rc;
 
 	if (g->inside)
 		return DACS_ERR_RESOURCE_BUSY;
-	if (g->is.owner && !own)
+	if (g->is.owner && !dacsi_member_find(&g->is, NULL))
 		return DACS_ERR_NO_PERM;
-	if (g->there)
-		return DACS_SUCCESS;
-	if (!g->is.owner)
-		return send_arrival(g);
-	g->there = true;
-	if (g->seen == g->round)
-		arrived(g, own);
-	else
-		note_answer(g, DACS_ERR_DE_TERM);
-	return DACS_SUCCESS;
+	rc = dacsi_object_check(&g->is);
+	g->there |= rc == DACS_SUCCESS;
+	return rc;
 }
 
 /* DACS_WID_BUSY: some have not come. */
 static DACS_ERR_T barrier_outcome(struct dacsi_group *g)
 {
-	DACS_ERR_T rc = g ? dacsi_object_check(&g->is) : DACS_ERR_INVALID_HANDLE;
+	DACS_ERR_T rc;
 
-	if (!g || !g->answered)
+	if (!g)
+		return DACS_ERR_INVALID_HANDLE;
+	rc = advance_barrier(g);
+	if (rc == DACS_WID_BUSY) {
+		rc = dacsi_object_check(&g->is);
 		return rc == DACS_SUCCESS ? DACS_WID_BUSY : rc;
-	g->there = g->answered = false;
-	return g->answer;
+	}
+	g->there = g->sent = g->answered = false;
+	g->fence = FENCE_NONE;
+	return rc;
 }
 
 static DACS_ERR_T wait_at_barrier(dacs_group_t group)
@@ -228,6 +266,7 @@ static DACS_ERR_T close_group(dacs_group_t group)
 	(void)slmpm_progress(dacsi.ctx); /* who has accepted belongs to it */
 	g->closed = true;
 	dacsi_share_withdraw(&g->is);
+	dacsi_meeting_found(g);
 	for (struct dacsi_member *member = g->is.members; member; member = member->next)
 		member->close_pending = member->process && !member->left;
 	dacsi_object_due(&g->is);
@@ -244,6 +283,14 @@ static DACS_ERR_T leave_group(struct dacsi_object *object)
 	if (!g->closed && dacsi_object_check(object) == DACS_SUCCESS)
 		return DACS_WID_BUSY;
 	return dacsi_object_leave(object);
+}
+
+static void forget_group(struct dacsi_object *object, const struct dacsi_process *process)
+{
+	struct dacsi_group *g = (struct dacsi_group *)object;
+
+	if (!process && g->meets.id)
+		dacsi_meeting_end(g);
 }
 
 static DACS_ERR_T is_group_closed(const struct dacsi_object *object)
@@ -267,6 +314,7 @@ const struct dacsi_kind dacsi_group_kind = {
 	.word = group_word,
 	.settle = settle_group,
 	.left = group_member_left,
+	.forget = forget_group,
 };
 
 /* ---- the calls ------------------------------------------------------------------------------ */

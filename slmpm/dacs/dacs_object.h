@@ -35,6 +35,7 @@ struct dacsi_member { /* a partner's part in an object of this process */
 	uint32_t asks; /* mutex: so many of its threads want it; group: it is at the barrier */
 	uint32_t
 		deferred; /* group: DACSI_PASS or FAIL, not sent yet for want of memory, or 0, ... */
+	uint32_t puts;    /* group: to it, before the barrier under way */
 	uint32_t round;   /* ... of this round */
 	bool close_pending; /* group: likewise, that it is closed */
 	uint64_t ticket;    /* mutex: asked with this one */
@@ -57,6 +58,7 @@ enum dacsi_word_type {
 	DACSI_ARRIVE = 14, /* at barrier number VALUE */
 	DACSI_PASS = 15,   /* owner: all have; */
 	DACSI_FAIL = 16,   /* a member cannot come any more */
+	DACSI_FENCE = 17,  /* says nothing: who sends it asks SLMPM when it has been handled */
 };
 
 struct dacsi_word { /* what travels, little-endian */
@@ -140,6 +142,8 @@ int dacsi_word_begin(void);
 /* To PROCESS; never blocks. */
 DACS_ERR_T dacsi_word_send(struct dacsi_process *process, enum dacsi_word_type type, uint32_t value,
 			   uint64_t to, uint64_t from);
+/* What has been put at PROCESS can be seen there when REQ is done. Negative SLMPM code. */
+int dacsi_word_fence(struct dacsi_process *process, slmpm_req *req);
 DACS_ERR_T dacsi_offer_send(struct dacsi_process *process, const struct dacsi_offer *offer);
 /* The partner that sent AM, or NULL. */
 struct dacsi_process *dacsi_word_sender(const struct slmpm_am *am);

@@ -38,6 +38,14 @@ DACS_ERR_T dacsi_word_up(const struct dacsi_object *object, enum dacsi_word_type
 	return dacsi_word_send(object->process, type, value, object->theirs, object->number);
 }
 
+int dacsi_word_fence(struct dacsi_process *process, slmpm_req *req)
+{
+	const struct dacsi_word word = little((struct dacsi_word){.type = DACSI_FENCE});
+	struct slmpm_how how = {.size = sizeof(how), .flags = SLMPM_REMOTE};
+
+	return slmpm_am(process->peer, WORDS, &word, sizeof(word), NULL, 0, &how, req);
+}
+
 static bool is_region(uint32_t family)
 {
 	return family == DACSI_REMOTE || family == DACSI_MEM;

@@ -149,7 +149,10 @@ struct dacsi_process {
 	slmpm_req word_req[DACSI_MAILBOX_SLOTS], credit_req;
 	struct dacsi_invite *invites; /* objects that it offers, in its order */
 	uint32_t invite_count;
-	uint32_t member_count;       /* of objects of this process that it has a part in */
+	uint32_t member_count; /* of objects of this process that it has a part in */
+	/* Puts at it that are done here, that it can see, and that can be seen with `fence`. */
+	uint32_t puts, puts_seen, puts_fenced;
+	slmpm_req fence;
 	uint32_t dma_pass, dma_mark; /* what a pass over a wid's transfers has met */
 	uint32_t words[DACSI_MAILBOX_SLOTS], word_head, word_count;
 	char *cwd; /* its private directory, or NULL */
