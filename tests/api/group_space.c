@@ -4,6 +4,8 @@
 
 #include "tests/lib/actor.h"
 
+#include <string.h>
+
 int main(void)
 {
 	slmpm_ctx ctx;
