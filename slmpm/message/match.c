@@ -61,7 +61,12 @@ static struct request *unpost(struct request *r)
 
 struct request *match_posted(struct endpoint *ep, uint32_t stream)
 {
-	return unpost(match_next(ep, stream));
+	struct request *r = match_next(ep, stream);
+
+	if (r) /* the next message is often the next one's, and follows soon */
+		fetch_ahead(LIST_ENTRY(r->node.next, struct request, node),
+			    offsetof(struct request, rma));
+	return unpost(r);
 }
 
 static struct inbound *find_unexpected(const struct request *r, struct endpoint *ep)

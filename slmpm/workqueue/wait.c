@@ -242,9 +242,11 @@ int wait_on(struct channel *ch, struct work *w, uint64_t *len)
 		status = why_stranded(w, a, len);
 	if (!status && ch->deadline && clock_now() >= ch->deadline)
 		status = -SLMPM_ETIMEOUT;
-	if (!status)
-		list_append(w->awaits, &a->node);
-	return status;
+	if (status)
+		return status;
+	list_append(w->awaits, &a->node);
+	fetch_ahead(w->next, WORK_TURN); /* it goes as soon as this is over */
+	return 0;
 }
 
 void wait_strand(struct workqueue *wq)

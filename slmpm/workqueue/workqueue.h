@@ -64,6 +64,8 @@ struct work { /* an entry: a work request that was taken; what its turn reads li
 	bool exchanges; /* ... of operands that are not all here: `owned` is a struct exchange */
 };
 
+#define WORK_TURN offsetof(struct work, plain) /* bytes of it that its turn reads, at most */
+
 struct channel {
 	struct list node; /* of the context's `ready`, or alone */
 	struct workqueue *wq;
