@@ -504,6 +504,8 @@ static int check_pair(const struct group *g, int rank, const slmpm_peer *peer)
 	if (!g->boards.own)
 		return error_set(SLMPM_ESTATE,
 				 CALL ": this process has founded the group and is no member");
+	if (g->state != GROUP_HAS_FORMED)
+		return error_set(-g->error, "%s", g->detail);
 	if (rank < 0 || (uint32_t)rank >= g->boards.size)
 		return error_set(SLMPM_EINVAL, CALL ": rank %d of %u members", rank,
 				 g->boards.size);

@@ -186,11 +186,13 @@ static void leaver_is_not_missed(slmpm_group group, slmpm_peer founder)
 static void part_forms(slmpm_peer founder, int i, void *unused)
 {
 	slmpm_group group;
+	slmpm_peer peer;
 
 	(void)unused;
 	OK(slmpm_group_join_start(&group, founder, TAG));
 	EXPECT(status_of(group), -SLMPM_EAGAIN);
 	REFUSED(slmpm_barrier(group, PATIENCE), SLMPM_EAGAIN, "group 6 is forming");
+	REFUSED(slmpm_group_peer(group, 0, &peer, PATIENCE), SLMPM_EAGAIN, "group 6 is forming");
 	REFUSED(slmpm_group_meet(group, 0), SLMPM_EAGAIN, "group 6 is forming");
 	REFUSED(slmpm_group_meet(group, SHORT), SLMPM_ETIMEOUT, "group 6 is forming");
 	if (i == 0) { /* it gives up, and comes again */
