@@ -373,6 +373,22 @@ static int inspect_member(struct flat *f, uint32_t r)
 	return UNLIKELY(boards_ended(f->b, r, &culprit)) ? meet_end(f, r) : inspect_post(f, r);
 }
 
+uint32_t flat_woken_by(const struct flat *f)
+{
+	uint32_t n = f->last - f->next, first;
+
+	if (f->turn != flat_short_turn || f->waits_for < f->next || f->waits_for >= f->last)
+		return f->waits_for;
+	first = (uint32_t)(f->number * 7 + f->b->rank * 5) % n;
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t r = f->next + (first + i) % n;
+
+		if (r != f->b->rank && !boards_has(f->b, r, f->number))
+			return r;
+	}
+	return f->waits_for;
+}
+
 bool flat_waits_for(const struct flat *f, uint32_t r)
 {
 	const struct source *s = &f->b->sources[r];

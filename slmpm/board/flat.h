@@ -85,6 +85,9 @@ int flat_begin(struct flat *f, struct boards *b, const struct slmpm_coll *c);
 int flat_step(struct flat *f);
 /* It waits for rank R, among others: after flat_step has said 0. */
 bool flat_waits_for(const struct flat *f, uint32_t r);
+/* Then, by whose post it is to be woken: of several that are missing not the first for each member,
+ * as those that are woken post one after the other. */
+uint32_t flat_woken_by(const struct flat *f);
 /* Begun, and no more of it: gives back what it has. Not after flat_step has said 1. */
 void flat_drop(struct flat *f);
 

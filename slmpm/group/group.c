@@ -197,7 +197,7 @@ void group_has_formed(struct group *g)
 {
 	g->state = GROUP_HAS_FORMED;
 	g->error = 0;
-	boards_met(&g->boards);
+	group_met(g);
 	meeting_formed(g);
 	pairs_formed(g);
 	g->ctx->news = true;

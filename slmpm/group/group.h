@@ -97,6 +97,8 @@ int group_put(struct group *g, uint32_t rank, const struct board *board, int bel
 	      int32_t pid);
 /* RANK, which was put, has not come after all. */
 void group_remove(struct group *g, uint32_t rank);
+/* All boards are there, before the first operation. */
+void group_met(struct group *g);
 /* It is broken by CULPRIT (or -1): the first one stays. */
 void group_break(struct group *g, int status, int32_t culprit);
 /* What RANK, which is late, is suspect of: NULL: nothing. */

@@ -84,7 +84,7 @@ bool meeting_advance(struct group *g)
 			return true;
 		}
 		/* What came before it was announced has rung no bell (operation.c). */
-		if (!g->ctx->armed || (g->announced && g->announced_to == group_awaits(g)))
+		if (!g->ctx->armed || group_is_announced(g))
 			break;
 		group_announce(g);
 	}

@@ -33,6 +33,18 @@ bool group_size(struct group *g, uint32_t size, uint32_t rank)
 	return true;
 }
 
+void group_met(struct group *g)
+{
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	uint32_t sharers = 0;
+
+	boards_met(&g->boards);
+	if (processors > 0 && g->boards.size > (unsigned long)processors)
+		sharers = (g->boards.size + (uint32_t)processors - 1) / (uint32_t)processors;
+	if (sharers > g->ctx->sharers)
+		g->ctx->sharers = sharers;
+}
+
 void group_break(struct group *g, int status, int32_t culprit)
 {
 	if (g->status)

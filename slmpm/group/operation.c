@@ -164,17 +164,25 @@ static struct collective *first_of(const struct group *g)
 	return LIST_ENTRY(g->operations.next, struct collective, node);
 }
 
-uint32_t group_awaits(const struct group *g)
+static uint32_t meeting_awaits(const struct group *g)
 {
+	return g->under_way ? BOARD_ANY : g->meeting.next;
+}
+
+bool group_is_announced(const struct group *g)
+{
+	if (!g->announced)
+		return false;
 	if (g->meeting.waits)
-		return g->under_way ? BOARD_ANY : g->meeting.next;
-	return g->flat.waits_for;
+		return g->announced_to == meeting_awaits(g);
+	return g->announced_to < g->boards.size ? flat_waits_for(&g->flat, g->announced_to) :
+						  g->announced_to == g->flat.waits_for;
 }
 
 void group_announce(struct group *g)
 {
 	g->announced = true;
-	g->announced_to = group_awaits(g);
+	g->announced_to = g->meeting.waits ? meeting_awaits(g) : flat_woken_by(&g->flat);
 	boards_announce(&g->boards, g->announced_to);
 }
 
@@ -255,7 +263,7 @@ int operations_go_on(struct group *g)
 		} else if (rc == 0) {
 			/* While a thread sleeps, or the application on the descriptor, what came
 			 * before it was announced has rung no bell: once more. */
-			if (!g->ctx->armed || (g->announced && g->announced_to == group_awaits(g)))
+			if (!g->ctx->armed || group_is_announced(g))
 				break;
 			group_announce(g);
 		}

@@ -78,7 +78,7 @@ static inline bool operation_is_outstanding(const struct collective *op)
 
 /* Who is waited for now rings; a rank, or BOARD_ANY. */
 void group_announce(struct group *g);
-uint32_t group_awaits(const struct group *g);
+bool group_is_announced(const struct group *g);
 /* Unless something else of G is waited for. */
 void group_announce_no_more(struct group *g);
 /* How often others are inspected before the rest of the context is. */

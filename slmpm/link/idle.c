@@ -24,7 +24,11 @@
 #define AGAIN_NS   (UINT64_C(5) << 20) /* ... within this, or as long as that was, twice as long, */
 #define MOST_NS    (32 * AGAIN_NS)     /* ... and so on, to so long */
 #define PEERS      16                  /* that are inspected: each costs some microseconds */
-#define TRY_NS     150000   /* between yields of one that polls, where none is known to share */
+#define TRY_NS     150000 /* between yields of one that polls, where none is known to share */
+/* Of the time that is its own a member polls so long for the others, which need the processor to
+ * come: once all sleep, each has to be woken by the last, and the account of waits shows no way
+ * back. */
+#define COLLECT_NS 100000
 #define MOST_SPINS 8        /* times its own polling that a wait lasts at most, away or not */
 #define FRESH_NS   10000000 /* a count of switches tells so long whether there was one since */
 /* Yields behind one that let another run, before the costly question to the kernel. */
@@ -38,6 +42,12 @@ static bool may_poll(const struct idle *i, uint64_t now)
 	return excess_of(took, i->away) < i->spin && took / MOST_SPINS < i->spin;
 }
 
+/* Several members of a group share a processor, and wait for one another. */
+static bool is_collecting(const struct context *ctx)
+{
+	return ctx->collecting && ctx->sharers;
+}
+
 int idle_next(struct context *ctx, struct idle *i, uint64_t now)
 {
 	i->bells = domain_bells(ctx);
@@ -45,6 +55,8 @@ int idle_next(struct context *ctx, struct idle *i, uint64_t now)
 	if (!i->since) {
 		i->since = now;
 		i->spin = spin_begin(&ctx->spin, now, i->bells);
+		if (is_collecting(ctx) && ctx->spin.fixed == SPIN_AUTO)
+			i->spin = i->spin > COLLECT_NS ? i->spin : COLLECT_NS;
 		if (ctx->spin.rang) /* while the peer wakes up there is time for it */
 			inspect_tick(ctx);
 	}
@@ -140,7 +152,8 @@ static void was_preempted(struct context *ctx, uint64_t now, uint64_t back)
 void yield_taken(struct context *ctx, uint64_t now, uint64_t back, bool switched)
 {
 	ctx->yielded = back;
-	if (yield_was_slice(now, back) && !ctx->port) /* an engine's thread does compute for us */
+	/* An engine's thread does compute for us, and of several members each may have had its turn. */
+	if (back - now > SLICE_NS * (is_collecting(ctx) ? ctx->sharers : 1) && !ctx->port)
 		was_preempted(ctx, now, back);
 	if (switched)
 		ctx->oversubscribed = SHARED;
