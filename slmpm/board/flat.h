@@ -12,6 +12,7 @@
 
 #include <slmpm_group.h>
 
+#include "slmpm/base/clock.h"
 #include "slmpm/board/board.h"
 #include "slmpm/calc/calc.h"
 
@@ -83,6 +84,15 @@ int flat_begin(struct flat *f, struct boards *b, const struct slmpm_coll *c);
 /* Does all that can be done. 1: done; 0: waits for f->waits_for; else a negative error with the
  * detail set, by f->culprit. */
 int flat_step(struct flat *f);
+/* Between two of those, and before another member's post is looked at for the first time. All post
+ * at about the same time, and a look at a line that is just about to be written takes it away from
+ * its writer, who has to fetch it back first: so there are few. */
+static inline void flat_between_looks(void)
+{
+	for (int i = 0; i < 6; i++)
+		clock_between_polls();
+}
+
 /* It waits for rank R, among others: after flat_step has said 0. */
 bool flat_waits_for(const struct flat *f, uint32_t r);
 /* Then, by whose post it is to be woken: of several that are missing not the first for each member,

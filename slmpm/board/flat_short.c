@@ -58,6 +58,8 @@ int flat_short_turn(struct flat *f)
 		if (UNLIKELY(rc <= 0))
 			return rc;
 		post_short(f);
+		if (f->b->size > 1)
+			flat_between_looks();
 	}
 	for (; f->next < f->last; f->next++) {
 		if (f->next != f->b->rank) {

@@ -123,7 +123,7 @@ static int collect(struct group *g, const struct slmpm_coll *c, int timeout_ms)
 		return rc;
 	g->begun++;
 	while ((rc = operation_step(g)) == 0 && --passes > 0)
-		clock_between_polls();
+		flat_between_looks();
 	if (UNLIKELY(rc == 0)) {
 		rc = wait_for(g, c, timeout_ms);
 		return rc < 0 ? rc : 0;
