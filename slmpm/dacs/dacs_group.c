@@ -85,8 +85,6 @@ static void settle_own(struct dacsi_group *g)
 {
 	for (struct dacsi_member *member = g->is.members; member; member = member->next)
 		notify_member(g, member);
-	if (g->meets.id && g->deserted && !dacsi_meeting_formed(g))
-		dacsi_meeting_end(g);
 	if (g->meets.id)
 		return;
 	if (g->failed)
@@ -118,6 +116,7 @@ static uint32_t group_word(struct dacsi_object *object, struct dacsi_member *mem
 		g->deserted = true;
 	} else if (word->type == DACSI_CLOSED) {
 		g->joins = !g->closed && word->value;
+		g->deserted = !word->value;
 		g->closed = true;
 		dacsi_object_due(object);
 	} else if ((word->type == DACSI_PASS || word->type == DACSI_FAIL) && g->sent &&
@@ -170,6 +169,9 @@ static void settle_group(struct dacsi_object *object)
 
 	if (!g->closed)
 		return;
+	if (g->meets.id && g->deserted && !dacsi_meeting_formed(g))
+		dacsi_meeting_end(g);
+	g->deserted = false;
 	if (g->is.owner)
 		settle_own(g);
 	else if (g->joins)

@@ -13,7 +13,8 @@ struct dacsi_group {
 	slmpm_group meets; /* its number is 0 where the owner counts */
 	bool closed;
 	bool joins;    /* not own: `meets` is to be joined */
-	bool deserted; /* own: one does without `meets`, unless that has formed */
+	bool deserted; /* one does without `meets`, unless that has formed */
+	bool founding; /* own: it may still fail: deaths are looked for (dacsi.awaited) */
 	bool failed;   /* own: a member died before this round's end */
 	bool inside;   /* a thread here waits at the barrier */
 	bool there;    /* this process has come to it, ... */

@@ -33,6 +33,8 @@ void dacsi_meeting_found(struct dacsi_group *g)
 	if (slmpm_group_create_start(&g->meets, dacsi.ctx, peers, n, meeting_tag(g->is.number)) < 0)
 		g->meets.id = 0;
 	g->deserted = false;
+	g->founding = g->meets.id;
+	dacsi.awaited += g->founding;
 	free(peers);
 }
 
@@ -51,10 +53,23 @@ bool dacsi_meeting_formed(const struct dacsi_group *g)
 	return slmpm_group_query(g->meets, &info) == 0 && info.members > 0;
 }
 
+static void end_founding(struct dacsi_group *g)
+{
+	dacsi.awaited -= g->founding;
+	g->founding = false;
+}
+
+/* A member whose join comes later would wait for ever: it is told that the group is closed again,
+ * and that the owner counts. */
 void dacsi_meeting_end(struct dacsi_group *g)
 {
 	(void)slmpm_group_destroy(g->meets);
 	g->meets.id = 0;
+	end_founding(g);
+	for (struct dacsi_member *member = g->is.members; member; member = member->next)
+		member->close_pending = member->process && !member->left;
+	if (g->is.members)
+		dacsi_object_due(&g->is);
 }
 
 /* ---- fences --------------------------------------------------------------------------------- */
@@ -111,8 +126,10 @@ DACS_ERR_T dacsi_meeting_advance(struct dacsi_group *g)
 			return DACS_WID_BUSY;
 	}
 	rc = slmpm_group_meet(g->meets, 0);
-	if (rc == 0)
+	if (rc == 0) {
+		end_founding(g);
 		return DACS_SUCCESS;
+	}
 	if (rc == -SLMPM_EAGAIN)
 		return DACS_WID_BUSY;
 	if (dacsi_meeting_formed(g))

@@ -173,6 +173,7 @@ void dacsi_process_reap(struct dacsi_process *process)
 {
 	struct dacsi_process **link = &dacsi.children;
 
+	(void)slmpm_progress(dacsi.ctx); /* its last words: that it has left a group, perhaps */
 	while (*link != process)
 		link = &(*link)->next;
 	*link = process->next;
