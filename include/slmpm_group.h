@@ -108,6 +108,29 @@ enum slmpm_coll_kind {
 	SLMPM_COLL_EXSCAN = 11
 };
 
+/*
+ * An operation of the program's own: FUNCTION makes to[i] = left[i] OP right[i] of COUNT elements,
+ * each WIDTH bytes long. OP is associative, and need not commute: it is done in the order of the
+ * ranks. TO is LEFT, or RIGHT, or overlaps neither; all are aligned as the elements of an array are
+ * that begins at a multiple of 16, or as the caller's own memory is. It calls nothing of the
+ * library.
+ */
+struct slmpm_combine {
+	uint32_t size;
+	uint32_t flags; /* SLMPM_COLL_COMMUTES, SLMPM_COLL_SAFE */
+	uint64_t width; /* up to SLMPM_COLL_WIDTH */
+	void (*function)(void *to, const void *left, const void *right, uint64_t count, void *arg);
+	void *arg;
+};
+
+#define SLMPM_COLL_WIDTH 65536
+
+/* slmpm_combine.flags */
+#define SLMPM_COLL_COMMUTES 1u /* any order will do */
+/* It may be called by a thread of the library's: else in calls of the application's alone that make
+ * progress, so that SLMPM_ENGINE=thread does not do it. */
+#define SLMPM_COLL_SAFE     2u
+
 /* from: what is there already is the contribution (MPI_IN_PLACE). */
 #define SLMPM_IN_PLACE ((const void *)-1)
 
@@ -131,6 +154,7 @@ struct slmpm_coll {
 	void *to; /* BROADCAST: to here at all but the root, which may leave it NULL */
 	uint64_t count;
 	const uint64_t *counts, *places, *to_counts, *to_places;
+	const struct slmpm_combine *combine; /* in place of type and op, or NULL */
 };
 
 /*

@@ -22,10 +22,14 @@ static uint64_t what_of(const struct slmpm_coll *c, uint32_t size)
 {
 	uint64_t what = c->kind;
 
-	if (c->kind != SLMPM_COLL_BARRIER)
-		what |= (uint64_t)c->type << POST_TYPE;
-	if (flat_combines(c->kind))
-		what |= (uint64_t)c->op << POST_OP;
+	if (UNLIKELY(c->combine)) {
+		what |= post_own(c->combine->width);
+	} else {
+		if (c->kind != SLMPM_COLL_BARRIER)
+			what |= (uint64_t)c->type << POST_TYPE;
+		if (flat_combines(c->kind))
+			what |= (uint64_t)c->op << POST_OP;
+	}
 	if (flat_has_root(c->kind))
 		what |= (uint64_t)(uint32_t)c->root << POST_ROOT;
 	if (c->kind == SLMPM_COLL_REDUCE_SCATTER)
@@ -246,6 +250,8 @@ static int flat_finish(struct flat *f)
 		free(f->put);
 		f->put = f->to;
 	}
+	free(f->spare);
+	f->spare = NULL;
 	boards_scan(f->b);
 	return flat_done(f);
 }
@@ -286,11 +292,21 @@ static int begin_long(struct flat *f, const struct slmpm_coll *c)
 	f->chunk = 0;
 	f->own_done = true;
 	f->room_of = f->data_of = BOARD_NONE;
+	f->most = FLAT_CHUNK;
+	f->spare = NULL;
+	if (UNLIKELY(c->combine)) {
+		f->most = flat_own_most(c);
+		f->spare = aligned_alloc(BOARD_LINE, flat_pad(3 * f->most));
+		if (!f->spare)
+			return -SLMPM_ENOMEM;
+	}
 	if (c->kind == SLMPM_COLL_REDUCE_SCATTER) {
 		int rc = plan_reduce_scatter(f, c);
 
-		if (rc < 0)
+		if (rc < 0) {
+			free(f->spare);
 			return rc;
+		}
 	} else if (flat_combines(c->kind) || c->kind == SLMPM_COLL_BROADCAST) {
 		plan_even(f, c);
 	} else {
@@ -321,7 +337,9 @@ int flat_begin(struct flat *f, struct boards *b, const struct slmpm_coll *c)
 		f->bytes = c->count << f->shift;
 	}
 	if (flat_combines(c->kind)) {
-		f->kernel = calc_kernel_of(c->op, c->type, calc_has_vectors());
+		f->kernel = UNLIKELY(c->combine) ?
+				    NULL :
+				    calc_kernel_of(c->op, c->type, calc_has_vectors());
 		f->form = c->count < 4 && !c->counts ? CALC_STRIDED : CALC_PAIR;
 	}
 	if (!is_short(f, c))
@@ -336,8 +354,11 @@ int flat_begin(struct flat *f, struct boards *b, const struct slmpm_coll *c)
 
 void flat_drop(struct flat *f)
 {
-	if (f->turn == flat_long_turn && f->put != f->to)
+	if (f->turn != flat_long_turn)
+		return;
+	if (f->put != f->to)
 		free(f->put);
+	free(f->spare);
 }
 
 /* ---- advanced -------------------------------------------------------------------------------- */

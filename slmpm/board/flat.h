@@ -52,7 +52,7 @@ struct flat {
 	uint32_t culprit;              /* of a negative error; or BOARD_NONE */
 	uint32_t shift;                /* of an element's bytes */
 	bool posted, in_place, again;
-	calc_kernel *kernel;
+	calc_kernel *kernel; /* NULL: of the program's own */
 	enum calc_form form;
 	uint32_t next, last; /* sources: the first unfinished one, and behind the last */
 	uint64_t bytes;      /* of this member's part, or of what each combines */
@@ -67,7 +67,10 @@ struct flat {
 	uint32_t first;     /* combining: the sources' first */
 	uint64_t chunk;     /* and where it is */
 	unsigned char *put; /* where the result is made: `to`, or memory of its own */
-	bool own_done;      /* this member's own block is where it belongs */
+	uint64_t most;      /* bytes that are combined at a time: whole elements */
+	/* Of an operation of the program's own, three times as much; or NULL. */
+	unsigned char *spare;
+	bool own_done; /* this member's own block is where it belongs */
 };
 
 /* ---- what is asked for (flat_check.c) -------------------------------------------------------- */
@@ -79,7 +82,8 @@ const char *flat_kind_name(uint32_t kind);
 
 /* ---- doing it -------------------------------------------------------------------------------- */
 
-/* Begins C, which has been checked, and posts it if that can be. 0, or -SLMPM_ENOMEM. */
+/* Begins C, which has been checked, and posts it if that can be. Where it has a `combine`, it is
+ * one of SLMPM_UINT8, whole elements by its width. 0, or -SLMPM_ENOMEM. */
 int flat_begin(struct flat *f, struct boards *b, const struct slmpm_coll *c);
 /* Does all that can be done. 1: done; 0: waits for f->waits_for; else a negative error with the
  * detail set, by f->culprit. */

@@ -36,6 +36,8 @@ static const char *op_name(uint32_t op)
 	static const char *const name[] = {"no operation", "sum", "product", "min", "max", "and",
 					   "or",           "xor", "land",    "lor", "lxor"};
 
+	if (op >= POST_OWN)
+		return "a function of its own";
 	return op < sizeof(name) / sizeof(name[0]) ? name[op] : "an unknown operation";
 }
 
@@ -71,24 +73,45 @@ static const char *kind_name(uint64_t what)
 	return name ? name : "an unknown kind";
 }
 
+/* Of the same kind: what is done with the elements, and what these are. True: that differs. */
+static bool differ_in_elements(const struct flat *f, uint64_t number, const struct said *a,
+			       const struct said *b, int *rc)
+{
+	uint64_t other = a->what ^ b->what;
+	bool own = post_is_own(a->what);
+
+	if (own && post_is_own(b->what)) {
+		uint64_t as = post_own_width(a->what), bs = post_own_width(b->what);
+
+		*rc = as != bs ? differ_in(f, number, "width", a, as, b, bs) : 0;
+	} else if (!own && !post_is_own(b->what) && (uint8_t)(other >> POST_TYPE)) {
+		*rc = differ(f, number, a, type_name((uint8_t)(a->what >> POST_TYPE)), b,
+			     type_name((uint8_t)(b->what >> POST_TYPE)));
+	} else {
+		*rc = (uint8_t)(other >> POST_OP) ?
+			      differ(f, number, a, op_name((uint8_t)(a->what >> POST_OP)), b,
+				     op_name((uint8_t)(b->what >> POST_OP))) :
+			      0;
+	}
+	return *rc;
+}
+
 static int flat_differ(const struct flat *f, uint64_t number, const struct said *a,
 		       const struct said *b)
 {
-	uint64_t other = a->what ^ b->what;
+	uint64_t other = a->what ^ b->what, ranks = (1u << POST_RANK_BITS) - 1;
+	uint64_t width = post_is_own(a->what) ? post_own_width(a->what) : 1;
+	int rc;
 
 	if ((uint8_t)other)
 		return differ(f, number, a, kind_name(a->what), b, kind_name(b->what));
-	if ((uint8_t)(other >> POST_TYPE))
-		return differ(f, number, a, type_name((uint8_t)(a->what >> POST_TYPE)), b,
-			      type_name((uint8_t)(b->what >> POST_TYPE)));
-	if ((uint8_t)(other >> POST_OP))
-		return differ(f, number, a, op_name((uint8_t)(a->what >> POST_OP)), b,
-			      op_name((uint8_t)(b->what >> POST_OP)));
+	if (differ_in_elements(f, number, a, b, &rc))
+		return rc;
 	if ((uint16_t)(other >> POST_ROOT))
-		return differ_in(f, number, "root", a, (uint16_t)(a->what >> POST_ROOT), b,
-				 (uint16_t)(b->what >> POST_ROOT));
+		return differ_in(f, number, "root", a, a->what >> POST_ROOT & ranks, b,
+				 b->what >> POST_ROOT & ranks);
 	if (a->count != b->count || !(other >> POST_SAME))
-		return differ_in(f, number, "count", a, a->count, b, b->count);
+		return differ_in(f, number, "count", a, a->count / width, b, b->count / width);
 	if ((uint8_t)a->what != SLMPM_COLL_REDUCE_SCATTER)
 		return differ(f, number, a, "done others before", b, "done others before than");
 	return differ(f, number, a, "counts", b, "others of the same sum");

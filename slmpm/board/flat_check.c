@@ -139,26 +139,32 @@ static int check_memory(const struct slmpm_coll *c, uint32_t size, uint32_t rank
 
 int flat_check(const struct slmpm_coll *c, uint32_t size, uint32_t rank)
 {
-	uint32_t shift;
+	uint32_t shift = 0;
 	int rc;
 
 	if (!flat_kind_name(c->kind))
 		return error_set(SLMPM_EINVAL, "no kind %u of collective operation", c->kind);
 	if (c->flags)
 		return bad(c, "unknown flags");
-	if (c->kind == SLMPM_COLL_BARRIER)
+	if (UNLIKELY(c->combine)) {
+		if (!flat_combines(c->kind))
+			return bad(c, "it combines nothing: .combine");
+	} else if (c->kind == SLMPM_COLL_BARRIER) {
 		return 0;
-	if (!calc_is_type(c->type))
-		return error_set(SLMPM_EINVAL, "%s: no type %u", flat_kind_name(c->kind), c->type);
-	if (flat_combines(c->kind) && !calc_kernel_of(c->op, c->type, false))
-		return error_set(SLMPM_EINVAL, "%s: no operation %u of type %u",
-				 flat_kind_name(c->kind), c->op, c->type);
+	} else {
+		if (!calc_is_type(c->type))
+			return error_set(SLMPM_EINVAL, "%s: no type %u", flat_kind_name(c->kind),
+					 c->type);
+		if (flat_combines(c->kind) && !calc_kernel_of(c->op, c->type, false))
+			return error_set(SLMPM_EINVAL, "%s: no operation %u of type %u",
+					 flat_kind_name(c->kind), c->op, c->type);
+		shift = calc_shift(c->type);
+	}
 	if (flat_has_root(c->kind) && (c->root < 0 || (uint32_t)c->root >= size))
 		return error_set(SLMPM_EINVAL, "%s: no root %d in a group of %u",
 				 flat_kind_name(c->kind), c->root, size);
 	if (c->to == SLMPM_IN_PLACE)
 		return bad(c, ".to is SLMPM_IN_PLACE, which .from alone may be");
-	shift = calc_shift(c->type);
 	rc = check_blocks(c, size, shift);
 	return rc < 0 ? rc : check_memory(c, size, rank, shift);
 }

@@ -56,12 +56,21 @@ static inline uint64_t flat_pad(uint64_t bytes)
 	return (bytes + BOARD_LINE - 1) & ~(uint64_t)(BOARD_LINE - 1);
 }
 
+/* flat_own.c: N bytes by a function of the program's own. */
+void flat_combine_own(const struct flat *f, void *to, const void *a, const void *b, size_t n);
+/* Bytes that it combines at a time, at most. */
+uint64_t flat_own_most(const struct slmpm_coll *c);
+
 /* N elements: to = a OP b. */
 static inline void flat_combine(const struct flat *f, void *to, const void *a, const void *b,
 				size_t n)
 {
 	struct calc_fold fold;
 
+	if (UNLIKELY(!f->kernel)) {
+		flat_combine_own(f, to, a, b, n);
+		return;
+	}
 	fold.form = f->form;
 	fold.n = n;
 	fold.to = to;

@@ -286,17 +286,51 @@ static int has_up_to(struct flat *f, uint32_t r, uint64_t end)
 	return there < 0 ? (int)there : there == (int64_t)end;
 }
 
+/* N bytes of what is needed of rank R from AT on, also where they lie in two pieces: in SPARE. */
+static const unsigned char *lies_whole(const struct flat *f, uint32_t r, uint64_t at, uint64_t n,
+				       unsigned char *spare)
+{
+	uint64_t run = n, rest;
+	const unsigned char *from = lies_at(f, r, at, &run);
+
+	if (run == n)
+		return from;
+	memcpy(spare, from, run);
+	rest = n - run;
+	memcpy(spare + run, lies_at(f, r, at + run, &rest), n - run);
+	return spare;
+}
+
+/* As fold_one; no element is cut. */
+static NOINLINE void fold_own(struct flat *f, uint32_t r, uint64_t n, unsigned char *to,
+			      const unsigned char *before)
+{
+	const unsigned char *more = lies_whole(f, r, f->chunk, n, f->spare + f->most);
+
+	if (r == f->first + 1)
+		before = lies_whole(f, f->first, f->chunk, n, f->spare + 2 * f->most);
+	if (r > f->first)
+		flat_combine_own(f, to, before, more, n);
+	else
+		memmove(to, more, n);
+}
+
 /* Rank R's next N bytes with those of all before. In place the own ones are not to be lost before
  * their turn. */
 static void fold_one(struct flat *f, uint32_t r, uint64_t n)
 {
 	bool keep = f->in_place && f->b->rank < f->last;
-	unsigned char *to = keep && r < f->b->rank ? f->b->scratch : f->put + f->chunk;
-	unsigned char *sum = keep && r <= f->b->rank ? f->b->scratch : f->put + f->chunk;
+	unsigned char *scratch = UNLIKELY(f->spare) ? f->spare : f->b->scratch;
+	unsigned char *to = keep && r < f->b->rank ? scratch : f->put + f->chunk;
+	unsigned char *sum = keep && r <= f->b->rank ? scratch : f->put + f->chunk;
 	uint64_t at = 0, run;
 
 	if (r == f->first && r + 1 < f->last)
 		return;
+	if (UNLIKELY(f->spare)) {
+		fold_own(f, r, n, to, sum);
+		return;
+	}
 	for (; at < n; at += run) {
 		const unsigned char *more, *before = sum + at;
 
@@ -326,7 +360,7 @@ static void report_chunk(struct flat *f, uint64_t end)
 
 int flat_fold(struct flat *f)
 {
-	uint64_t end = least_of(f->chunk + FLAT_CHUNK, f->bytes);
+	uint64_t end = least_of(f->chunk + f->most, f->bytes);
 	int moved = 0;
 
 	f->data_of = BOARD_NONE;

@@ -35,6 +35,7 @@
 #define POST_OP      16
 #define POST_ROOT    32
 #define POST_SAME    48
+#define POST_OWN     0xfc                /* operation: of the program's own, from here on */
 #define POST_IN_LINE (UINT64_C(1) << 24) /* the contribution lies in the post */
 #define POST_TABLE   (UINT64_C(1) << 25) /* it begins with where each member's block lies */
 #define POST_ROTATED (UINT64_C(1) << 26) /* the first block is that of the next rank */
@@ -84,6 +85,32 @@ _Static_assert(SLMPM_GROUP_MAX < 1 << (64 - PAIR_RANK), "a rank has room");
 static inline const struct post *board_post(const struct board *board, uint64_t number)
 {
 	return &board->posts[number % BOARD_SLOTS];
+}
+
+/* An operation of the program's own has no type: the bits of its width - 1 are there, behind those
+ * of the operation, and behind those of the root. */
+#define POST_RANK_BITS 10
+_Static_assert(SLMPM_GROUP_MAX <= 1 << POST_RANK_BITS, "a root has room");
+_Static_assert(SLMPM_COLL_WIDTH <= 1 << 16, "a width has");
+
+static inline uint64_t post_own(uint64_t width)
+{
+	uint64_t w = width - 1;
+
+	return (w & 0xff) << POST_TYPE | (POST_OWN | w >> 14) << POST_OP |
+	       (w >> 8 & 0x3f) << (POST_ROOT + POST_RANK_BITS);
+}
+
+static inline bool post_is_own(uint64_t what)
+{
+	return (uint8_t)(what >> POST_OP) >= POST_OWN;
+}
+
+static inline uint64_t post_own_width(uint64_t what)
+{
+	return ((what >> POST_TYPE & 0xff) | (what >> (POST_ROOT + POST_RANK_BITS) & 0x3f) << 8 |
+		(what >> POST_OP & 3) << 14) +
+	       1;
 }
 
 /* The number in the slot of NUMBER. Acquire pairs with the release in boards_post: the post's words

@@ -3,6 +3,8 @@
  * Collective operations that a call waits for. The first passes are made without the rest of the
  * context, and without a struct collective: most are over by then.
  */
+#include <stdlib.h>
+
 #include "slmpm/base/sized.h"
 #include "slmpm/context.h"
 #include "slmpm/group/operation.h"
@@ -89,12 +91,10 @@ static COLD int no_time(void)
 			 CALL ": a timeout of 0 is not enough for the others to answer");
 }
 
-int collective_await(struct group *g, const struct slmpm_coll *c, int timeout_ms)
+int operation_await(struct group *g, const struct slmpm_coll *c, int timeout_ms)
 {
 	int rc = context_forbids(g->ctx, CALL);
 
-	if (rc == 0)
-		rc = operation_check(g, c);
 	if (rc == 0 && !timeout_ms && g->boards.size > 1)
 		rc = no_time();
 	if (rc == 0 && !g->under_way)
@@ -106,11 +106,30 @@ int collective_await(struct group *g, const struct slmpm_coll *c, int timeout_ms
 	return rc < 0 ? rc : 0;
 }
 
+int collective_await(struct group *g, const struct slmpm_coll *c, int timeout_ms)
+{
+	struct collective *op;
+	int rc = context_forbids(g->ctx, CALL);
+
+	if (rc == 0)
+		rc = operation_check(g, c);
+	if (rc == 0 && !c->combine)
+		return operation_await(g, c, timeout_ms);
+	if (rc == 0)
+		rc = operation_new(g, c, &op);
+	if (rc < 0)
+		return rc;
+	rc = operation_await(g, op->coll, timeout_ms);
+	free(op);
+	return rc;
+}
+
 static int collect(struct group *g, const struct slmpm_coll *c, int timeout_ms)
 {
 	int passes = collective_passes(g->ctx), rc;
 
-	if (UNLIKELY(g->ctx->handling | !g->boards.own | g->error | g->under_way) ||
+	if (UNLIKELY(g->ctx->handling | !g->boards.own | g->error | g->under_way |
+		     (c->combine != NULL)) ||
 	    group_is_broken(g))
 		return collective_await(g, c, timeout_ms);
 	rc = flat_check(c, g->boards.size, g->boards.rank);

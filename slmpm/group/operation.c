@@ -12,6 +12,7 @@
 
 #include "slmpm/base/clock.h"
 #include "slmpm/completion/late.h"
+#include "slmpm/engine/engine.h"
 #include "slmpm/request.h"
 
 #define CALL  "slmpm_collective"
@@ -250,12 +251,35 @@ static int pass_on(struct group *g)
 	return break_by(g, -SLMPM_ENOMEM, g->boards.rank);
 }
 
+/* A function of the program's runs in a thread of the library's where it says so alone, and as a
+ * handler does: it calls nothing that blocks. */
+static int step_with_care(struct group *g)
+{
+	struct context *ctx = g->ctx;
+	const struct slmpm_combine *own = g->flat.coll->combine;
+	bool handling = ctx->handling;
+	int rc;
+
+	if (LIKELY(!own))
+		return operation_step(g);
+	if (!(own->flags & SLMPM_COLL_SAFE) && engine_serves(ctx)) {
+		g->flat.waits_for = BOARD_ANY; /* each bell is shown to the application */
+		if (ctx->waiting)              /* which is to poll in place of this thread */
+			engine_step_aside(ctx, false);
+		return 0;
+	}
+	ctx->handling = true;
+	rc = operation_step(g);
+	ctx->handling = handling;
+	return rc;
+}
+
 int operations_go_on(struct group *g)
 {
 	int n = 0;
 
 	while (g->under_way && n < TURN) {
-		int rc = operation_step(g);
+		int rc = step_with_care(g);
 
 		if (rc > 0) {
 			n++;

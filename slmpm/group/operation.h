@@ -64,11 +64,13 @@ void operation_append(struct collective *op);
 int operations_go_on(struct group *g);
 /* The deadline of one has passed: the group is broken, and all of them end. */
 COLD void operations_late(struct group *g, int timeout_ms);
-/* C is done behind them, or at once, and the call waits for it: start and collective alike. */
+/* C is done behind them, or at once, and the call waits for it. */
 int collective_await(struct group *g, const struct slmpm_coll *c, int timeout_ms);
-/* C, which has been checked, with a copy of all that it names but its buffers, for `free`. NULL:
- * there is no memory. */
-struct collective *operation_new(struct group *g, const struct slmpm_coll *c);
+/* The same of one that has been checked; of the program's own, by operation_new. */
+int operation_await(struct group *g, const struct slmpm_coll *c, int timeout_ms);
+/* *OP is C, which operation_check has passed, with a copy of all that it names but its buffers, for
+ * `free`. 0, or negative with the detail set. */
+int operation_new(struct group *g, const struct slmpm_coll *c, struct collective **op);
 /* OP, which has been checked, ends by HOW or REQ. */
 int operation_start(struct collective *op, const struct slmpm_how *how, slmpm_req *req);
 static inline bool operation_is_outstanding(const struct collective *op)

@@ -40,22 +40,23 @@ static int prepared_is_free(const struct prepared *p, const char *call)
 
 static int prepare_in(struct group *g, const struct slmpm_coll *c, slmpm_prepared *out)
 {
+	struct collective *op;
 	struct prepared *p;
 	int rc = operation_check(g, c);
 
+	if (rc == 0)
+		rc = operation_new(g, c, &op);
 	if (rc < 0)
 		return rc;
 	p = handle_new(&prepared_table);
-	if (!p)
+	if (!p) {
+		free(op);
 		return error_set(SLMPM_ENOMEM, "for a prepared operation");
+	}
 	context_own(&p->ctx, g->ctx);
 	list_append(&g->prepared, &p->node);
-	p->operation = operation_new(g, c);
-	if (!p->operation) {
-		prepared_free(p);
-		return -SLMPM_ENOMEM;
-	}
-	p->operation->kept = true;
+	op->kept = true;
+	p->operation = op;
 	out->id = handle_id(p);
 	return 0;
 }
@@ -86,7 +87,7 @@ static int run_awaited(struct prepared *p, int timeout_ms)
 	int rc;
 
 	p->awaited = true;
-	rc = collective_await(p->operation->group, p->operation->coll, timeout_ms);
+	rc = operation_await(p->operation->group, p->operation->coll, timeout_ms);
 	if (handle_get(&prepared_table, id) == p)
 		p->awaited = false;
 	return rc;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Collective operations that are started, and end by a request, a counter or a queue. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "slmpm/base/clock.h"
 #include "slmpm/base/sized.h"
@@ -11,52 +10,6 @@
 #include "slmpm/link/wait.h"
 
 #define CALL "slmpm_collective_start"
-
-/* ---- what is copied -------------------------------------------------------------------------- */
-
-/* What of a call stays when it has returned. */
-struct started {
-	struct collective operation; /* first: it is freed by that */
-	struct slmpm_coll coll;
-	uint64_t counts[]; /* and places, as far as there are any */
-};
-
-static uint32_t arrays_of(const struct slmpm_coll *c)
-{
-	return (uint32_t)(!!c->counts + !!c->places + !!c->to_counts + !!c->to_places);
-}
-
-static const uint64_t *array_copy(uint64_t **to, const uint64_t *from, uint32_t n)
-{
-	uint64_t *copy = *to;
-
-	if (!from)
-		return NULL;
-	memcpy(copy, from, n * sizeof(*from));
-	*to += n;
-	return copy;
-}
-
-struct collective *operation_new(struct group *g, const struct slmpm_coll *c)
-{
-	uint32_t n = g->boards.size;
-	struct started *s = malloc(sizeof(*s) + arrays_of(c) * n * sizeof(s->counts[0]));
-	uint64_t *to;
-
-	if (!s) {
-		(void)error_set(SLMPM_ENOMEM, "for a collective operation");
-		return NULL;
-	}
-	to = s->counts;
-	s->coll = *c;
-	s->coll.counts = array_copy(&to, c->counts, n);
-	s->coll.places = array_copy(&to, c->places, n);
-	s->coll.to_counts = array_copy(&to, c->to_counts, n);
-	s->coll.to_places = array_copy(&to, c->to_places, n);
-	s->operation = (struct collective){.group = g, .coll = &s->coll, .deadline = UINT64_MAX};
-	list_init(&s->operation.node);
-	return &s->operation;
-}
 
 /* ---- starting -------------------------------------------------------------------------------- */
 
@@ -127,8 +80,8 @@ static int start_once(struct group *g, const struct slmpm_coll *c, const struct 
 	struct collective *op = NULL;
 	int rc = operation_check(g, c);
 
-	if (rc == 0 && !(op = operation_new(g, c)))
-		rc = -SLMPM_ENOMEM;
+	if (rc == 0)
+		rc = operation_new(g, c, &op);
 	if (rc == 0)
 		rc = operation_start(op, how, req);
 	if (rc < 0)

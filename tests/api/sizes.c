@@ -343,6 +343,30 @@ static struct slmpm_coll coll = {.size = sizeof(coll), .kind = SLMPM_COLL_BARRIE
 HOW(with_coll, slmpm_collective(group, s, PATIENCE))
 HOW(with_start, slmpm_collective_start(group, s, NULL, NULL))
 HOW(how_start, slmpm_collective_start(group, &coll, s, NULL))
+static int combined; /* of one member: never */
+
+static void combine_none(void *to, const void *left, const void *right, uint64_t count, void *arg)
+{
+	(void)to, (void)left, (void)right, (void)count, (void)arg;
+	combined++;
+}
+
+static const struct slmpm_combine combine = {.width = 3, .function = combine_none};
+
+static int with_combine(const void *s)
+{
+	struct slmpm_coll c = {.size = sizeof(c), .kind = SLMPM_COLL_ALLREDUCE, .count = 2};
+	char from[6] = "abcde", to[6] = "";
+	int rc;
+
+	c.from = from;
+	c.to = to;
+	c.combine = s;
+	rc = slmpm_collective(group, &c, PATIENCE);
+	CHECK(rc < 0 || !memcmp(from, to, sizeof(to)), "other bytes");
+	return rc;
+}
+
 HOW(how_put, slmpm_put(rmem, 0, own, 8, s, NULL))
 HOW(how_get, slmpm_get(rmem, 0, own, 8, s, NULL))
 HOW(how_putv, slmpm_putv(rmem, &span, 1, &piece, 1, s, NULL))
@@ -414,6 +438,8 @@ static const struct given {
 	 0},
 	{"slmpm_coll", &coll, sizeof(coll), 8, with_coll, 0},
 	{"slmpm_coll", &coll, sizeof(coll), 8, with_start, 0},
+	{"slmpm_combine", &combine, sizeof(combine), offsetof(struct slmpm_combine, arg),
+	 with_combine, 0},
 	{"slmpm_how", &how, sizeof(how), 16, how_start, 0},
 	{"slmpm_how", &how, sizeof(how), 16, how_sendv, 0},
 	{"slmpm_how", &how, sizeof(how), 16, how_recvv, 0},
