@@ -25,11 +25,12 @@ typedef struct {
  * Forms a group of N processes: rank r is MEMBERS[r]; {0} stands for the caller, once at most.
  * Without it the caller founds the group and is no member (a host, of its accelerators). Each
  * member calls slmpm_group_join with the same TAG meanwhile, before or after. Blocks until all
- * have come. The members need no connections among themselves. The peers are not to be closed
- * before the group has formed; afterwards it does without them. SLMPM_EINVAL; SLMPM_ELIMIT: more
- * than SLMPM_GROUP_MAX; SLMPM_ETIMEOUT, SLMPM_EDEAD, SLMPM_ECLOSED: the detail names who has not
- * come; SLMPM_EAGAIN: the same where TIMEOUT_MS is 0; SLMPM_ENOTSUP: a member is on another
- * machine; SLMPM_ENOFILE, SLMPM_ENOMEM, SLMPM_EFBIG. Source: document 004 (row H13), DaCS groups.
+ * have come. The members need no connections among themselves; those of a group with peers over
+ * TCP make them. The peers are not to be closed before the group has formed; afterwards it does
+ * without them. SLMPM_EINVAL; SLMPM_ELIMIT: more than SLMPM_GROUP_MAX; SLMPM_ETIMEOUT,
+ * SLMPM_EDEAD, SLMPM_ECLOSED: the detail names who has not come; SLMPM_EAGAIN: the same where
+ * TIMEOUT_MS is 0; SLMPM_ENOTSUP: a member's library is older; SLMPM_ENOFILE, SLMPM_ENOMEM,
+ * SLMPM_EFBIG. Source: document 004 (row H13), DaCS groups.
  */
 SLMPM_API int slmpm_group_create(slmpm_group *group, slmpm_ctx ctx, const slmpm_peer *members,
 				 int n, uint32_t tag, int timeout_ms);

@@ -104,6 +104,9 @@ struct parts {
 	 * or -SLMPM_ENOMEM. */
 	int (*grouped)(struct endpoint *ep, const struct wire_group *packet, int *fds, int n,
 		       bool lost);
+	/* It has come to a listener of a group's, and has said PROOF: 0, and its secret is known, or a
+	 * negative error: -SLMPM_EACCES: it is no member. */
+	int (*admit)(struct endpoint *ep, const unsigned char *proof);
 	/* Its control connection takes packets again. */
 	void (*room)(struct endpoint *ep);
 	/* How the process of an accelerator has ended: into TEXT; true: normally. */

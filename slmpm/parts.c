@@ -184,6 +184,7 @@ const struct parts parts = {
 	.offer = bootstrap_offer,
 	.read_ahead = bootstrap_read_ahead,
 	.grouped = group_packet,
+	.admit = distant_admit,
 	.room = groups_room,
 	.process_describe = process_describe,
 	.hang_up = bootstrap_stop,

@@ -276,8 +276,8 @@ static inline uint64_t wire_extent(uint64_t length_or_offset, uint32_t flags)
 
 /* ---- the control connection ------------------------------------------------------------- */
 
-/* A packet socket, on which a packet of one byte is a doorbell; or TCP: hello, proof, rounds and
- * bye alone, one behind the other. */
+/* A packet socket, on which a packet of one byte is a doorbell; or TCP: hello, proof, rounds, bye
+ * and group alone, one behind the other. */
 
 #define WIRE_MAGIC UINT64_C(0x31304d504d4c53) /* "SLMPM01" */
 
@@ -401,17 +401,28 @@ enum wire_group_step {
 	GROUP_MEMBER = 5,
 	GROUP_FORMED = 6,
 	GROUP_REFUSED = 7,
+	GROUP_LISTENS = 8, /* of who joins, of a group without boards: where others connect to it */
+	GROUP_ENDED = 9,   /* of a member to those that it is connected with: it has left, or with
+			      an error: the group is broken */
 };
+
+#define WIRE_GROUP_APART 1u /* BEGIN: its members meet by messages */
 
 struct wire_group {
 	struct wire_control_head head;
 	uint32_t step, number;
 	uint32_t tag;        /* of JOIN */
-	uint32_t size, rank; /* of BEGIN; rank: of MEMBER */
+	uint32_t size, rank; /* of BEGIN; rank: of MEMBER; of ENDED, and 1 more: by which; 0 */
 	int32_t pid;         /* of MEMBER */
 	uint32_t error;      /* wire_error: of who ends it, or cannot begin it ... */
-	uint32_t zero;
-	char text[120]; /* ... and why */
+	uint32_t what;       /* BEGIN: WIRE_GROUP_APART; LISTENS: the port */
+	union {
+		char text[120]; /* ... and why; BEGIN: where to listen, "": where connected */
+		struct {        /* MEMBER, without descriptors */
+			char url[96];
+			unsigned char key[16]; /* that the two prove to each other */
+		};
+	};
 };
 _Static_assert(sizeof(struct wire_group) == 160, "wire layout");
 #define WIRE_GROUP_FDS   3

@@ -214,3 +214,49 @@ void bootstrap_forked(struct endpoint *ep)
 		if (fds[i] >= 0)
 			close(fds[i]);
 }
+
+/* ---- what its socket says -------------------------------------------------------------------- */
+
+bool bootstrap_host(const struct endpoint *ep, bool other, char host[NET_NAME])
+{
+	const struct control *c = ep->rooms->control;
+	struct sockaddr_storage address;
+
+	if (!c || !c->stream || !net_end(c->socket.fd, other, &address))
+		return false;
+	net_host((const struct sockaddr *)&address, host);
+	return true;
+}
+
+bool bootstrap_is_here(const struct endpoint *ep)
+{
+	const struct control *c = ep->rooms->control;
+
+	return c && (!c->stream || net_is_here(c->socket.fd));
+}
+
+int32_t bootstrap_said_pid(const struct endpoint *ep)
+{
+	const struct control_stream *s = ep->rooms->control ? ep->rooms->control->stream : NULL;
+
+	return s ? (int32_t)LITTLE_32((uint32_t)s->theirs.pid) : ep->life->pid;
+}
+
+void bootstrap_mask(const struct endpoint *ep, bool own, uint32_t number, uint32_t rank,
+		    unsigned char key[SECRET_SIZE])
+{
+	const struct control_stream *s = ep->rooms->control->stream;
+	unsigned char mask[SIPHASH_SIZE];
+	uint64_t of[4];
+
+	if (!s)
+		return;
+	/* The nonces of its hellos: never the same again. */
+	of[0] = s->active ? s->ours.nonce : s->theirs.nonce;
+	of[1] = s->active ? s->theirs.nonce : s->ours.nonce;
+	of[2] = LITTLE_64(UINT64_C(0x70756f7267) << 1 | (own == s->active)); /* "group" */
+	of[3] = LITTLE_64((uint64_t)number << 32 | rank);
+	siphash(s->secret.bytes, of, sizeof(of), mask);
+	for (int i = 0; i < SECRET_SIZE; i++)
+		key[i] ^= mask[i];
+}

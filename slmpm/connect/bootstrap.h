@@ -5,6 +5,7 @@
 #define SLMPM_BOOTSTRAP_H
 
 #include "slmpm/endpoint.h"
+#include "slmpm/net/net.h"
 #include "slmpm/net/secret.h"
 #include "slmpm/watch.h"
 
@@ -45,9 +46,19 @@ int bootstrap_pass(struct endpoint *ep, void *packet, size_t length, uint32_t ty
 		   size_t count);
 /* parts.room is called, once there is room to send; or not any more. */
 void bootstrap_await_room(struct endpoint *ep, bool on);
-/* Does the peer, which is UP, take descriptors, and packets of groups? */
+/* Does the peer take descriptors; and, which is UP, packets of groups? */
 bool bootstrap_passes(const struct endpoint *ep);
 bool bootstrap_forms_groups(const struct endpoint *ep);
+/* The address of this end of a stream, or the OTHER's; false: it is none. */
+bool bootstrap_host(const struct endpoint *ep, bool other, char host[NET_NAME]);
+/* Is it on this machine, as far as its connection says? */
+bool bootstrap_is_here(const struct endpoint *ep);
+/* KEY, of RANK, in the NUMBERth join of this side (OWN) or the other's, as it travels; and again as
+ * it was. Over a stream whoever does not know its secret learns nothing from it. */
+void bootstrap_mask(const struct endpoint *ep, bool own, uint32_t number, uint32_t rank,
+		    unsigned char key[SECRET_SIZE]);
+/* The number of its process, by its own word. */
+int32_t bootstrap_said_pid(const struct endpoint *ep);
 /* The descriptor of its process, its number by the kernel's word; -1. */
 int bootstrap_process(const struct endpoint *ep);
 /* Tells the peer why, best effort, and closes the socket. */

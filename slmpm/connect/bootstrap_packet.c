@@ -34,7 +34,7 @@ void bootstrap_await_room(struct endpoint *ep, bool on)
 {
 	struct control *c = ep->rooms->control;
 
-	if (c && c->socket.room != on)
+	if (c && !c->stream && c->socket.room != on)
 		watch_for_room(ep->ctx, &c->socket, on);
 }
 
@@ -47,7 +47,7 @@ bool bootstrap_passes(const struct endpoint *ep)
 
 bool bootstrap_forms_groups(const struct endpoint *ep)
 {
-	return bootstrap_passes(ep) && ep->rooms->control->features & WIRE_FEATURE_GROUP;
+	return ep->rooms->control && ep->rooms->control->features & WIRE_FEATURE_GROUP;
 }
 
 int bootstrap_process(const struct endpoint *ep)
@@ -195,10 +195,13 @@ void bootstrap_socket_ready(struct context *ctx, struct watch *w)
 	(void)ctx;
 	if (c->rounds.pending)
 		handshake_ask(c);
-	if (c->stream)
+	if (c->stream && c->stream->waiting) {
 		control_stream_flush(c);
-	else if (c->socket.room)
+		if (!c->stream->waiting)
+			parts.room(ep);
+	} else if (c->socket.room) {
 		parts.room(ep);
+	}
 	for (int i = 0; i < READS_AT_ONCE && c->socket.fd >= 0; i++) {
 		int rc = c->rounds.pending && !leaves ? 0 : control_receive(c, &r);
 

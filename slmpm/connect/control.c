@@ -149,10 +149,9 @@ static int stream_send(struct control *c, const void *packet, size_t length)
 static uint32_t wanted(const struct control_stream *s)
 {
 	static const uint32_t lengths[] = {
-		[WIRE_HELLO] = sizeof(struct wire_hello),
-		[WIRE_PROOF] = sizeof(struct wire_proof),
-		[WIRE_ROUND] = sizeof(struct wire_round),
-		[WIRE_BYE] = sizeof(struct wire_bye),
+		[WIRE_HELLO] = sizeof(struct wire_hello), [WIRE_PROOF] = sizeof(struct wire_proof),
+		[WIRE_ROUND] = sizeof(struct wire_round), [WIRE_BYE] = sizeof(struct wire_bye),
+		[WIRE_GROUP] = sizeof(struct wire_group),
 	};
 	uint32_t type = LITTLE_32(s->in.head.type);
 

@@ -35,6 +35,7 @@
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/monitor/totals.h"
 #include "slmpm/link/wait.h"
+#include "slmpm/part.h"
 
 #define PAYLOAD_LEAST (HELLO_PACKET_LEAST + CHECKSUM_SPARE)
 
@@ -140,11 +141,14 @@ static struct log_limit unauthenticated;
 
 static int take_proof(struct control *c, const struct received *r)
 {
+	const struct listener *l = c->ep->rooms->listener;
 	unsigned char right[SIPHASH_SIZE];
-	int rc;
+	int rc = l && l->home ? parts.admit(c->ep, r->packet.proof.proof) : 0;
 
+	if (rc < 0 && rc != -SLMPM_EACCES)
+		return handshake_refuse(c->ep, -rc, "it connects itself, or there is no memory");
 	prove(c->stream, !c->stream->active, right);
-	if (!key_same_secret(right, r->packet.proof.proof)) {
+	if (rc < 0 || !key_same_secret(right, r->packet.proof.proof)) {
 		stats_violation("secret");
 		log_limited(&unauthenticated, SLMPM_LOG_WARN,
 			    "%s: refused: it does not know the secret", c->ep->life->name);

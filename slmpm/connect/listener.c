@@ -100,6 +100,37 @@ static int listener_begin(struct listener *l, const char *text)
 	return rc < 0 ? error_system(rc, url.text) : 0;
 }
 
+static struct listener *listener_new(struct context *ctx, const char *url, int *rc)
+{
+	struct listener *l = handle_new(&listener_table);
+
+	if (!l) {
+		*rc = error_set(SLMPM_ENOMEM, "for a listener");
+		return NULL;
+	}
+	l->ctx = ctx;
+	l->spare = l->near.watch.fd = -1;
+	l->watch = (struct watch){.ready = listener_ready, .fd = -1, .owner = l};
+	*rc = listener_begin(l, url);
+	if (*rc == 0) {
+		list_append(&ctx->listeners, &l->node);
+		return l;
+	}
+	close_it(l);
+	handle_free(&listener_table, l);
+	return NULL;
+}
+
+int listener_open(struct context *ctx, const char *url, struct listener **home)
+{
+	int rc;
+
+	*home = listener_new(ctx, url, &rc);
+	if (*home)
+		(*home)->home = home;
+	return rc;
+}
+
 int slmpm_listen(slmpm_listener *out, slmpm_ctx handle, const char *url)
 {
 	struct listener *l;
@@ -111,21 +142,10 @@ int slmpm_listen(slmpm_listener *out, slmpm_ctx handle, const char *url)
 	ctx = context_get(handle, &rc);
 	if (!ctx)
 		return rc;
-	l = handle_new(&listener_table);
-	if (!l)
-		return error_set(SLMPM_ENOMEM, "for a listener");
-	l->ctx = ctx;
-	l->spare = l->near.watch.fd = -1;
-	l->watch = (struct watch){.ready = listener_ready, .fd = -1, .owner = l};
 	context_lock(ctx);
-	rc = listener_begin(l, url);
-	if (rc < 0) {
-		close_it(l);
-		handle_free(&listener_table, l);
-	} else {
-		list_append(&ctx->listeners, &l->node);
+	l = listener_new(ctx, url, &rc);
+	if (l)
 		out->id = handle_id(l);
-	}
 	context_unlock(ctx);
 	return rc;
 }
@@ -178,8 +198,10 @@ static void turn_away(struct listener *l)
 	}
 }
 
-static void listener_free(struct listener *l)
+void listener_free(struct listener *l)
 {
+	if (l->home)
+		*l->home = NULL;
 	turn_away(l);
 	list_remove(&l->node);
 	close_it(l);
@@ -247,6 +269,20 @@ static struct endpoint *accepted(struct listener *l)
 	return first;
 }
 
+void listener_take(struct endpoint *ep)
+{
+	struct context *ctx = ep->ctx;
+
+	ep->rooms->listener->waiting--;
+	ep->rooms->listener = NULL;
+	endpoint_block(ep, BLOCK_ACCEPT, false);
+	match_accepted(ep);
+	am_ack_clear_next(ep);
+	ctx->accepted |= am_is_due(ep);
+	ctx->news |= am_is_due(ep);
+	context_changed(ctx);
+}
+
 struct acceptance {
 	slmpm_listener handle;
 	struct listener *listener; /* NULL: closed by another thread */
@@ -281,14 +317,7 @@ int slmpm_accept(slmpm_listener handle, slmpm_peer *peer, int timeout_ms)
 		(void)wait_inspect(ctx);
 	rc = wait_until(ctx, has_accepted, &a, timeout_ms);
 	if (a.ep) {
-		a.ep->rooms->listener = NULL;
-		endpoint_block(a.ep, BLOCK_ACCEPT, false);
-		l->waiting--;
-		match_accepted(a.ep);
-		am_ack_clear_next(a.ep);
-		ctx->accepted |= am_is_due(a.ep);
-		ctx->news |= am_is_due(a.ep);
-		context_changed(ctx);
+		listener_take(a.ep);
 		peer->id = handle_id(a.ep);
 	} else if (!a.listener) {
 		rc = handle_error(&listener_table, handle.id);

@@ -31,8 +31,9 @@ struct listener {
 	bool paused;    /* connections wait that cannot even be refused ... */
 	uint64_t again; /* ... until this */
 	bool tcp;
-	struct near near;     /* of one over TCP: for those of this machine */
-	struct secret secret; /* that who connects over TCP must know */
+	struct listener **home; /* of a group's: where it is held; NULL: of the application's */
+	struct near near;       /* of one over TCP: for those of this machine */
+	struct secret secret;   /* that who connects over TCP must know */
 	struct log_limit refusals;
 	uint32_t waiting; /* peers that stand, or stood, and nobody has accepted */
 	uint32_t turns;   /* given to them, in the order of their coming */
@@ -50,6 +51,12 @@ uint64_t listener_deadlines(struct context *ctx, uint64_t now_ns);
 /* Frees who failed before anybody knew of them: while nobody holds an endpoint or a watch. */
 void listener_forget_refused(struct context *ctx);
 void listener_free_all(struct context *ctx);
+/* A listener of a group's, held at HOME: those that come are members, or refused (parts.admit), and
+ * nothing accepts them but listener_take. 0, or negative with the detail set. */
+int listener_open(struct context *ctx, const char *url, struct listener **home);
+void listener_free(struct listener *l);
+/* EP, which is UP, is accepted. */
+void listener_take(struct endpoint *ep);
 /* EP is connected: one more for slmpm_accept, if it came by a listener. */
 void listener_up(struct endpoint *ep);
 /* EP goes, perhaps without having been accepted. */

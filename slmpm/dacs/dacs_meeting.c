@@ -132,7 +132,8 @@ DACS_ERR_T dacsi_meeting_advance(struct dacsi_group *g)
 	}
 	if (rc == -SLMPM_EAGAIN)
 		return DACS_WID_BUSY;
-	if (dacsi_meeting_formed(g))
+	/* One of other machines forms, and has no meetings. */
+	if (rc != -SLMPM_ENOTSUP && dacsi_meeting_formed(g))
 		return dacsi_code(rc);
 	dacsi_meeting_end(g);
 	return DACS_WID_BUSY;

@@ -165,7 +165,9 @@ int slmpm_collective(slmpm_group group, const struct slmpm_coll *coll, int timeo
 		rc = sized_take(CALL, &full, coll, sizeof(full));
 		coll = &full;
 	}
-	if (LIKELY(rc == 0))
+	if (UNLIKELY(rc == 0 && g->apart))
+		rc = messages_collect(g, coll, timeout_ms);
+	else if (LIKELY(rc == 0))
 		rc = collect(g, coll, timeout_ms);
 	context_unlock(ctx);
 	return rc;

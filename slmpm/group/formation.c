@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -19,11 +20,13 @@ struct seat {                    /* of a rank */
 	struct joining *joining; /* NULL: it has not come */
 	int board, bell;         /* to be passed on; the bell of this process alone */
 	bool ready;
+	uint16_t port; /* where it listens */
 };
 
 struct formation {
-	uint32_t others, come, ready;
-	struct seat *seats; /* by rank */
+	uint32_t others, come, ready, listening;
+	struct secret master; /* of which the pairs' keys are made */
+	struct seat *seats;   /* by rank */
 };
 
 static uint32_t seat_of(const struct group *g, const struct endpoint *ep)
@@ -52,20 +55,9 @@ struct group *formation_of(const struct endpoint *ep, uint32_t tag, uint32_t *ra
 	return NULL;
 }
 
-/* Over TCP, until it ended. */
-static bool was_elsewhere(const struct endpoint *ep)
-{
-	return ep->state != SLMPM_PEER_UP && ep->life->was_up && ep->life->remote[0];
-}
-
 /* Can it be a member? 0, or negative with the detail set. */
 static int is_suitable(const struct endpoint *ep, uint32_t rank)
 {
-	if (!bootstrap_passes(ep) || was_elsewhere(ep))
-		return error_set(SLMPM_ENOTSUP,
-				 "rank %u (%s): a group needs memory that all share: "
-				 "it is on another machine, or reached so",
-				 rank, ep->life->name);
 	if (ep->state == SLMPM_PEER_UP && !bootstrap_forms_groups(ep))
 		return error_set(SLMPM_ENOTSUP, "rank %u (%s) does not know groups", rank,
 				 ep->life->name);
@@ -174,9 +166,7 @@ void formation_peer_ended(struct endpoint *ep)
 	LIST_EACH_ENTRY(struct group, g, &ep->ctx->groups, node) {
 		uint32_t r = is_founded(g) ? seat_of(g, ep) : UINT32_MAX;
 
-		if (r < g->boards.size && was_elsewhere(ep))
-			fail_unsuitable(g, ep, r);
-		else if (r < g->boards.size)
+		if (r < g->boards.size)
 			formation_fail(g, ep->life->error ? ep->life->error : SLMPM_ECLOSED,
 				       "rank %u (%s) of group %u: %s", r, ep->life->name, g->tag,
 				       ep->life->reason[0] ? ep->life->reason :
@@ -223,8 +213,6 @@ static int check_member(struct context *ctx, slmpm_peer peer, uint32_t rank)
 		return error_set(SLMPM_EINVAL,
 				 "slmpm_group_create: rank %u (%s) is of another context", rank,
 				 ep->life->name);
-	if (!ep->closing && was_elsewhere(ep))
-		return is_suitable(ep, rank);
 	if (endpoint_has_ended(ep) || ep->closing)
 		return endpoint_error(ep);
 	if (ep->state == SLMPM_PEER_UP)
@@ -353,15 +341,115 @@ struct group *formation_begin(struct context *ctx, const slmpm_peer *members, ui
 	return g;
 }
 
+/* ---- without boards ------------------------------------------------------------------------- */
+
+/* Does it connect from this machine? */
+static bool seat_is_here(const struct seat *s)
+{
+	return !s->ep || bootstrap_is_here(s->ep);
+}
+
+static bool all_are_here(const struct group *g)
+{
+	for (uint32_t r = 0; r < g->boards.size; r++)
+		if (!seat_is_here(&g->formation->seats[r]))
+			return false;
+	return true;
+}
+
+/* For those of this machine; elsewhere a member knows by which address it has come. */
+static const char *host_here(const struct group *g)
+{
+	return all_are_here(g) ? "127.0.0.1" : "*";
+}
+
+static int begin_apart(struct group *g)
+{
+	struct formation *f = g->formation;
+	uint32_t self = g->boards.rank;
+	int rc;
+
+	if (secret_make(&f->master) < 0)
+		return error_set(SLMPM_ESYSTEM, "no random numbers");
+	if (self == BOARD_NONE)
+		return 0;
+	rc = distant_listen(g, host_here(g));
+	f->seats[self].port = rc < 0 ? 0 : distant_port(g);
+	return rc;
+}
+
+void formation_host(const struct joining *j, char *host, size_t size)
+{
+	bool here = seat_is_here(&j->group->formation->seats[j->rank]);
+
+	snprintf(host, size, "%s", here ? host_here(j->group) : "");
+}
+
+static void key_of(const struct formation *f, uint32_t a, uint32_t b, unsigned char *key)
+{
+	uint32_t both[] = {a < b ? a : b, a < b ? b : a};
+
+	siphash(f->master.bytes, both, sizeof(both), key);
+}
+
+/* Of S as TO sees it (NULL: this process); from another machine those of this one are where it
+ * finds this process. */
+static void seat_address(const struct seat *s, const struct endpoint *to, char *url, size_t size)
+{
+	char host[NET_NAME] = "127.0.0.1";
+	bool v6;
+
+	if (!seat_is_here(s))
+		(void)bootstrap_host(s->ep, true, host);
+	else if (to && !bootstrap_is_here(to))
+		(void)bootstrap_host(to, false, host);
+	v6 = strchr(host, ':');
+	snprintf(url, size, "tcp://%s%s%s:%u", v6 ? "[" : "", host, v6 ? "]" : "", s->port);
+}
+
+void formation_address(const struct joining *j, uint32_t rank, struct wire_group *packet)
+{
+	const struct formation *f = j->group->formation;
+
+	seat_address(&f->seats[rank], j->ep, packet->url, sizeof(packet->url));
+	key_of(f, rank, j->rank, packet->key);
+	packet->pid = (int32_t)LITTLE_32((uint32_t)j->group->boards.processes[rank]);
+	bootstrap_mask(j->ep, false, j->number, rank, packet->key);
+}
+
+/* This process, as a member, knows all others. */
+static int know_all(struct group *g)
+{
+	const struct formation *f = g->formation;
+	uint32_t self = g->boards.rank;
+	int rc = 0;
+
+	for (uint32_t r = 0; self != BOARD_NONE && rc == 0 && r < g->boards.size; r++) {
+		char url[sizeof(((struct wire_group *)0)->url)];
+		unsigned char key[SECRET_SIZE];
+
+		if (r == self)
+			continue;
+		seat_address(&f->seats[r], NULL, url, sizeof(url));
+		key_of(f, r, self, key);
+		rc = distant_put(g, r, url, key);
+	}
+	return rc;
+}
+
 /* ---- its steps ------------------------------------------------------------------------------ */
 
 /* RANK has come: what it has sent is the group's. */
 static int take_seat(struct group *g, struct joining *j, uint32_t rank)
 {
-	int process = fcntl(bootstrap_process(j->ep), F_DUPFD_CLOEXEC, 0);
-	int rc = process < 0 ? -errno :
-			       group_put(g, rank, j->map, j->bell, process, j->ep->life->pid);
+	int process, rc;
 
+	if (!j->map) { /* over a stream */
+		g->boards.processes[rank] = bootstrap_said_pid(j->ep);
+		return 0;
+	}
+	process = fcntl(bootstrap_process(j->ep), F_DUPFD_CLOEXEC, 0);
+	rc = process < 0 ? -errno : group_put(g, rank, j->map, j->bell, process, j->ep->life->pid);
 	if (rc < 0) {
 		if (process >= 0)
 			close(process);
@@ -373,12 +461,44 @@ static int take_seat(struct group *g, struct joining *j, uint32_t rank)
 	return 0;
 }
 
-/* All have come: each gets the others. */
-static void formation_spread(struct group *g)
+static void formation_say(struct group *g, uint32_t due)
 {
 	for (uint32_t r = 0; r < g->boards.size && g->state == GROUP_IS_FORMING; r++)
 		if (g->formation->seats[r].joining)
-			joining_send(g->formation->seats[r].joining, DUE_BEGIN | DUE_MEMBERS);
+			joining_send(g->formation->seats[r].joining, due);
+}
+
+/* All have come: each is told of the others; of those that have no boards, where they listen, once
+ * all do. */
+static void formation_spread(struct group *g)
+{
+	int rc = 0;
+
+	for (uint32_t r = 0; r < g->boards.size; r++) {
+		const struct seat *s = &g->formation->seats[r];
+
+		g->apart |= s->ep && !bootstrap_passes(s->ep);
+	}
+	if (g->apart)
+		rc = begin_apart(g);
+	if (rc < 0)
+		formation_fail(g, -rc, "%s", group_detail());
+	else
+		formation_say(g, g->apart ? DUE_BEGIN : DUE_BEGIN | DUE_MEMBERS);
+}
+
+void formation_listens(struct joining *j, uint16_t port)
+{
+	struct group *g = j->group;
+	struct formation *f = g->formation;
+
+	j->port = f->seats[j->rank].port = port;
+	if (++f->listening < f->others)
+		return;
+	if (know_all(g) < 0)
+		formation_fail(g, SLMPM_ENOMEM, "no memory for a group");
+	else
+		formation_say(g, DUE_MEMBERS);
 }
 
 /* RANK has come in vain. */

@@ -12,6 +12,7 @@
 #include "slmpm/base/sized.h"
 #include "slmpm/completion/late.h"
 #include "slmpm/connect/bootstrap.h"
+#include "slmpm/connect/listener.h"
 #include "slmpm/endpoint.h"
 #include "slmpm/group/operation.h"
 #include "slmpm/group/space.h"
@@ -93,6 +94,11 @@ void group_free(struct group *g)
 	pairs_leave(g);
 	prepared_free_all(g);
 	spaces_free(g);
+	messages_close(g);
+	for (uint32_t r = 0; g->members && r < g->boards.size; r++)
+		distant_free(&g->members[r]);
+	if (g->listener)
+		listener_free(g->listener);
 	g->ctx->collecting -= g->meeting.waits;
 	list_remove(&g->node);
 	for (uint32_t r = 0; g->members && r < g->boards.size; r++)
@@ -109,7 +115,10 @@ void group_free(struct group *g)
  * there. IN_ORDER: meetings do without this process. */
 static void group_leave(struct group *g, bool in_order)
 {
-	bool whole = g->boards.own && g->boards.of;
+	bool whole = g->boards.own && g->boards.of && !g->apart;
+
+	if (g->apart)
+		distant_end(g, 0, BOARD_NONE);
 
 	for (uint32_t r = 0; whole && r < g->boards.size; r++)
 		whole = g->boards.of[r];
@@ -172,6 +181,7 @@ void group_forked(struct context *ctx)
 		close_copy(g->bell.fd);
 		for (uint32_t r = 0; g->members && r < g->boards.size; r++) {
 			close_copy(g->members[r].process.fd);
+			distant_forked(&g->members[r]);
 			close_copy(g->members[r].offer);
 			close_copy(g->boards.bells[r]);
 		}
@@ -197,11 +207,23 @@ void group_has_formed(struct group *g)
 {
 	g->state = GROUP_HAS_FORMED;
 	g->error = 0;
-	group_met(g);
-	meeting_formed(g);
+	if (!g->apart) {
+		group_met(g);
+		meeting_formed(g);
+	}
 	pairs_formed(g);
 	g->ctx->news = true;
 	context_changed(g->ctx);
+}
+
+int group_has_boards(const struct group *g, const char *call)
+{
+	if (!g->apart)
+		return 0;
+	return error_set(SLMPM_ENOTSUP,
+			 "%s: members of group %u are connected by TCP, and have no memory with "
+			 "the others",
+			 call, g->tag);
 }
 
 /* ---- forming -------------------------------------------------------------------------------- */
@@ -297,11 +319,6 @@ static int may_join(struct endpoint *ep)
 {
 	if (endpoint_is_blocked(ep, BLOCK_STATE))
 		return endpoint_error(ep);
-	if (!bootstrap_passes(ep))
-		return error_set(SLMPM_ENOTSUP,
-				 "%s: a group needs memory that both share: it is on "
-				 "another machine, or reached so",
-				 ep->life->name);
 	if (!bootstrap_forms_groups(ep))
 		return error_set(SLMPM_ENOTSUP, "%s does not know groups", ep->life->name);
 	if (ep->rooms->groups && ep->rooms->groups->our_count >= WIRE_GROUP_JOINS)

@@ -11,9 +11,13 @@
 #include "slmpm/base/wire.h"
 #include "slmpm/board/bell.h"
 #include "slmpm/board/flat.h"
+#include "slmpm/net/secret.h"
 #include "slmpm/watch.h"
 
+struct distant;
 struct formation;
+struct listener;
+struct messages;
 struct pair;
 
 enum group_state { GROUP_IS_FORMING, GROUP_HAS_FORMED, GROUP_HAS_FAILED };
@@ -27,8 +31,9 @@ struct member {
 	struct list pairing; /* of the context's: something is to be done, ... */
 	uint64_t when;       /* ... then */
 	struct pair *pair;
-	uint32_t wanted; /* calls that wait for one */
-	int error;       /* why there is none, for them: a negative errno */
+	struct distant *distant; /* of a group without boards */
+	uint32_t wanted;         /* calls that wait for one */
+	int error;               /* why there is none, for them: a negative errno */
 };
 
 struct meeting {         /* of this process (meeting.c) */
@@ -47,12 +52,16 @@ struct group {
 	enum group_state state;
 	uint32_t tag;
 	struct boards boards;
-	struct member *members;    /* by rank; NULL: not known yet */
-	struct watch bell;         /* the own one */
-	int status;                /* why it is broken, negative; 0: it is not */
-	int32_t culprit;           /* then the rank; -1: none */
-	uint64_t begun, done;      /* operations of this process in it */
-	struct flat flat;          /* the one that is under way */
+	struct member *members; /* by rank; NULL: not known yet */
+	struct watch bell;      /* the own one */
+	int status;             /* why it is broken, negative; 0: it is not */
+	int32_t culprit;        /* then the rank; -1: none */
+	uint64_t begun, done;   /* operations of this process in it */
+	struct flat flat;       /* the one that is under way */
+	/* It has no boards, for some of its members are on other machines (distant.c, messages.c): */
+	bool apart;
+	struct listener *listener; /* where the others connect; NULL: no member */
+	struct messages *messages; /* its collective operations; NULL: none yet */
 	uint32_t waits;            /* calls that wait for a connection */
 	bool shut;                 /* no more of these: the context closes */
 	bool asked_early;          /* one was asked for before the group had formed */
@@ -82,6 +91,8 @@ struct group *group_new(struct context *ctx, uint32_t tag, bool member, int *boa
 void group_free(struct group *g);
 /* It has formed. */
 void group_has_formed(struct group *g);
+/* 0; -SLMPM_ENOTSUP: it has none, which CALL needs. */
+int group_has_boards(const struct group *g, const char *call);
 /* Until it has formed, or has not: 0, or the deadline. */
 int group_await(struct group *g, int timeout_ms);
 void group_shut(struct context *ctx);
@@ -105,6 +116,32 @@ void group_break(struct group *g, int status, int32_t culprit);
 COLD const char *member_suspicion(const struct group *g, uint32_t rank);
 /* Has a member left? */
 void group_inspect(struct group *g);
+
+/* ---- distant.c: those of a group without boards ---------------------------------------------- */
+
+/* This member listens, at HOST ("": any address). 0, or negative with the detail set. */
+int distant_listen(struct group *g, const char *host);
+uint16_t distant_port(const struct group *g);
+/* Where RANK listens, and what both prove. 0, or -ENOMEM; -EPROTO: that is no address. */
+int distant_put(struct group *g, uint32_t rank, const char *url, const unsigned char *key);
+void distant_free(struct member *m);
+void distant_forked(const struct member *m);
+/* What the pair of sockets is for others: a connection with M that is wanted is made. */
+void distant_step(struct member *m, uint64_t now);
+/* What has come to a listener of a group as EP, and says PROOF: it is a member, and its key is EP's
+ * secret; -SLMPM_EACCES: it is none; -SLMPM_ELIMIT: this side connects to it. */
+int distant_admit(struct endpoint *ep, const unsigned char *proof);
+/* All that have a connection learn that this process has left, with ERROR 0, or that the group is
+ * broken, by CULPRIT or BOARD_NONE. */
+void distant_end(struct group *g, int error, uint32_t culprit);
+/* M says that. */
+int distant_ended(struct endpoint *ep, const struct wire_group *packet);
+
+/* ---- messages.c: collective operations of such ---------------------------------------------- */
+
+/* As slmpm_collective, its context locked; it is not while it waits. */
+int messages_collect(struct group *g, const struct slmpm_coll *c, int timeout_ms);
+void messages_close(struct group *g);
 
 /* ---- pairing.c: connections among them ------------------------------------------------------- */
 
@@ -152,6 +189,11 @@ void formation_withdrawn(struct group *g, uint32_t rank, int error, const char *
 /* It ends with ERROR (positive) for FORMAT, which is sent to those that have come. */
 __attribute__((format(printf, 3, 4), cold)) void formation_fail(struct group *g, int error,
 								const char *format, ...);
+/* J's side listens, at PORT. */
+void formation_listens(struct joining *j, uint16_t port);
+/* Where J's side is to listen, and where RANK listens for it and the key of the two. */
+void formation_host(const struct joining *j, char *host, size_t size);
+void formation_address(const struct joining *j, uint32_t rank, struct wire_group *packet);
 /* The descriptors of rank's board, bell and process, to be passed on, and its process's number. */
 int32_t formation_fds(const struct group *g, uint32_t rank, int fds[WIRE_GROUP_FDS]);
 /* EP is to be a member of groups that form: it has ended, or is UP. */
@@ -164,12 +206,13 @@ void formation_forked(const struct group *g);
 
 enum joining_due { /* to be sent, in this order */
 		   DUE_JOIN = 1 << 0,
-		   DUE_READY = 1 << 1,
-		   DUE_WITHDRAWN = 1 << 2,
-		   DUE_BEGIN = 1 << 3,
-		   DUE_MEMBERS = 1 << 4,
-		   DUE_FORMED = 1 << 5,
-		   DUE_REFUSED = 1 << 6,
+		   DUE_LISTENS = 1 << 1,
+		   DUE_READY = 1 << 2,
+		   DUE_WITHDRAWN = 1 << 3,
+		   DUE_BEGIN = 1 << 4,
+		   DUE_MEMBERS = 1 << 5,
+		   DUE_FORMED = 1 << 6,
+		   DUE_REFUSED = 1 << 7,
 };
 
 struct joining {
@@ -182,6 +225,7 @@ struct joining {
 	uint32_t rank;           /* of theirs: in its group */
 	bool ours;               /* this process joins; else the peer */
 	bool begun;              /* ours: BEGIN has come */
+	uint16_t port;           /* where it listens; 0: not, or not yet */
 	bool ready;              /* READY is due, or has come */
 	bool over;               /* when nothing is due any more, it is freed */
 	int board, bell;         /* to be passed on; -1 */

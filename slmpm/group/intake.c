@@ -2,12 +2,14 @@
 /* Packets of groups that form, as they come: checked, and what follows from them. */
 #include "slmpm/group/group.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "slmpm/connect/bootstrap.h"
 #include "slmpm/connect/control.h"
 #include "slmpm/endpoint.h"
 
@@ -110,6 +112,7 @@ static int take_failed_join(struct came *c, struct groups *of)
 static int take_join(struct came *c)
 {
 	struct groups *of = groups_of(c->ep);
+	bool passes = bootstrap_passes(c->ep);
 	const struct board *map = NULL;
 	struct joining *j;
 	struct group *g;
@@ -122,9 +125,9 @@ static int take_join(struct came *c)
 		return -SLMPM_EPROTO;
 	if (c->packet->error)
 		return take_failed_join(c, of);
-	if (PEER_FAULT(!c->lost && (c->n != 2 || !are_known(c->fds, c->n))))
+	if (PEER_FAULT(passes && !c->lost && (c->n != 2 || !are_known(c->fds, c->n))))
 		return -SLMPM_EPROTO;
-	rc = c->lost ? -EMFILE : board_map(&map, c->fds[0]);
+	rc = c->lost ? -EMFILE : passes ? board_map(&map, c->fds[0]) : 0;
 	if (rc == -EPROTO)
 		return -SLMPM_EPROTO;
 	j = joining_new(of, false);
@@ -141,10 +144,22 @@ static int take_join(struct came *c)
 		join_failed(j, g, rank, rc);
 		return 0;
 	}
-	j->board = take_fd(c, 0);
-	j->bell = take_fd(c, 1);
+	if (passes) {
+		j->board = take_fd(c, 0);
+		j->bell = take_fd(c, 1);
+	}
 	if (g)
 		formation_joined(g, j, rank);
+	return 0;
+}
+
+static int take_listens(struct came *c, struct joining *j)
+{
+	uint32_t port = LITTLE_32(c->packet->what);
+
+	if (PEER_FAULT(!j->group || !j->group->apart || j->port || !port || port > UINT16_MAX))
+		return -SLMPM_EPROTO;
+	formation_listens(j, (uint16_t)port);
 	return 0;
 }
 
@@ -173,16 +188,21 @@ static int group_withdrawn(struct came *c, struct joining *j)
 
 /* ---- at who joins --------------------------------------------------------------------------- */
 
-/* It cannot be a member, for RC of the system: which the other side gets. */
-static int joining_give_up(struct joining *j, int rc, const char *what)
+/* It cannot be a member, for RC, of which the detail says more: which the other side gets. */
+static int joining_refuse(struct joining *j, int rc)
 {
 	char text[ERROR_DETAIL];
-	int error = -error_system(rc, what);
 
 	snprintf(text, sizeof(text), "%s", group_detail());
-	group_fail(j->group, error, "%s", text);
-	joining_end(j, error, text);
+	group_fail(j->group, -rc, "%s", text);
+	joining_end(j, -rc, text);
 	return 0;
+}
+
+/* The same, RC being of the system. */
+static int joining_give_up(struct joining *j, int rc, const char *what)
+{
+	return joining_refuse(j, error_system(rc, what));
 }
 
 static void skip_own(struct joining *j)
@@ -196,15 +216,74 @@ static void skip_own(struct joining *j)
 	joining_send(j, DUE_READY);
 }
 
+/* A name would have to be looked up. */
+static bool is_numeric(const char *host)
+{
+	unsigned char address[16];
+
+	return !strcmp(host, "*") || inet_pton(AF_INET, host, address) == 1 ||
+	       inet_pton(AF_INET6, host, address) == 1;
+}
+
+/* Where the other side says; nothing: where it is connected. */
+static int listen_apart(struct came *c, struct joining *j)
+{
+	char host[NET_NAME];
+	int rc;
+
+	control_text(host, sizeof(host), c->packet->text, sizeof(c->packet->text));
+	if (!*host && !bootstrap_host(c->ep, false, host))
+		snprintf(host, sizeof(host), "127.0.0.1");
+	if (PEER_FAULT(!is_numeric(host)))
+		return -SLMPM_EPROTO;
+	j->group->apart = true;
+	rc = distant_listen(j->group, host);
+	j->port = rc < 0 ? 0 : distant_port(j->group);
+	return rc;
+}
+
 static int take_begin(struct came *c, struct joining *j)
 {
 	uint32_t size = LITTLE_32(c->packet->size), rank = LITTLE_32(c->packet->rank);
+	uint32_t how = LITTLE_32(c->packet->what);
 
-	if (PEER_FAULT(j->begun || !size || size > SLMPM_GROUP_MAX || rank >= size))
+	if (PEER_FAULT(j->begun || !size || size > SLMPM_GROUP_MAX || rank >= size ||
+		       how & ~WIRE_GROUP_APART || (!how && !bootstrap_passes(c->ep))))
 		return -SLMPM_EPROTO;
 	j->begun = true;
 	if (!group_size(j->group, size, rank))
 		return joining_give_up(j, -ENOMEM, "a group");
+	if (how & WIRE_GROUP_APART) {
+		int rc = listen_apart(c, j);
+
+		if (rc == -SLMPM_EPROTO)
+			return rc;
+		if (rc < 0)
+			return joining_refuse(j, rc);
+		joining_send(j, DUE_LISTENS);
+	}
+	skip_own(j);
+	return 0;
+}
+
+static int take_distant(struct came *c, struct joining *j)
+{
+	char url[sizeof(c->packet->url)];
+	unsigned char key[SECRET_SIZE];
+	int rc;
+
+	if (PEER_FAULT(!j->begun || j->ready || LITTLE_32(c->packet->rank) != j->next || c->n))
+		return -SLMPM_EPROTO;
+	control_text(url, sizeof(url), c->packet->url, sizeof(c->packet->url));
+	memcpy(key, c->packet->key, sizeof(key));
+	bootstrap_mask(c->ep, true, j->number, j->next, key);
+	rc = distant_put(j->group, j->next, url, key);
+	if (PEER_FAULT(rc == -EPROTO))
+		return -SLMPM_EPROTO;
+	if (rc < 0)
+		return joining_give_up(j, rc, "a group");
+	j->group->boards.processes[j->next] = (int32_t)LITTLE_32((uint32_t)c->packet->pid);
+	j->next++;
 	skip_own(j);
 	return 0;
 }
@@ -213,6 +292,9 @@ static int take_member(struct came *c, struct joining *j)
 {
 	const struct board *map = NULL;
 	int rc;
+
+	if (j->group->apart)
+		return take_distant(c, j);
 
 	if (PEER_FAULT(!j->begun || j->ready || LITTLE_32(c->packet->rank) != j->next ||
 		       (!c->lost && (c->n != WIRE_GROUP_FDS || !are_known(c->fds, c->n)))))
@@ -266,6 +348,7 @@ static int take_step(struct came *c, struct joining *j)
 {
 	switch (c->step) {
 	case GROUP_READY: return take_ready(j);
+	case GROUP_LISTENS: return take_listens(c, j);
 	case GROUP_WITHDRAWN: return group_withdrawn(c, j);
 	case GROUP_BEGIN: return take_begin(c, j);
 	case GROUP_MEMBER: return take_member(c, j);
@@ -279,14 +362,16 @@ int group_packet(struct endpoint *ep, const struct wire_group *packet, int *fds,
 	struct came c = {ep, packet, LITTLE_32(packet->step), LITTLE_32(packet->number), fds,
 			 n,  lost};
 	struct groups *of = ep->rooms->groups;
-	bool ours = c.step >= GROUP_BEGIN;
+	bool ours = c.step >= GROUP_BEGIN && c.step != GROUP_LISTENS;
 	struct joining *j;
 
-	if (PEER_FAULT(c.step < GROUP_JOIN || c.step > GROUP_REFUSED ||
+	if (PEER_FAULT(c.step < GROUP_JOIN || c.step > GROUP_ENDED ||
 		       (n && c.step != GROUP_JOIN && c.step != GROUP_MEMBER)))
 		return -SLMPM_EPROTO;
 	if (c.step == GROUP_JOIN)
 		return take_join(&c);
+	if (c.step == GROUP_ENDED)
+		return distant_ended(ep, packet);
 	/* What has ended meanwhile may be spoken of still; what never was may not. */
 	if (PEER_FAULT(!of || c.number - 1 >= (ours ? of->our_last : of->their_last)))
 		return -SLMPM_EPROTO;

@@ -100,7 +100,7 @@ static int send_join(struct joining *j)
 		memcpy(packet.text, j->text, sizeof(packet.text));
 		return send_step(j, GROUP_JOIN, &packet, NULL, 0);
 	}
-	rc = send_step(j, GROUP_JOIN, &packet, fds, 2);
+	rc = send_step(j, GROUP_JOIN, &packet, fds, bootstrap_passes(j->ep) ? 2 : 0);
 	if (rc == 0) {
 		close_own(&j->board);
 		close_own(&j->bell);
@@ -121,6 +121,10 @@ static int send_begin(struct joining *j)
 	struct wire_group packet = {.size = LITTLE_32(j->group->boards.size),
 				    .rank = LITTLE_32(j->rank)};
 
+	if (j->group->apart) {
+		packet.what = LITTLE_32(WIRE_GROUP_APART);
+		formation_host(j, packet.text, sizeof(packet.text));
+	}
 	return send_step(j, GROUP_BEGIN, &packet, NULL, 0);
 }
 
@@ -132,6 +136,13 @@ static int send_members(struct joining *j)
 
 		if (j->next == j->rank)
 			continue;
+		if (j->group->apart) {
+			formation_address(j, j->next, &packet);
+			rc = send_step(j, GROUP_MEMBER, &packet, NULL, 0);
+			if (rc < 0)
+				return rc;
+			continue;
+		}
 		packet.pid = (int32_t)LITTLE_32((uint32_t)formation_fds(j->group, j->next, fds));
 		rc = send_step(j, GROUP_MEMBER, &packet, fds, WIRE_GROUP_FDS);
 		if (rc < 0)
@@ -140,12 +151,20 @@ static int send_members(struct joining *j)
 	return 0;
 }
 
+static int send_listens(struct joining *j)
+{
+	struct wire_group packet = {.what = LITTLE_32(j->port)};
+
+	return send_step(j, GROUP_LISTENS, &packet, NULL, 0);
+}
+
 static int joining_send_one(struct joining *j, uint32_t due)
 {
-	struct wire_group empty = {.zero = 0};
+	struct wire_group empty = {.what = 0};
 
 	switch (due) {
 	case DUE_JOIN: return send_join(j);
+	case DUE_LISTENS: return send_listens(j);
 	case DUE_READY: return send_step(j, GROUP_READY, &empty, NULL, 0);
 	case DUE_WITHDRAWN: return joining_send_end(j, GROUP_WITHDRAWN);
 	case DUE_BEGIN: return send_begin(j);

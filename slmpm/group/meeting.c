@@ -196,10 +196,15 @@ static int meet_or_stand(struct group *g, int timeout_ms)
 	if (UNLIKELY(g->ctx->handling || g->state == GROUP_HAS_FAILED || !g->boards.own ||
 		     m->inside))
 		return meeting_forbidden(g);
+	rc = group_has_boards(g, CALL);
+	if (UNLIKELY(rc < 0))
+		return rc;
 	if (!m->pending)
 		meeting_begin(g);
 	if (UNLIKELY(g->state == GROUP_IS_FORMING))
 		rc = meeting_form(g, &timeout_ms);
+	if (rc == 0)
+		rc = group_has_boards(g, CALL);
 	if (UNLIKELY(rc < 0))
 		return rc;
 	while (!m->result && (m->result = meeting_decide(g)) == 0 && --passes > 0)

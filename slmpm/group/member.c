@@ -92,6 +92,8 @@ int group_put(struct group *g, uint32_t rank, const struct board *board, int bel
 void group_remove(struct group *g, uint32_t rank)
 {
 	watch_close(g->ctx, &g->members[rank].process);
+	if (!g->boards.of[rank]) /* it came over a stream */
+		return;
 	board_unmap(g->boards.of[rank]);
 	g->boards.of[rank] = NULL;
 	close(g->boards.bells[rank]);

@@ -5,8 +5,6 @@
  * Bells are held by all members: what the two say on their boards, which they alone can write,
  * shows whose socket it is. So no member listens, and no address or secret is passed on.
  */
-#include "slmpm/group/group.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -18,34 +16,18 @@
 #include "slmpm/completion/late.h"
 #include "slmpm/connect/bootstrap.h"
 #include "slmpm/connect/foreign.h"
-#include "slmpm/connect/listener.h"
 #include "slmpm/dial/dial.h"
-#include "slmpm/endpoint.h"
+#include "slmpm/group/pairing.h"
 #include "slmpm/link/progress.h"
 #include "slmpm/link/wait.h"
 
-#define CALL     "slmpm_group_peer"
-#define MS       UINT64_C(1000000)
-#define BUSY_MS  1  /* its bell is full, or the board is */
-#define AGAIN_MS 20 /* after a connection that has not come to be */
-#define RINGS    64 /* taken at once: more than wait in a bell as a rule */
+#define CALL    "slmpm_group_peer"
+#define BUSY_MS 1  /* its bell is full, or the board is */
+#define RINGS   64 /* taken at once: more than wait in a bell as a rule */
 
 #ifndef SO_COOKIE
 #define SO_COOKIE 57
 #endif
-
-/* The connection of this process with a member. */
-struct pair {
-	struct list node; /* of the context's */
-	struct endpoint *ep;
-	struct member *member; /* NULL: its group has gone, or has another one with it */
-	bool known;            /* the application has its handle */
-};
-
-static uint32_t pair_rank(const struct member *m)
-{
-	return (uint32_t)(m - m->group->members);
-}
 
 /* Does this process make it, and not the member? */
 static bool is_maker(const struct member *m)
@@ -53,21 +35,13 @@ static bool is_maker(const struct member *m)
 	return m->group->boards.rank < pair_rank(m);
 }
 
-static bool lives(const struct pair *p)
-{
-	return p && !endpoint_has_ended(p->ep);
-}
-
-static bool is_up(const struct pair *p)
-{
-	return p && p->ep->state == SLMPM_PEER_UP && !p->ep->closing;
-}
-
 /* It has left the group in order. */
 static bool has_left_group(const struct member *m)
 {
 	uint32_t r = pair_rank(m), culprit = r;
 
+	if (m->distant)
+		return m->distant->left || m->distant->refused;
 	return boards_ended(&m->group->boards, r, &culprit) == -SLMPM_ECLOSED && culprit == r;
 }
 
@@ -76,8 +50,7 @@ static bool may_pair(const struct group *g)
 	return g->state == GROUP_HAS_FORMED && g->boards.own && !g->shut;
 }
 
-/* It is to be inspected at WHEN. */
-static void pair_due(struct member *m, uint64_t when)
+void pair_due(struct member *m, uint64_t when)
 {
 	struct context *ctx = m->group->ctx;
 
@@ -92,6 +65,8 @@ static void pair_due(struct member *m, uint64_t when)
 /* This side says nothing of it any more. */
 static void pair_withdraw(struct member *m)
 {
+	if (m->distant)
+		return;
 	(void)boards_pair(&m->group->boards, pair_rank(m), PAIR_NONE);
 	if (m->offer >= 0)
 		close(m->offer);
@@ -138,44 +113,53 @@ static bool is_socket(int fd)
 	return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 && domain == AF_UNIX;
 }
 
-/* Its connection, over FD, which is closed where there is none; ACTIVE: this side made it. 0, or
- * negative with the detail set. */
-static int pair_new(struct member *m, int fd, bool active)
+bool pair_attach(struct member *m, struct endpoint *ep, bool own)
 {
 	struct context *ctx = m->group->ctx;
-	struct connection c = {.fd = fd,
-			       .pair = true,
-			       .active = active,
-			       .process = fcntl(m->process.fd, F_DUPFD_CLOEXEC, 0),
-			       .pid = pid_of(m->process.fd)};
 	struct pair *p = calloc(1, sizeof(*p));
-	int rc = p ? 0 : error_set(SLMPM_ENOMEM, "for a connection");
 
-	if (rc == 0 && c.process < 0)
-		rc = error_system(-errno, "a connection");
-	if (rc < 0) {
-		close(fd);
-		if (c.process >= 0)
-			close(c.process);
-		free(p);
-		return rc;
-	}
-	p->ep = connect_adopt(ctx, &c, NULL, &rc);
-	if (!p->ep) {
-		free(p);
-		return rc;
-	}
-	p->member = m;
-	m->pair = p;
+	if (!p)
+		return false;
+	*p = (struct pair){.ep = ep, .member = m, .own = own};
 	list_append(&ctx->paired, &p->node);
-	p->ep->rooms->pair = p;
-	if (endpoint_has_ended(p->ep))
-		pair_due(m, clock_now() + AGAIN_MS * MS);
-	return 0;
+	m->pair = ep->rooms->pair = p;
+	if (endpoint_has_ended(ep))
+		pair_due(m, clock_now() + PAIR_AGAIN_MS * PAIR_MS);
+	return true;
 }
 
-/* It is not the member's any more: another is to be. What came by it can still be read. */
-static void pair_drop(struct member *m)
+int pair_adopt(struct member *m, const struct connection *c, bool own)
+{
+	int rc = 0;
+	struct endpoint *ep = connect_adopt(m->group->ctx, c, NULL, &rc);
+
+	if (!ep)
+		return rc;
+	if (pair_attach(m, ep, own))
+		return 0;
+	endpoint_free(ep);
+	return error_set(SLMPM_ENOMEM, "for a connection");
+}
+
+/* Its connection, over FD; OWN: this side made it. As pair_adopt. */
+static int pair_new(struct member *m, int fd, bool own)
+{
+	struct connection c = {.fd = fd,
+			       .pair = true,
+			       .active = own,
+			       .process = fcntl(m->process.fd, F_DUPFD_CLOEXEC, 0),
+			       .pid = pid_of(m->process.fd)};
+
+	if (c.process < 0) {
+		int rc = error_system(-errno, "a connection");
+
+		close(fd);
+		return rc;
+	}
+	return pair_adopt(m, &c, own);
+}
+
+void pair_drop(struct member *m)
 {
 	struct pair *p = m->pair;
 
@@ -184,7 +168,7 @@ static void pair_drop(struct member *m)
 	m->pair = NULL;
 	p->member = NULL;
 	m->group->ctx->unpaired = true;
-	if (!lives(p))
+	if (!pair_lives(p))
 		return;
 	if (p->ep->state == SLMPM_PEER_UP)
 		progress_drain(p->ep);
@@ -208,7 +192,7 @@ static bool pair_pass(struct member *m, int fd, uint64_t now)
 	int rc = bell_pass(b->bells[pair_rank(m)], b->rank, fd);
 
 	if (is_busy(rc)) {
-		pair_due(m, now + BUSY_MS * MS);
+		pair_due(m, now + BUSY_MS * PAIR_MS);
 		return false;
 	}
 	m->error = rc;
@@ -234,20 +218,20 @@ static void pair_make(struct member *m, uint64_t now)
 	pair_drop(m);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) {
 		m->error = -errno;
-		pair_due(m, now + AGAIN_MS * MS);
+		pair_due(m, now + PAIR_AGAIN_MS * PAIR_MS);
 		return;
 	}
 	if (!boards_pair(&g->boards, pair_rank(m), cookie_of(ends[1]))) {
 		close(ends[0]);
 		close(ends[1]);
-		pair_due(m, now + BUSY_MS * MS);
+		pair_due(m, now + BUSY_MS * PAIR_MS);
 		return;
 	}
 	if (pair_new(m, ends[0], true) < 0) {
 		close(ends[1]);
 		pair_withdraw(m);
 		m->error = -ENOMEM;
-		pair_due(m, now + AGAIN_MS * MS);
+		pair_due(m, now + PAIR_AGAIN_MS * PAIR_MS);
 		return;
 	}
 	m->offer = ends[1];
@@ -261,15 +245,17 @@ static void pair_ask(struct member *m, uint64_t now)
 	else if (boards_pair(&m->group->boards, pair_rank(m), PAIR_ASKED))
 		(void)pair_pass(m, -1, now);
 	else
-		pair_due(m, now + BUSY_MS * MS);
+		pair_due(m, now + BUSY_MS * PAIR_MS);
 }
 
 static void pair_step(struct member *m, uint64_t now)
 {
 	list_remove(&m->pairing);
-	if (m->ended || has_left_group(m))
+	if (m->distant)
+		distant_step(m, now);
+	else if (m->ended || has_left_group(m))
 		pair_withdraw(m);
-	else if (lives(m->pair))
+	else if (pair_lives(m->pair))
 		pair_offer(m, now);
 	else if (is_maker(m))
 		pair_make(m, now);
@@ -283,7 +269,7 @@ static void pairs_reap(struct context *ctx)
 {
 	ctx->unpaired = false;
 	LIST_EACH_ENTRY(struct pair, p, &ctx->paired, node) {
-		if (p->known || lives(p) || (p->member && p->member->wanted))
+		if (p->known || pair_lives(p) || (p->member && p->member->wanted))
 			continue;
 		if (!p->ep->life->was_up || dial_is_read(p->ep))
 			endpoint_free(p->ep);
@@ -374,8 +360,12 @@ void pair_up(struct endpoint *ep)
 {
 	struct pair *p = ep->rooms->pair;
 
-	if (p && p->member)
-		pair_withdraw(p->member);
+	if (!p || !p->member)
+		return;
+	if (ep->rooms->listener)
+		listener_take(ep);
+	pair_withdraw(p->member);
+	ep->ctx->news = true;
 }
 
 void pair_ended(struct endpoint *ep)
@@ -389,7 +379,12 @@ void pair_ended(struct endpoint *ep)
 		return;
 	if (is_maker(p->member))
 		pair_withdraw(p->member);
-	pair_due(p->member, clock_now() + AGAIN_MS * MS); /* it may have been asked for again */
+	if (p->member->distant && ep->life->was_up && ep->life->error != SLMPM_ECLOSED) {
+		p->member->ended = true; /* nothing else says so */
+		group_break(p->member->group, -SLMPM_EDEAD, (int32_t)pair_rank(p->member));
+	}
+	pair_due(p->member,
+		 clock_now() + PAIR_AGAIN_MS * PAIR_MS); /* it may have been asked for again */
 }
 
 void pair_left(struct endpoint *ep)
@@ -427,7 +422,7 @@ void pairs_leave(struct group *g)
 			continue;
 		p->member = NULL;
 		if (p->ep->life->was_up || p->known)
-			g->ctx->unpaired |= !lives(p);
+			g->ctx->unpaired |= !pair_lives(p);
 		else
 			endpoint_free(p->ep);
 	}
@@ -439,39 +434,57 @@ void pairs_leave(struct group *g)
 static bool comes_again(const struct endpoint *ep)
 {
 	return ep->life->was_up || ep->life->error == SLMPM_ECLOSED ||
-	       ep->life->error == SLMPM_ETIMEOUT;
+	       ep->life->error == SLMPM_ETIMEOUT || ep->life->error == SLMPM_ELIMIT;
 }
 
-static bool pair_is_decided(void *arg)
+bool pair_is_decided(void *arg)
 {
 	const struct member *m = arg;
 	const struct pair *p = m->pair;
 
-	return is_up(p) || m->error || m->ended || has_left_group(m) ||
-	       (p && !lives(p) && !comes_again(p->ep));
+	return pair_is_up(p) || m->error || m->ended || has_left_group(m) ||
+	       (p && !pair_lives(p) && !comes_again(p->ep));
 }
 
-/* None, for what reason. */
-static COLD int pair_error(struct member *m, int timeout_ms)
+COLD int pair_error(struct member *m, const char *call, int timeout_ms)
 {
-	uint32_t r = pair_rank(m);
 	struct pair *p = m->pair;
-	char what[64];
+	uint32_t r = pair_rank(m);
+	char what[128];
 
-	snprintf(what, sizeof(what), CALL ": a connection with rank %u", r);
+	snprintf(what, sizeof(what), "%s: a connection with rank %u", call, r);
 	if (m->ended)
-		return error_set(SLMPM_EDEAD, CALL ": " BOARD_MEMBER " has died",
+		return error_set(SLMPM_EDEAD, "%s: " BOARD_MEMBER " has died", call,
+				 BOARD_MEMBER_OF(&m->group->boards, r));
+	if (m->distant && m->distant->refused)
+		return error_set(SLMPM_ECLOSED,
+				 "%s: " BOARD_MEMBER " has left the group, or has died", call,
 				 BOARD_MEMBER_OF(&m->group->boards, r));
 	if (has_left_group(m))
-		return error_set(SLMPM_ECLOSED, CALL ": " BOARD_MEMBER " has left the group",
+		return error_set(SLMPM_ECLOSED, "%s: " BOARD_MEMBER " has left the group", call,
 				 BOARD_MEMBER_OF(&m->group->boards, r));
 	if (m->error)
 		return error_system(m->error, what);
-	if (p && !lives(p) && !comes_again(p->ep))
+	if (p && !pair_lives(p) && !comes_again(p->ep))
 		return endpoint_error(p->ep);
-	return late_error(m->group->ctx, lives(p) ? p->ep : NULL, timeout_ms,
-			  "%s, process %d: it has not answered", what,
-			  m->group->boards.processes[r]);
+	return late_error(m->group->ctx, pair_lives(p) ? p->ep : NULL, timeout_ms,
+			  "%s: it has not answered", what);
+}
+
+void pair_want(struct member *m)
+{
+	m->wanted++;
+	if (!pair_lives(m->pair))
+		pair_drop(m);
+	m->error = 0;
+	pair_due(m, 0);
+}
+
+void pair_unwant(struct member *m)
+{
+	m->wanted--;
+	if (!m->wanted && !pair_lives(m->pair)) /* it is not asked for any more */
+		pair_due(m, 0);
 }
 
 static int pair_await(struct member *m, slmpm_peer *peer, int timeout_ms)
@@ -479,21 +492,15 @@ static int pair_await(struct member *m, slmpm_peer *peer, int timeout_ms)
 	struct context *ctx = m->group->ctx;
 	int rc = 0;
 
-	m->wanted++;
-	if (!lives(m->pair))
-		pair_drop(m);
-	m->error = 0;
-	pair_due(m, 0);
+	pair_want(m);
 	if (!timeout_ms)
 		(void)wait_inspect(ctx);
 	(void)wait_until(ctx, pair_is_decided, m, timeout_ms);
-	m->wanted--;
-	if (!is_up(m->pair))
-		rc = pair_error(m, timeout_ms);
-	else
+	if (pair_is_up(m->pair))
 		peer->id = handle_id(m->pair->ep);
-	if (rc < 0 && !m->wanted && !lives(m->pair)) /* it is not asked for any more */
-		pair_due(m, 0);
+	else
+		rc = pair_error(m, CALL, timeout_ms);
+	pair_unwant(m);
 	return rc;
 }
 
@@ -528,7 +535,7 @@ int slmpm_group_peer(slmpm_group group, int rank, slmpm_peer *peer, int timeout_
 	if (rc == 0) {
 		m = &g->members[rank];
 		g->waits++;
-		if (is_up(m->pair))
+		if (pair_is_up(m->pair))
 			peer->id = handle_id(m->pair->ep);
 		else
 			rc = pair_await(m, peer, timeout_ms);

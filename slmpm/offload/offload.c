@@ -26,6 +26,16 @@ static void offload_free(struct offload *o)
 	if (o->cq.id)
 		(void)slmpm_cq_destroy(o->cq);
 	free(o->peers);
+	free(o->came);
+	free(o);
+}
+
+void offload_forget(struct offload *o)
+{
+	for (uint32_t i = 0; i < OFFLOAD_RUNS; i++)
+		free(o->slot[i].scratch);
+	free(o->peers);
+	free(o->came);
 	free(o);
 }
 
@@ -67,9 +77,11 @@ int offload_open(struct offload **out, const struct offload_options *options)
 	o->stream = options->stream;
 	o->culprit = -1;
 	o->peers = malloc(options->size * sizeof(*o->peers));
+	o->came = calloc(options->size, sizeof(*o->came));
 	if (o->peers)
 		memcpy(o->peers, options->peers, options->size * sizeof(*o->peers));
-	rc = o->peers ? open_queue(o, options) : error_set(SLMPM_ENOMEM, "for an offload");
+	rc = o->peers && o->came ? open_queue(o, options) :
+				   error_set(SLMPM_ENOMEM, "for an offload");
 	if (rc < 0)
 		offload_free(o);
 	else
@@ -88,6 +100,21 @@ int offload_close(struct offload *o)
 	if (rc == 0)
 		offload_free(o);
 	return rc;
+}
+
+void offload_peer(struct offload *o, uint32_t rank, slmpm_peer peer)
+{
+	o->peers[rank] = peer;
+}
+
+uint64_t offload_came(const struct offload *o, uint32_t rank)
+{
+	return o->came[rank];
+}
+
+uint32_t offload_mark(const struct offload *o)
+{
+	return o->mark;
 }
 
 slmpm_wq offload_queue(const struct offload *o)
@@ -181,8 +208,9 @@ static int run_post(struct offload *o, struct offload_slot *slot, struct steps *
 	int rc;
 
 	slot->busy = true;
-	slot->ended = false;
+	slot->ended = slot->differs = false;
 	slot->cookie = s->run->cookie;
+	slot->mark = s->run->mark;
 	o->begun++;
 	rc = steps_post(s);
 	if (rc == 0)
@@ -257,10 +285,28 @@ static int rank_of_peer(const struct offload *o, slmpm_peer peer)
 	return -1;
 }
 
-/* A run ends with the completion of its last entry; others complete only where they fail. */
+/* A message of a marked run has come, as its entry of SLOT. */
+static void note_message(struct offload *o, const struct slmpm_done *done, uint32_t slot)
+{
+	int rank = rank_of_peer(o, done->peer);
+
+	if (rank >= 0)
+		o->came[rank]++;
+	if (done->imm == o->slot[slot].mark && done->status >= 0)
+		return;
+	if (o->status == 0)
+		o->mark = done->imm;
+	o->slot[slot].differs = true;
+	offload_break(o, done->imm == o->slot[slot].mark ? done->status : -SLMPM_EINVAL, rank);
+}
+
+/* A run ends with the completion of its last entry; others complete only where they fail, or what
+ * comes is compared. */
 static void note_end(struct offload *o, const struct slmpm_done *done)
 {
-	if (done->status < 0)
+	if (done->cookie > OFFLOAD_RUNS && (done->status >= 0 || done->status == -SLMPM_ETRUNC))
+		note_message(o, done, (uint32_t)done->cookie - OFFLOAD_RUNS - 1);
+	else if (done->status < 0)
 		offload_break(o, done->status, rank_of_peer(o, done->peer));
 	else if (done->cookie < OFFLOAD_RUNS)
 		o->slot[done->cookie].ended = true;
@@ -273,9 +319,9 @@ static int take_ends(struct offload *o, struct offload_end *ends, int n, bool al
 
 	for (uint32_t i = 0; i < OFFLOAD_RUNS && taken < n; i++) {
 		struct offload_slot *slot = &o->slot[i];
-		const bool failed = !slot->ended;
+		const bool failed = !slot->ended || slot->differs;
 
-		if (!slot->busy || (failed && !all))
+		if (!slot->busy || (!slot->ended && !all))
 			continue;
 		slot->busy = slot->ended = false;
 		ends[taken++] = (struct offload_end){slot->cookie, failed ? o->status : 0,

@@ -40,6 +40,9 @@ struct offload_run {
 	void *to;
 	uint64_t cookie;
 	slmpm_ctr ctr; /* counts its end; or {0} */
+	/* Not 0: goes with all its messages, and those that come have the same, or it fails as
+	 * -SLMPM_EINVAL. */
+	uint32_t mark;
 };
 
 /*
@@ -61,6 +64,15 @@ int offload_poll(struct offload *o, struct offload_end *ends, int n);
 int offload_wait(struct offload *o, struct offload_end *ends, int n, int timeout_ms);
 /* All runs fail with STATUS, a negative error, by rank CULPRIT or -1; none begins any more. */
 void offload_break(struct offload *o, int status, int culprit);
+
+/* RANK is PEER from now on: before a run that needs it. */
+void offload_peer(struct offload *o, uint32_t rank, slmpm_peer peer);
+/* Messages of marked runs that have come from RANK so far. */
+uint64_t offload_came(const struct offload *o, uint32_t rank);
+/* The mark of the culprit's message, where that is why a run has failed; or 0. */
+uint32_t offload_mark(const struct offload *o);
+/* Its context has gone, and the handles with it. */
+void offload_forget(struct offload *o);
 
 /* Where the entries of all runs are, those of the Nth in channel N % OFFLOAD_RUNS: to be shown. */
 slmpm_wq offload_queue(const struct offload *o);

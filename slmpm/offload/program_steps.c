@@ -85,6 +85,12 @@ static void message_add(struct steps *s, const struct plan_step *step)
 	wr->stream = s->offload->stream + s->slot;
 	if (recv)
 		wr->ctr = s->offload->slot[s->slot].lane[step->lane];
+	else
+		wr->imm = s->run->mark;
+	if (recv && s->run->mark) { /* it is compared */
+		wr->flags = 0;
+		wr->cookie = OFFLOAD_RUNS + 1 + s->slot;
+	}
 	if (!step->count)
 		return;
 	iov->base = step_at(s, step->at_area, step->at);

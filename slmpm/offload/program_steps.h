@@ -14,8 +14,10 @@ struct offload_slot {
 	void *scratch;
 	uint64_t scratch_len;
 	uint64_t cookie;
+	uint32_t mark;
 	bool busy;             /* its run's end has not been polled */
 	bool ended;            /* all its entries have */
+	bool differs;          /* a message of another mark has come for it */
 	unsigned char nothing; /* what its last entry calculates */
 };
 
@@ -27,6 +29,8 @@ struct offload {
 	uint64_t begun; /* runs */
 	int32_t status; /* of what failed first, or 0 */
 	int32_t culprit;
+	uint32_t mark;  /* of its message */
+	uint64_t *came; /* by rank */
 	struct offload_slot slot[OFFLOAD_RUNS];
 };
 

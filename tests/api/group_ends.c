@@ -407,33 +407,6 @@ static int bad_calls(void *unused)
 	return 0;
 }
 
-/* Over TCP there is no memory that both have. */
-static int over_tcp(void *unused)
-{
-	struct slmpm_listener_info info = {.size = sizeof(info)};
-	slmpm_listener listener;
-	slmpm_peer a, b;
-	slmpm_group group;
-	slmpm_ctx ctx;
-	char url[80];
-
-	(void)unused;
-	settings_one_link("tcp");
-	OK(slmpm_open(&ctx, NULL));
-	OK(slmpm_listen(&listener, ctx, "tcp://127.0.0.1:0"));
-	OK(slmpm_listener_query(listener, &info));
-	snprintf(url, sizeof(url), "tcp://127.0.0.1:%u#%.32s", info.port, info.secret);
-	OK(slmpm_connect(&a, ctx, url, PATIENCE));
-	OK(slmpm_accept(listener, &b, PATIENCE));
-	REFUSED(slmpm_group_join(&group, a, 1, PATIENCE), SLMPM_ENOTSUP, "another machine");
-	REFUSED(slmpm_group_create(&group, ctx, &a, 1, 1, PATIENCE), SLMPM_ENOTSUP, "rank 0 (");
-	OK(slmpm_close(b, PATIENCE)); /* it has been refused itself, and has gone */
-	EXPECT(slmpm_flush(a, PATIENCE), -SLMPM_ECLOSED);
-	REFUSED(slmpm_group_create(&group, ctx, &a, 1, 1, PATIENCE), SLMPM_ENOTSUP, "rank 0 (");
-	OK(slmpm_shut(ctx, PATIENCE));
-	return 0;
-}
-
 static int use_forked(void *group)
 {
 	struct slmpm_group_info info = {.size = sizeof(info)};
@@ -504,7 +477,6 @@ int main(void)
 	for (int i = 0; i < 20; i++)
 		EXPECT(child_run(founder_dies, &kills, 30), 0);
 	EXPECT(child_run(bad_calls, NULL, 30), 0);
-	EXPECT(child_run(over_tcp, NULL, 30), 0);
 	EXPECT(child_run(forked, NULL, 30), 0);
 	return 0;
 }

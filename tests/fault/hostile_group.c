@@ -255,10 +255,22 @@ static void no_step(struct raw_peer *p)
 
 static void step_too_many(struct raw_peer *p)
 {
-	step(p, GROUP_REFUSED + 1, 1);
+	step(p, GROUP_ENDED + 1, 1);
+}
+
+static void listen_for_nothing(struct raw_peer *p)
+{
+	step(p, GROUP_LISTENS, 1);
+}
+
+static void end_as_no_member(struct raw_peer *p)
+{
+	step(p, GROUP_ENDED, 1);
 }
 
 static const struct offence joins[] = {
+	{"R8", "listens for nothing", listen_for_nothing, RULE, 0},
+	{"R8", "a member's end by what is none", end_as_no_member, RULE, 0},
 	{"S7", "half a join", short_join, RULE, 0},
 	{"S1", "a join without descriptors", join_without, RULE, 0},
 	{"S1", "a join with one", join_with_one, RULE, 0},
@@ -283,7 +295,7 @@ static const struct offence joins[] = {
 	{"R8", "withdrawn, error 26", withdraw_unknown_error, RULE, 0},
 	{"R8", "founds what none joins", found_unasked, RULE, 0},
 	{"R6", "step 0", no_step, RULE, 0},
-	{"R6", "step 8", step_too_many, RULE, 0},
+	{"R6", "step 10", step_too_many, RULE, 0},
 };
 
 /* ---- and is to be a member ------------------------------------------------------------------ */
@@ -323,7 +335,18 @@ static void join_twice_in_one(struct raw_peer *p)
 	join(p, 1);
 }
 
+static void listen_beside_boards(struct raw_peer *p)
+{
+	struct wire_group g = of_step(GROUP_LISTENS, 1);
+
+	join(p, 1);
+	take_step_of(p, GROUP_BEGIN);
+	g.what = LITTLE_32(4711);
+	say(p, g, NULL, 0);
+}
+
 static const struct offence members[] = {
+	{"R8", "listens beside boards", listen_beside_boards, RULE, 0},
 	{"R8", "begins what it joined", ready_twice_early, RULE, 0},
 	{"R8", "ready for the next", ready_for_the_next, RULE, 0},
 	{"R8", "joins what has begun", join_twice_in_one, RULE, 0},
@@ -370,6 +393,48 @@ static void say_member(struct raw_peer *p, uint32_t rank, int memory, int ring, 
 static void member(struct raw_peer *p, uint32_t rank)
 {
 	say_member(p, rank, board(BOARD, SEALS), bell(SOCK_DGRAM), process());
+}
+
+static void begin_apart(struct raw_peer *p, const char *host)
+{
+	struct wire_group g = of_step(GROUP_BEGIN, 1);
+
+	take_step_of(p, GROUP_JOIN);
+	g.size = LITTLE_32(3);
+	g.what = LITTLE_32(WIRE_GROUP_APART);
+	snprintf(g.text, sizeof(g.text), "%s", host);
+	say(p, g, NULL, 0);
+}
+
+static void begin_at_a_name(struct raw_peer *p)
+{
+	begin_apart(p, "localhost");
+}
+
+static void member_at_no_port(struct raw_peer *p)
+{
+	struct wire_group g = of_step(GROUP_MEMBER, 1);
+
+	begin_apart(p, "127.0.0.1");
+	g.rank = LITTLE_32(1);
+	snprintf(g.url, sizeof(g.url), "shm:somewhere");
+	say(p, g, NULL, 0);
+}
+
+static void board_beside_port(struct raw_peer *p)
+{
+	begin_apart(p, "127.0.0.1");
+	member(p, 1);
+}
+
+static void begin_oddly(struct raw_peer *p)
+{
+	struct wire_group g = of_step(GROUP_BEGIN, 1);
+
+	take_step_of(p, GROUP_JOIN);
+	g.size = LITTLE_32(3);
+	g.what = LITTLE_32(2);
+	say(p, g, NULL, 0);
 }
 
 static void begin_with_none(struct raw_peer *p)
@@ -481,6 +546,10 @@ static void refused_in_advance(struct raw_peer *p)
 }
 
 static const struct offence founders[] = {
+	{"R8", "a name to listen at", begin_at_a_name, RULE, 0},
+	{"R8", "a member at no port", member_at_no_port, RULE, 0},
+	{"R8", "a board beside a port", board_beside_port, RULE, 0},
+	{"R8", "a group of a kind that there is not", begin_oddly, RULE, 0},
 	{"R5", "a group of none", begin_with_none, RULE, 0},
 	{"R10", "a group of too many", begin_with_many, RULE, 0},
 	{"R5", "a rank beyond", begin_beyond, RULE, 0},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A process and others that have connected to it, over shared memory: who founds a group, and its
- * members. */
+/* A process and others that have connected to it, over shared memory or TCP: who founds a
+ * group, and its members. */
 #ifndef TESTS_LIB_CIRCLE_H
 #define TESTS_LIB_CIRCLE_H
 
@@ -14,8 +14,9 @@
 
 struct circle {         /* at who founds: by the order in which they were started */
 	uint32_t flags; /* of all contexts: before circle_begin */
+	uint64_t apart; /* a bit each: those that connect by TCP; before circle_begin */
 	slmpm_ctx ctx;
-	slmpm_listener listener;
+	slmpm_listener listener, door;
 	slmpm_peer peers[CIRCLE_MAX];
 	pid_t pids[CIRCLE_MAX];
 	int n;

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Members of a group without boards: each listens, and who founds has told all where, and each pair
+ * a key of its own. Either of two may connect; of two attempts at once the lower rank's stands.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "slmpm/base/clock.h"
+#include "slmpm/base/config.h"
+#include "slmpm/connect/bootstrap.h"
+#include "slmpm/connect/control.h"
+#include "slmpm/dial/dial.h"
+#include "slmpm/group/pairing.h"
+#include "slmpm/net/net.h"
+
+/* ---- where they are ------------------------------------------------------------------------- */
+
+int distant_listen(struct group *g, const char *host)
+{
+	char url[NET_NAME + 16];
+
+	snprintf(url, sizeof(url), strchr(host, ':') ? "tcp://[%s]:0" : "tcp://%s:0", host);
+	return listener_open(g->ctx, url, &g->listener);
+}
+
+uint16_t distant_port(const struct group *g)
+{
+	return net_port(g->listener->watch.fd);
+}
+
+static void attempt_answered(struct context *ctx, struct watch *w)
+{
+	struct member *m = w->owner;
+
+	watch_remove(ctx, w); /* it stays readable */
+	m->distant->has_answered = true;
+	pair_due(m, 0);
+}
+
+int distant_put(struct group *g, uint32_t rank, const char *url, const unsigned char *key)
+{
+	struct member *m = &g->members[rank];
+	struct distant *d = calloc(1, sizeof(*d));
+	struct url parsed;
+
+	if (!d)
+		return -ENOMEM;
+	if (url_parse(&parsed, url) < 0 || parsed.kind != URL_TCP) {
+		free(d);
+		return -EPROTO;
+	}
+	snprintf(d->url, sizeof(d->url), "%s", url);
+	memcpy(d->key.bytes, key, sizeof(d->key.bytes));
+	d->key.known = true;
+	d->answered = (struct watch){.ready = attempt_answered, .fd = -1, .owner = m};
+	m->distant = d;
+	return 0;
+}
+
+static void drop_attempt_of(struct member *m)
+{
+	struct distant *d = m->distant;
+
+	if (!d->attempt)
+		return;
+	watch_remove(m->group->ctx, &d->answered);
+	d->answered.fd = -1;
+	attempt_drop(d->attempt);
+	d->attempt = NULL;
+	d->has_answered = false;
+}
+
+void distant_free(struct member *m)
+{
+	if (!m->distant)
+		return;
+	drop_attempt_of(m);
+	free(m->distant);
+	m->distant = NULL;
+}
+
+void distant_forked(const struct member *m)
+{
+	if (m->distant && m->distant->attempt)
+		close(m->distant->answered.fd);
+}
+
+/* ---- connecting ----------------------------------------------------------------------------- */
+
+static void attempt_for(struct member *m, uint64_t now)
+{
+	struct distant *d = m->distant;
+
+	d->attempt = attempt_begin(d->url, now + (uint64_t)config_get()->handshake_ms * PAIR_MS,
+				   &d->answered.fd);
+	if (d->attempt && watch_add(m->group->ctx, &d->answered) == 0)
+		return;
+	drop_attempt_of(m);
+	m->error = -ENOMEM;
+	m->group->ctx->news = true;
+}
+
+static void take_attempt(struct member *m, uint64_t now)
+{
+	struct distant *d = m->distant;
+	struct connection c = {.stream = true, .stays = d->stays, .secret = &d->key};
+	struct attempt_result got;
+
+	attempt_take(d->attempt, &got);
+	d->attempt = NULL;
+	d->has_answered = false;
+	d->answered.fd = -1;
+	if (got.rc == -SLMPM_ENOENT) { /* it listened when the group was formed */
+		d->refused = true;
+		m->group->ctx->news = true;
+		return;
+	}
+	c.fd = got.rc;
+	if (got.rc < 0 || pair_adopt(m, &c, true) < 0)
+		pair_due(m, now + PAIR_AGAIN_MS * PAIR_MS);
+}
+
+/* It was found on this machine, and could not be reached so after all: over the network then. */
+static bool was_near(const struct pair *p)
+{
+	return p->own && !p->ep->life->was_up && p->ep->life->error != SLMPM_ETIMEOUT &&
+	       p->ep->rooms->control && !connect_is_stream(p->ep);
+}
+
+void distant_step(struct member *m, uint64_t now)
+{
+	struct distant *d = m->distant;
+
+	if (d->left || d->refused || m->ended) {
+		drop_attempt_of(m);
+		return;
+	}
+	if (pair_lives(m->pair) || (d->attempt && !d->has_answered))
+		return;
+	if (d->attempt) {
+		take_attempt(m, now);
+		return;
+	}
+	if (!m->wanted)
+		return;
+	d->stays |= m->pair && was_near(m->pair);
+	pair_drop(m);
+	attempt_for(m, now);
+}
+
+/* ---- those that come ------------------------------------------------------------------------ */
+
+static struct group *group_at(const struct listener *l)
+{
+	LIST_EACH_ENTRY(struct group, g, &l->ctx->groups, node)
+		if (g->listener == l)
+			return g;
+	return NULL;
+}
+
+static struct member *member_of_proof(struct group *g, const struct control_stream *s,
+				      const unsigned char *proof)
+{
+	for (uint32_t r = 0; g->members && r < g->boards.size; r++) {
+		const struct distant *d = g->members[r].distant;
+		unsigned char right[SIPHASH_SIZE];
+
+		if (!d)
+			continue;
+		secret_prove(&d->key, true, &s->theirs, &s->ours, right);
+		if (!memcmp(right, proof, sizeof(right)))
+			return &g->members[r];
+	}
+	return NULL;
+}
+
+/* This side's own connection stands, or its attempt, where it is the lower rank's: the other one
+ * has begun before it knew, or finds this one ended before this side does, and comes again. */
+static bool stands(const struct member *m)
+{
+	return m->group->boards.rank < pair_rank(m) &&
+	       (m->distant->attempt || (pair_lives(m->pair) && m->pair->own));
+}
+
+int distant_admit(struct endpoint *ep, const unsigned char *proof)
+{
+	struct group *g = group_at(ep->rooms->listener);
+	struct control_stream *s = ep->rooms->control->stream;
+	struct member *m = g ? member_of_proof(g, s, proof) : NULL;
+
+	if (!m)
+		return -SLMPM_EACCES;
+	if (stands(m))
+		return -SLMPM_ELIMIT;
+	s->secret = m->distant->key;
+	drop_attempt_of(m);
+	pair_drop(m);
+	return pair_attach(m, ep, false) ? 0 : -SLMPM_ENOMEM;
+}
+
+/* ---- ends ----------------------------------------------------------------------------------- */
+
+void distant_end(struct group *g, int error, uint32_t culprit)
+{
+	struct wire_group packet = {.step = LITTLE_32(GROUP_ENDED)};
+
+	if (g->state != GROUP_HAS_FORMED || !g->members)
+		return;
+	packet.error = LITTLE_32(error ? wire_error(error) : 0);
+	packet.rank = LITTLE_32(culprit < g->boards.size ? culprit + 1 : 0);
+	for (uint32_t r = 0; r < g->boards.size; r++)
+		if (pair_is_up(g->members[r].pair))
+			(void)bootstrap_pass(g->members[r].pair->ep, &packet, sizeof(packet),
+					     WIRE_GROUP, NULL, 0);
+}
+
+int distant_ended(struct endpoint *ep, const struct wire_group *packet)
+{
+	uint32_t error = LITTLE_32(packet->error), named = LITTLE_32(packet->rank);
+	struct pair *p = ep->rooms->pair;
+	struct member *m = p ? p->member : NULL;
+	struct group *g = m ? m->group : NULL;
+
+	if (PEER_FAULT(!p || (g && !g->apart) || error > WIRE_ERROR_LAST))
+		return -SLMPM_EPROTO;
+	if (!m)
+		return 0;
+	if (!error) {
+		m->distant->left = true;
+		group_break(g, -SLMPM_ECLOSED, (int32_t)pair_rank(m));
+	} else {
+		group_break(g, wire_status(error),
+			    named && named <= g->boards.size ? (int32_t)named - 1 :
+							       (int32_t)pair_rank(m));
+	}
+	g->ctx->news = true;
+	return 0;
+}

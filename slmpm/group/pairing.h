@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Connections among the members of a group, as its files see them. */
+#ifndef SLMPM_PAIRING_H
+#define SLMPM_PAIRING_H
+
+#include "slmpm/connect/listener.h"
+#include "slmpm/endpoint.h"
+#include "slmpm/group/group.h"
+
+#define PAIR_MS       UINT64_C(1000000)
+#define PAIR_AGAIN_MS 20 /* after a connection that has not come to be */
+
+/* The connection of this process with a member. */
+struct pair {
+	struct list node; /* of the context's */
+	struct endpoint *ep;
+	struct member *member; /* NULL: its group has gone, or has another one with it */
+	bool known;            /* the application has its handle */
+	bool own;              /* this side made it */
+};
+
+/* Where a member is that has no board. */
+struct distant {
+	char url[96];
+	struct secret key; /* of this process and that member alone */
+	struct attempt *attempt;
+	struct watch answered;
+	bool has_answered;
+	bool stays;   /* not by memory, though it is on this machine */
+	bool refused; /* nothing listens there any more */
+	bool left;    /* it has said so */
+};
+
+static inline uint32_t pair_rank(const struct member *m)
+{
+	return (uint32_t)(m - m->group->members);
+}
+
+static inline bool pair_lives(const struct pair *p)
+{
+	return p && !endpoint_has_ended(p->ep);
+}
+
+static inline bool pair_is_up(const struct pair *p)
+{
+	return p && p->ep->state == SLMPM_PEER_UP && !p->ep->closing;
+}
+
+/* It is to be inspected at WHEN. */
+void pair_due(struct member *m, uint64_t when);
+/* M's connection is to be C, whose descriptors are closed where it cannot be; OWN: this side made
+ * it. 0, or negative with the detail set. */
+int pair_adopt(struct member *m, const struct connection *c, bool own);
+/* The same of an endpoint. False: there is no memory. */
+bool pair_attach(struct member *m, struct endpoint *ep, bool own);
+/* It is not the member's any more: another is to be. What came by it can still be read. */
+void pair_drop(struct member *m);
+/* A connection with M is wanted, by this call: progress makes it. */
+void pair_want(struct member *m);
+/* There is one, or there can be none. */
+bool pair_is_decided(void *arg);
+/* Why there is none: negative, the detail set; CALL waited for TIMEOUT_MS. */
+int pair_error(struct member *m, const char *call, int timeout_ms);
+/* This call does not want it any more. */
+void pair_unwant(struct member *m);
+
+#endif

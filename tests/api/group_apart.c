@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* timeout: 120 */
+/* waits */
+/*
+ * Groups whose members have no memory together, for some are connected by TCP: what they disagree
+ * in, who is late, dies or leaves is named; strangers that find where a member listens; those that
+ * do not form.
+ */
+#include <arpa/inet.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "tests/lib/child.h"
+#include "tests/lib/circle.h"
+#include "tests/lib/settings.h"
+
+#define TAG   6
+#define SHORT 300 /* ms: what never comes */
+#define MANY  4
+
+enum { GO = 1, DONE };
+
+static const uint64_t all_apart = 0xff;
+
+static slmpm_group joined(slmpm_peer founder)
+{
+	slmpm_group group;
+
+	OK(slmpm_group_join(&group, founder, TAG, PATIENCE));
+	OK(slmpm_barrier(group, PATIENCE));
+	return group;
+}
+
+static int play(circle_part *part, void *arg, int dies)
+{
+	struct circle c = {.apart = all_apart};
+	slmpm_group group;
+
+	circle_begin(&c, MANY, part, arg, 40);
+	OK(slmpm_group_create(&group, c.ctx, c.peers, MANY, TAG, PATIENCE));
+	if (dies >= 0)
+		EXPECT(circle_wait(&c, dies), -SIGKILL);
+	for (int i = 0; i < MANY; i++)
+		if (i != dies)
+			actor_hear(c.peers[i], GO);
+	for (int i = 0; i < MANY; i++)
+		if (i != dies)
+			actor_tell(c.peers[i], DONE);
+	OK(slmpm_group_destroy(group));
+	circle_end(&c);
+	return 0;
+}
+
+/* It is broken for all, and stays so. */
+static void stays_broken(slmpm_peer founder, slmpm_group group, int error)
+{
+	struct slmpm_group_info info;
+
+	REFUSED(slmpm_barrier(group, PATIENCE), error, "");
+	info = circle_query(group);
+	CHECK(info.status == -error && info.begun == info.done, "status %d", info.status);
+	actor_tell(founder, GO);
+	actor_hear(founder, DONE);
+	OK(slmpm_group_destroy(group));
+}
+
+/* ---- they disagree -------------------------------------------------------------------------- */
+
+struct dispute {
+	uint32_t kind, type, op;
+	int root;
+	uint64_t count;
+	const char *text;
+};
+
+static void dispute(slmpm_peer founder, int i, void *arg)
+{
+	const struct dispute *d = arg;
+	slmpm_group group = joined(founder);
+	uint64_t from[8] = {0}, to[8 * MANY] = {0};
+	int rc;
+
+	if (i == 1)
+		rc = slmpm_collect(group, d->kind, from, to, d->count, d->type, d->op, d->root,
+				   PATIENCE);
+	else
+		rc = slmpm_allreduce(group, from, to, 4, SLMPM_UINT64, SLMPM_CALC_SUM, PATIENCE);
+	if (rc == -SLMPM_EINVAL && strstr(slmpm_error_detail(), " than "))
+		CHECK(strstr(slmpm_error_detail(), d->text), "%s", slmpm_error_detail());
+	/* Who was through before has done its part. */
+	CHECK(rc == 0 || rc == -SLMPM_EINVAL, "%d: %s", rc, slmpm_error_detail());
+	stays_broken(founder, group, SLMPM_EINVAL);
+}
+
+static int disputes(void *arg)
+{
+	return play(dispute, arg, -1);
+}
+
+/* ---- late, dead, left ----------------------------------------------------------------------- */
+
+static void be_late(slmpm_peer founder, int i, void *unused)
+{
+	slmpm_group group = joined(founder);
+
+	(void)unused;
+	if (i == 1)
+		usleep(2 * SHORT * 1000 * (unsigned)actor_slow());
+	else
+		REFUSED(slmpm_barrier(group, SHORT * actor_slow()), SLMPM_ETIMEOUT, "rank ");
+	stays_broken(founder, group, SLMPM_ETIMEOUT);
+}
+
+static int lateness(void *unused)
+{
+	(void)unused;
+	return play(be_late, NULL, -1);
+}
+
+static void die(slmpm_peer founder, int i, void *unused)
+{
+	slmpm_group group = joined(founder);
+
+	(void)unused;
+	if (i == 2) {
+		usleep(SHORT * 1000);
+		raise(SIGKILL);
+	}
+	REFUSED(slmpm_barrier(group, PATIENCE), SLMPM_EDEAD, "rank 2 (process ");
+	stays_broken(founder, group, SLMPM_EDEAD);
+}
+
+static int deaths(void *unused)
+{
+	(void)unused;
+	return play(die, NULL, 2);
+}
+
+static void leave(slmpm_peer founder, int i, void *unused)
+{
+	slmpm_group group = joined(founder);
+
+	(void)unused;
+	if (i == 2) {
+		OK(slmpm_group_destroy(group));
+		actor_tell(founder, GO);
+		actor_hear(founder, DONE);
+		return;
+	}
+	REFUSED(slmpm_barrier(group, PATIENCE), SLMPM_ECLOSED, "rank 2 (process ");
+	stays_broken(founder, group, SLMPM_ECLOSED);
+}
+
+static int leaves(void *unused)
+{
+	(void)unused;
+	return play(leave, NULL, -1);
+}
+
+/* ---- strangers ------------------------------------------------------------------------------ */
+
+/* The port of the one that listens in this process. */
+static unsigned own_port(void)
+{
+	for (int fd = 3; fd < 256; fd++) {
+		struct sockaddr_in at;
+		socklen_t size = sizeof(int), room = sizeof(at);
+		int listens = 0;
+
+		if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && listens &&
+		    getsockname(fd, (struct sockaddr *)&at, &room) == 0 && at.sin_family == AF_INET)
+			return ntohs(at.sin_port);
+	}
+	return 0;
+}
+
+static void be_found(slmpm_peer founder, int i, void *unused)
+{
+	static const struct slmpm_coll barrier = {.size = sizeof(barrier),
+						  .kind = SLMPM_COLL_BARRIER};
+	slmpm_group group = joined(founder);
+	slmpm_prepared prepared;
+	slmpm_ctx stranger;
+	slmpm_peer peer;
+	char url[100];
+	int up;
+
+	(void)unused;
+	(void)i;
+	up = actor_events(circle_own, SLMPM_EVENT_UP);
+	snprintf(url, sizeof(url), "tcp://127.0.0.1:%u#0123456789abcdef0123456789abcdef",
+		 own_port());
+	OK(slmpm_open(&stranger, &(struct slmpm_options){.size = sizeof(struct slmpm_options),
+							 .flags = SLMPM_THREADS}));
+	/* Nothing answers but by this thread. */
+	REFUSED(slmpm_connect(&peer, stranger, url, 100), SLMPM_ETIMEOUT, "");
+	for (int k = 0; k < 3; k++)
+		actor_nap(circle_own);
+	OK(slmpm_shut(stranger, PATIENCE));
+	up = actor_events(circle_own, SLMPM_EVENT_UP);
+	CHECK(up == 0, "%d strangers", up);
+	OK(slmpm_barrier(group, PATIENCE));
+	/* What boards alone have. */
+	REFUSED(slmpm_group_meet(group, PATIENCE), SLMPM_ENOTSUP, "TCP");
+	REFUSED(slmpm_collective_start(group, &barrier, NULL, NULL), SLMPM_ENOTSUP, "TCP");
+	REFUSED(slmpm_collective_prepare(&prepared, group, &barrier), SLMPM_ENOTSUP, "TCP");
+	actor_tell(founder, GO);
+	actor_hear(founder, DONE);
+	OK(slmpm_group_destroy(group));
+}
+
+static int strangers(void *unused)
+{
+	(void)unused;
+	return play(be_found, NULL, -1);
+}
+
+/* ---- it does not form ----------------------------------------------------------------------- */
+
+static void join_but_one(slmpm_peer founder, int i, void *dies)
+{
+	slmpm_group group;
+
+	if (i == 1 && dies) {
+		usleep(SHORT * 1000);
+		raise(SIGKILL);
+	}
+	if (i != 1)
+		REFUSED(slmpm_group_join(&group, founder, TAG, PATIENCE),
+			dies ? SLMPM_EDEAD : SLMPM_ETIMEOUT, "rank 1 (");
+	actor_hear(founder, DONE);
+}
+
+static int not_formed(void *dies)
+{
+	struct circle c = {.apart = all_apart};
+	slmpm_group group;
+
+	circle_begin(&c, MANY, join_but_one, dies, 40);
+	REFUSED(slmpm_group_create(&group, c.ctx, c.peers, MANY, TAG,
+				   dies ? PATIENCE : SHORT * actor_slow()),
+		dies ? SLMPM_EDEAD : SLMPM_ETIMEOUT, "rank 1 (");
+	for (int i = 0; i < MANY; i++)
+		if (i != 1 || !dies)
+			actor_tell(c.peers[i], DONE);
+	if (dies)
+		EXPECT(circle_wait(&c, 1), -SIGKILL);
+	circle_end(&c);
+	return 0;
+}
+
+int main(void)
+{
+	static struct dispute all[] = {
+		{SLMPM_COLL_ALLREDUCE, SLMPM_INT64, SLMPM_CALC_SUM, 0, 4, "another type"},
+		{SLMPM_COLL_ALLREDUCE, SLMPM_UINT64, SLMPM_CALC_MAX, 0, 4, "another operation"},
+		{SLMPM_COLL_ALLREDUCE, SLMPM_UINT64, SLMPM_CALC_SUM, 0, 3, "count"},
+		{SLMPM_COLL_ALLREDUCE, SLMPM_UINT64, SLMPM_CALC_SUM, 0, 8, "count"},
+		{SLMPM_COLL_BARRIER, 0, 0, 0, 0, "barrier"},
+		{SLMPM_COLL_ALLTOALL, SLMPM_UINT64, 0, 0, 1, "alltoall"},
+	};
+	bool yes = true;
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		EXPECT(child_run(disputes, &all[i], 60), 0);
+	EXPECT(child_run(lateness, NULL, 60), 0);
+	EXPECT(child_run(deaths, NULL, 60), 0);
+	EXPECT(child_run(leaves, NULL, 60), 0);
+	EXPECT(child_run(strangers, NULL, 60), 0);
+	EXPECT(child_run(not_formed, NULL, 60), 0);
+	EXPECT(child_run(not_formed, &yes, 60), 0);
+	return 0;
+}
