@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# A group whose members are on two other hosts, which know each other by the addresses alone that who founds has
+# passed on: it forms, and computes.
+# waits
+# native-only
+# timeout: 60
+set -u
+. "$(dirname "$0")/../lib/netns.sh"
+netns_enter "$0" "$@"
+bin=$SLMPM_BUILD/bin
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+fail() { echo "$*" >&2; cat "$dir"/out "$dir"/err >&2; exit 1; }
+
+for host in alpha beta gamma; do netns_host $host; done
+netns_link alpha beta
+netns_link alpha gamma
+# beta and gamma reach each other by way of alpha.
+netns_on alpha sh -c 'echo 1 >/proc/sys/net/ipv4/ip_forward' 2>/dev/null || netns_skip "no forwarding here"
+netns_on beta ip route add 10.77.2.0/24 via 10.77.1.1
+netns_on gamma ip route add 10.77.1.0/24 via 10.77.2.1
+
+export SLMPM_INSECURE=y SLMPM_RUN_DIR=$dir
+# group HOSTS COUNT
+group() {
+	netns_on alpha timeout 40 "$bin/slmpm_run" -q -H "$1" --remote "$netns_remote env -i PATH=$PATH" --runner "$bin/slmpm_run" \
+		"$bin/group_pi" "$2" >"$dir/out" 2>"$dir/err" || fail "$1: $?"
+	grep -qx "pi is 3.141593, by $2" "$dir/out" || fail "$1: $(cat "$dir/out")"
+}
+group beta,gamma 4
+group beta 3
