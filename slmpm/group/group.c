@@ -19,20 +19,6 @@
 #include "slmpm/link/progress.h"
 #include "slmpm/link/wait.h"
 
-struct handle_table group_table = HANDLE_TABLE_FROM("group", struct group, node);
-
-struct group *group_lock(slmpm_group group, int *rc)
-{
-	return context_lock_object(&group_table, group.id, rc);
-}
-
-const char *group_detail(void)
-{
-	const char *detail = slmpm_error_detail(), *rest = strstr(detail, ": ");
-
-	return rest ? rest + 2 : detail;
-}
-
 /* ---- made, and taken apart ------------------------------------------------------------------ */
 
 static void bell_rang(struct context *ctx, struct watch *w)
@@ -214,16 +200,6 @@ void group_has_formed(struct group *g)
 	pairs_formed(g);
 	g->ctx->news = true;
 	context_changed(g->ctx);
-}
-
-int group_has_boards(const struct group *g, const char *call)
-{
-	if (!g->apart)
-		return 0;
-	return error_set(SLMPM_ENOTSUP,
-			 "%s: members of group %u are connected by TCP, and have no memory with "
-			 "the others",
-			 call, g->tag);
 }
 
 /* ---- forming -------------------------------------------------------------------------------- */

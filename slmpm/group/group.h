@@ -78,12 +78,8 @@ struct group {
 	char detail[ERROR_DETAIL];
 };
 
-extern struct handle_table group_table;
-
 /* ---- group.c: the calls, and what becomes of them ------------------------------------------- */
 
-/* GROUP, its context locked; NULL with *RC. */
-struct group *group_lock(slmpm_group group, int *rc);
 /* Its own board, where it is to be a MEMBER, and *BOARD, its descriptor, and *BELL, what others
  * ring by. NULL with *RC and the detail set. */
 struct group *group_new(struct context *ctx, uint32_t tag, bool member, int *board, int *bell,
@@ -91,8 +87,6 @@ struct group *group_new(struct context *ctx, uint32_t tag, bool member, int *boa
 void group_free(struct group *g);
 /* It has formed. */
 void group_has_formed(struct group *g);
-/* 0; -SLMPM_ENOTSUP: it has none, which CALL needs. */
-int group_has_boards(const struct group *g, const char *call);
 /* Until it has formed, or has not: 0, or the deadline. */
 int group_await(struct group *g, int timeout_ms);
 void group_shut(struct context *ctx);
@@ -100,6 +94,14 @@ void group_forked(struct context *ctx);
 
 /* ---- member.c: those that are in it, and what breaks it ------------------------------------- */
 
+extern struct handle_table group_table;
+
+/* GROUP, its context locked; NULL with *RC. */
+struct group *group_lock(slmpm_group group, int *rc);
+/* This thread's detail but for the error's own text, which is set before it again. */
+const char *group_detail(void);
+/* 0; -SLMPM_ENOTSUP: it has no boards, which CALL needs. */
+int group_has_boards(const struct group *g, const char *call);
 /* Room for SIZE members, of which this process is RANK, or BOARD_NONE. False: there is no
  * memory. */
 bool group_size(struct group *g, uint32_t size, uint32_t rank);
@@ -233,9 +235,6 @@ struct joining {
 	int error;               /* of who ends it: positive */
 	char text[sizeof(((struct wire_group *)0)->text)];
 };
-
-/* This thread's detail but for the error's own text, which is set before it again. */
-const char *group_detail(void);
 
 struct failed_join { /* it had nothing to come with */
 	uint32_t tag;

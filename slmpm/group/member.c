@@ -10,6 +10,30 @@
 
 #include "slmpm/completion/late.h"
 
+struct handle_table group_table = HANDLE_TABLE_FROM("group", struct group, node);
+
+struct group *group_lock(slmpm_group group, int *rc)
+{
+	return context_lock_object(&group_table, group.id, rc);
+}
+
+const char *group_detail(void)
+{
+	const char *detail = slmpm_error_detail(), *rest = strstr(detail, ": ");
+
+	return rest ? rest + 2 : detail;
+}
+
+int group_has_boards(const struct group *g, const char *call)
+{
+	if (!g->apart)
+		return 0;
+	return error_set(SLMPM_ENOTSUP,
+			 "%s: members of group %u are connected by TCP, and have no memory with "
+			 "the others",
+			 call, g->tag);
+}
+
 bool group_size(struct group *g, uint32_t size, uint32_t rank)
 {
 	struct board *own = g->boards.own;
