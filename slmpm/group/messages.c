@@ -436,6 +436,8 @@ int messages_collect(struct group *g, const struct slmpm_coll *c, int timeout_ms
 	rc = may_collect(g);
 	if (rc == 0)
 		rc = flat_check(c, g->boards.size, g->boards.rank);
+	if (rc == 0 && c->combine)
+		rc = group_has_boards(g, CALL ", of an operation of the program's own");
 	if (rc == 0 && !timeout_ms && g->boards.size > 1)
 		rc = error_set(SLMPM_EAGAIN,
 			       CALL ": a timeout of 0 is not enough for the others to "
