@@ -56,6 +56,7 @@ struct group {
 	struct watch bell;      /* the own one */
 	int status;             /* why it is broken, negative; 0: it is not */
 	int32_t culprit;        /* then the rank; -1: none */
+	bool left;              /* it is not: a member has left it */
 	uint64_t begun, done;   /* operations of this process in it */
 	struct flat flat;       /* the one that is under way */
 	/* It has no boards, for some of its members are on other machines (distant.c, messages.c): */
@@ -112,11 +113,11 @@ int group_put(struct group *g, uint32_t rank, const struct board *board, int bel
 void group_remove(struct group *g, uint32_t rank);
 /* All boards are there, before the first operation. */
 void group_met(struct group *g);
-/* It is broken by CULPRIT (or -1): the first one stays. */
+/* It is broken by CULPRIT (or -1): the first one stays, but of a member that has left. */
 void group_break(struct group *g, int status, int32_t culprit);
 /* What RANK, which is late, is suspect of: NULL: nothing. */
 COLD const char *member_suspicion(const struct group *g, uint32_t rank);
-/* Has a member left? */
+/* Has a member left, or broken it? */
 void group_inspect(struct group *g);
 
 /* ---- distant.c: those of a group without boards ---------------------------------------------- */

@@ -69,14 +69,34 @@ void group_met(struct group *g)
 		g->ctx->sharers = sharers;
 }
 
-void group_break(struct group *g, int status, int32_t culprit)
+static void set_status(struct group *g, int status, int32_t culprit, bool left)
 {
-	if (g->status)
-		return;
 	g->status = status;
 	g->culprit = culprit;
+	g->left = left;
 	g->ctx->news = true;
 	context_changed(g->ctx);
+}
+
+void group_break(struct group *g, int status, int32_t culprit)
+{
+	if (!g->status || g->left)
+		set_status(g, status, culprit, false);
+}
+
+/* What rank R says of its end, or of the group's: false: nothing. Who has left breaks nothing. */
+static bool take_end(struct group *g, uint32_t r)
+{
+	uint32_t culprit = r;
+	int rc = boards_ended(&g->boards, r, &culprit);
+
+	if (rc == -SLMPM_ECLOSED && culprit == r) {
+		if (!g->status)
+			set_status(g, rc, (int32_t)r, true);
+	} else if (rc < 0) {
+		group_break(g, rc, (int32_t)culprit);
+	}
+	return rc < 0;
 }
 
 /* A process that has left its groups does not break them by its end. */
@@ -84,13 +104,14 @@ static void member_ended(struct context *ctx, struct watch *w)
 {
 	struct member *m = w->owner;
 	struct group *g = m->group;
+	uint32_t r = (uint32_t)(m - g->members);
 
 	if (w->fd < 0) /* it has withdrawn meanwhile */
 		return;
 	watch_remove(ctx, w); /* it stays readable for ever */
 	m->ended = true;
-	group_inspect(g);
-	group_break(g, -SLMPM_EDEAD, (int32_t)(m - g->members));
+	if (!take_end(g, r))
+		group_break(g, -SLMPM_EDEAD, (int32_t)r);
 	ctx->news = true; /* broken before or not */
 	context_changed(ctx);
 }
@@ -150,13 +171,7 @@ const char *member_suspicion(const struct group *g, uint32_t rank)
 
 void group_inspect(struct group *g)
 {
-	for (uint32_t r = 0; r < g->boards.size && !g->status; r++) {
-		uint32_t culprit = r;
-		int rc = 0;
-
+	for (uint32_t r = 0; r < g->boards.size; r++)
 		if (r != g->boards.rank && g->boards.of[r])
-			rc = boards_ended(&g->boards, r, &culprit);
-		if (rc < 0)
-			group_break(g, rc, culprit < g->boards.size ? (int32_t)culprit : -1);
-	}
+			(void)take_end(g, r);
 }

@@ -30,7 +30,7 @@ static COLD int break_by(struct group *g, int error, uint32_t culprit)
 	(void)snprintf(g->detail, sizeof(g->detail), "%s", group_detail());
 	/* The words of the first one are those of all. */
 	first = boards_broken(&g->boards, &theirs);
-	if (first && g->status && g->status != first)
+	if (first && group_is_broken(g) && g->status != first)
 		first = 0; /* this process knows better */
 	if (first) {
 		(void)snprintf(g->detail, sizeof(g->detail), "%s", group_detail());

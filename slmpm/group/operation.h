@@ -43,7 +43,7 @@ COLD int operation_broken(struct group *g, int rc);
  * it has not. */
 static inline bool group_is_broken(const struct group *g)
 {
-	return UNLIKELY(g->status) && g->status != -SLMPM_ECLOSED;
+	return UNLIKELY(g->status) && !g->left;
 }
 
 /* As flat_step; negative: the group is broken. */
