@@ -147,6 +147,32 @@ static void mark_broken(struct boards *b)
 			      memory_order_release);
 }
 
+static void ring_bell(struct boards *b, uint32_t r)
+{
+	b->bells_rung++;
+	if (b->bells[r] >= 0)
+		(void)bell_ring(b->bells[r]);
+}
+
+/* In vain is all that is waited for here, of any member. */
+static void ring_sleepers(struct boards *b)
+{
+	for (uint32_t r = 0; r < b->size; r++) {
+		uint64_t asleep = board_load(&b->of[r]->asleep);
+
+		if (r != b->rank && (asleep & ASLEEP_WHO) && (asleep & ASLEEP_WHO) != ASLEEP_OVER)
+			boards_ring(b, r, (asleep & ~ASLEEP_WHO) | ASLEEP_ANY);
+	}
+}
+
+/* Those too that wait for nothing of this group, or for another member, and are awake. */
+static void ring_all(struct boards *b)
+{
+	for (uint32_t r = 0; r < b->size; r++)
+		if (r != b->rank)
+			ring_bell(b, r);
+}
+
 void boards_end(struct boards *b, int error, uint32_t culprit, const char *why)
 {
 	uint64_t word = error ? (uint32_t)-error : ENDED_LEFT;
@@ -161,14 +187,11 @@ void boards_end(struct boards *b, int error, uint32_t culprit, const char *why)
 	atomic_store_explicit(&b->own->ended, word, memory_order_release);
 	if (error)
 		mark_broken(b);
-	/* In vain is all that is waited for here, of any member. */
 	atomic_thread_fence(memory_order_seq_cst);
-	for (uint32_t r = 0; r < b->size; r++) {
-		uint64_t asleep = board_load(&b->of[r]->asleep);
-
-		if (r != b->rank && (asleep & ASLEEP_WHO) && (asleep & ASLEEP_WHO) != ASLEEP_OVER)
-			boards_ring(b, r, (asleep & ~ASLEEP_WHO) | ASLEEP_ANY);
-	}
+	if (!error || why)
+		ring_all(b);
+	else /* the one whose words they are has rung the others */
+		ring_sleepers(b);
 }
 
 int boards_ended(const struct boards *b, uint32_t r, uint32_t *culprit)
@@ -277,9 +300,7 @@ COLD void boards_ring(struct boards *b, uint32_t r, uint64_t asleep)
 	if (b->answered[r] == asleep)
 		return;
 	b->answered[r] = asleep;
-	b->bells_rung++;
-	if (b->bells[r] >= 0)
-		(void)bell_ring(b->bells[r]);
+	ring_bell(b, r);
 }
 
 void boards_announce(struct boards *b, uint32_t who)

@@ -66,7 +66,7 @@ void boards_close(struct boards *b);
 
 /* Says on the own board that no more is posted: with ERROR 0 this member has left; else, a
  * negative SLMPM_E*, its group is broken, by CULPRIT (BOARD_NONE: none), in words WHY (NULL: those
- * of another). Wakes all. The first word stands. */
+ * of another). Rings all, or those that sleep where another has done so. The first word stands. */
 void boards_end(struct boards *b, int error, uint32_t culprit, const char *why);
 /* What rank R has said so: 0: nothing; else a negative error (-SLMPM_ECLOSED: it has left) and
  * *CULPRIT, R itself or the one that it names. */
