@@ -438,13 +438,26 @@ static int inspect_ends(struct flat *f)
 	return 0;
 }
 
-/* Done, but too late: others have given it up. */
+/* Rank R has broken the group, and not in a later operation. */
+static bool has_given_up(const struct flat *f, uint32_t r)
+{
+	uint32_t culprit = r;
+	int rc = r == f->b->rank ? 0 : boards_ended(f->b, r, &culprit);
+
+	if (!rc || (rc == -SLMPM_ECLOSED && culprit == r))
+		return false;
+	return !boards_has(f->b, r, f->number + 1);
+}
+
+/* Done, but perhaps too late: others may have given it up. */
 static COLD int flat_in_vain(struct flat *f)
 {
-	int rc = boards_broken(f->b, &f->culprit);
+	uint32_t r = 0;
 
 	f->b->others_broke = false;
-	return rc ? rc : 1;
+	while (r < f->b->size && !has_given_up(f, r))
+		r++;
+	return r < f->b->size ? boards_broken(f->b, &f->culprit) : 1;
 }
 
 int flat_step(struct flat *f)
