@@ -71,6 +71,7 @@ struct group {
 	bool under_way, announced; /* some wait; the others see that this process may sleep */
 	uint32_t announced_to;     /* a rank, or BOARD_ANY */
 	uint64_t due;              /* none of them has its deadline before: ns */
+	uint64_t inspect_at;       /* the others, though no bell has rung: ns */
 	struct meeting meeting;
 	struct list spaces;          /* struct space (space.h) */
 	struct formation *formation; /* of who founds, and while it forms */

@@ -15,9 +15,10 @@
 #include "slmpm/engine/engine.h"
 #include "slmpm/request.h"
 
-#define CALL  "slmpm_collective"
-#define TURN  64 /* operations that end before the links have their turn */
-#define NAMED 4  /* ranks of those that are waited for */
+#define CALL      "slmpm_collective"
+#define TURN      64                 /* operations that end before the links have their turn */
+#define NAMED     4                  /* ranks of those that are waited for */
+#define UNRUNG_NS UINT64_C(50000000) /* between inspections that no bell is needed for */
 
 /* ---- what breaks a group --------------------------------------------------------------------- */
 
@@ -278,7 +279,7 @@ int operations_go_on(struct group *g)
 {
 	int n = 0;
 
-	while (g->under_way && n < TURN) {
+	for (int steps = 0; g->under_way && steps < TURN; steps++) {
 		int rc = step_with_care(g);
 
 		if (rc > 0) {
@@ -350,6 +351,19 @@ static COLD bool expire(struct group *g, uint64_t now)
 	return false;
 }
 
+/* A bell may be lost, by its holders' doing or for want of memory: then the others are inspected
+ * without one, now and again. True: that has broken the group. */
+static bool group_inspect_unrung(struct group *g, uint64_t now)
+{
+	bool broken = group_is_broken(g);
+
+	if (now < g->inspect_at)
+		return false;
+	g->inspect_at = now + UNRUNG_NS;
+	group_inspect(g);
+	return group_is_broken(g) != broken;
+}
+
 uint64_t operations_deadlines(struct context *ctx, uint64_t now)
 {
 	uint64_t next = UINT64_MAX;
@@ -358,11 +372,14 @@ uint64_t operations_deadlines(struct context *ctx, uint64_t now)
 	if (!ctx->collecting)
 		return next;
 	LIST_EACH_ENTRY(struct group, g, &ctx->groups, node) {
-		if (!g->under_way)
+		if (!g->under_way && !g->meeting.waits)
 			continue;
-		passed |= g->due <= now && expire(g, now);
-		if (g->under_way && g->due < next)
-			next = g->due;
+		passed |= group_inspect_unrung(g, now);
+		next = least_of(next, g->inspect_at);
+		if (g->under_way)
+			passed |= g->due <= now && expire(g, now);
+		if (g->under_way)
+			next = least_of(next, g->due);
 	}
 	return passed ? 0 : next;
 }

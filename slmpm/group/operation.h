@@ -78,6 +78,11 @@ static inline bool operation_is_outstanding(const struct collective *op)
 	return !list_empty(&op->node);
 }
 
+static inline bool operation_is_alone(const struct group *g)
+{
+	return g->operations.next == g->operations.prev;
+}
+
 /* Who is waited for now rings; a rank, or BOARD_ANY. */
 void group_announce(struct group *g);
 bool group_is_announced(const struct group *g);

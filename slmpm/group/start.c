@@ -39,9 +39,13 @@ static void leave(struct group *g, int timeout_ms)
 		return;
 	if (ctx->parked)
 		engine_come_in(ctx);
-	/* Another thread is away: it scans links alone, or knows of no such deadline. */
-	else if (ctx->away && (!ctx->sleeping || timeout_ms > 0))
+	/* Another thread is away: it scans links alone, or knows of no such deadline, or of nothing
+	 * that it is to inspect unrung. */
+	else if (ctx->away && (!ctx->sleeping || timeout_ms > 0 || operation_is_alone(g)))
 		context_wake(ctx);
+	/* As does one that waits on the descriptor. */
+	else if (ctx->armed && !ctx->sleeping)
+		(void)alarm_set(ctx, operations_deadlines(ctx, clock_now()) | 1); /* 0: at once */
 }
 
 int operation_start(struct collective *op, const struct slmpm_how *how, slmpm_req *req)
