@@ -48,7 +48,7 @@ SLMPM_API int slmpm_group_create_start(slmpm_group *group, slmpm_ctx ctx, const 
 				       int n, uint32_t tag);
 SLMPM_API int slmpm_group_join_start(slmpm_group *group, slmpm_peer founder, uint32_t tag);
 /* Leaves it: what others still do with it fails at them (SLMPM_ECLOSED). Does not block.
- * SLMPM_EBUSY: an operation of this process's is under way. */
+ * SLMPM_EBUSY: an operation of this process's is under way; SLMPM_ESTATE: in a handler. */
 SLMPM_API int slmpm_group_destroy(slmpm_group group);
 
 struct slmpm_group_info {

@@ -436,10 +436,11 @@ int slmpm_group_destroy(slmpm_group group)
 	if (!g)
 		return rc;
 	ctx = g->ctx;
-	if (g->begun != g->done || g->waits || g->meeting.inside) {
+	rc = context_forbids(ctx, "slmpm_group_destroy"); /* whose caller may be in it */
+	if (rc == 0 && (g->begun != g->done || g->waits || g->meeting.inside))
 		rc = error_set(SLMPM_EBUSY, "slmpm_group_destroy: %s is under way",
 			       g->waits ? "slmpm_group_peer" : "an operation");
-	} else {
+	if (rc == 0) {
 		group_give_up(g);
 		group_leave(g, true);
 		group_free(g);
