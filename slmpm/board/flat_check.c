@@ -42,7 +42,7 @@ static uint64_t extent(const uint64_t *counts, const uint64_t *places, uint64_t 
 	return end << shift;
 }
 
-static int check_blocks(const struct slmpm_coll *c, uint32_t size, uint32_t shift)
+static int check_blocks(const struct slmpm_coll *c, uint32_t size, uint32_t rank, uint32_t shift)
 {
 	bool pairs = c->kind == SLMPM_COLL_ALLTOALL;
 
@@ -56,6 +56,8 @@ static int check_blocks(const struct slmpm_coll *c, uint32_t size, uint32_t shif
 		return bad(c, "in place there are to_counts and to_places alone");
 	if (pairs && c->from != SLMPM_IN_PLACE && !c->counts != !c->to_counts)
 		return bad(c, "counts and to_counts go together");
+	if (c->counts && c->to_counts && c->counts[rank] != c->to_counts[rank])
+		return bad(c, "counts and to_counts differ for the member itself");
 	if (extent(c->counts, c->places, c->count, size, shift) == UINT64_MAX ||
 	    extent(c->to_counts, c->to_places, c->count, size, shift) == UINT64_MAX)
 		return bad(c, "so many elements are in no memory");
@@ -165,6 +167,6 @@ int flat_check(const struct slmpm_coll *c, uint32_t size, uint32_t rank)
 				 flat_kind_name(c->kind), c->root, size);
 	if (c->to == SLMPM_IN_PLACE)
 		return bad(c, ".to is SLMPM_IN_PLACE, which .from alone may be");
-	rc = check_blocks(c, size, shift);
+	rc = check_blocks(c, size, rank, shift);
 	return rc < 0 ? rc : check_memory(c, size, rank, shift);
 }

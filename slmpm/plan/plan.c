@@ -135,13 +135,21 @@ static bool begin_blocks(struct plan *p)
 	return true;
 }
 
+/* What goes to the rank itself is what comes of it: else it would lie across other blocks. */
+static bool exchange_fits(const struct plan_spec *s)
+{
+	return s->kind != PLAN_ALLTOALL || s->flags & PLAN_IN_PLACE ||
+	       (s->counts ? s->counts[s->rank] : s->count) ==
+		       (s->to_counts ? s->to_counts[s->rank] : s->count);
+}
+
 int plan_begin(struct plan *p, const struct plan_spec *spec)
 {
 	const struct plan_method *method = method_of(spec->kind, spec->algorithm);
 	const uint32_t takes = plan_takes(spec->kind);
 
 	if (!method || spec->rank >= spec->size || spec->size > PLAN_MEMBERS ||
-	    (takes & PLAN_ROOT && spec->root >= spec->size))
+	    (takes & PLAN_ROOT && spec->root >= spec->size) || !exchange_fits(spec))
 		return -SLMPM_EINVAL;
 	memset(p, 0, offsetof(struct plan, step));
 	p->spec = *spec;

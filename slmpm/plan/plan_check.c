@@ -49,6 +49,8 @@ static int check_exchange(const struct slmpm_plan_spec *s)
 		return refuse_member(s, ".counts without .to_counts");
 	if (s->to_counts && !s->counts)
 		return refuse_member(s, ".to_counts without .counts");
+	if (s->counts && s->counts[s->rank] != s->to_counts[s->rank])
+		return refuse_member(s, ".counts and .to_counts differ for .rank itself");
 	return 0;
 }
 

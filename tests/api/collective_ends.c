@@ -222,7 +222,7 @@ static void arguments(slmpm_group g, int rank)
 	struct slmpm_coll c = {.size = sizeof(c), .kind = 99};
 	int64_t x[MEMBERS] = {0}, y[MEMBERS], z[2 * MEMBERS] = {0};
 	uint64_t every_other[MEMBERS] = {0, 2, 4, 6};
-	uint64_t counts[MEMBERS] = {1, 1, 1, 1};
+	uint64_t counts[MEMBERS] = {1, 1, 1, 1}, own[MEMBERS] = {1, 1, 1, 1};
 	slmpm_group none = {0};
 	const uint32_t type = SLMPM_INT64, op = SLMPM_CALC_SUM;
 
@@ -269,6 +269,10 @@ static void arguments(slmpm_group g, int rank)
 	c.to = y;
 	c.counts = counts;
 	REFUSED(slmpm_collective(g, &c, PATIENCE), SLMPM_EINVAL, "go together");
+	c.to_counts = own;
+	own[rank] = 0;
+	REFUSED(slmpm_collective(g, &c, PATIENCE), SLMPM_EINVAL, "differ for the member itself");
+	c.to_counts = NULL;
 	c.kind = SLMPM_COLL_ALLREDUCE;
 	c.op = op;
 	REFUSED(slmpm_collective(g, &c, PATIENCE), SLMPM_EINVAL, "no counts");

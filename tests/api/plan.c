@@ -214,6 +214,20 @@ static void taken(void)
 	kind_takes(ALLTOALL, false, IN_PLACE | COUNTS | TO_COUNTS, ".counts: in place");
 }
 
+static void own_block(void)
+{
+	const uint64_t counts[2] = {2, 1}, to_counts[2] = {1, 1};
+	struct slmpm_plan_spec spec = {.size = sizeof(spec),
+				       .kind = ALLTOALL,
+				       .members = 2,
+				       .counts = counts,
+				       .to_counts = to_counts};
+
+	REFUSED(open_with(spec), SLMPM_EINVAL, "differ for .rank itself");
+	spec.rank = 1;
+	OK(open_with(spec));
+}
+
 /* An algorithm that is given keeps to the order that is asked for, or is refused. */
 static void in_order(void)
 {
@@ -237,6 +251,7 @@ int main(void)
 	chosen();
 	refused();
 	taken();
+	own_block();
 	in_order();
 	return 0;
 }

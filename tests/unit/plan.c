@@ -209,7 +209,7 @@ static void names_are_known(void **state)
 
 static void what_is_no_plan(void **state)
 {
-	const uint64_t counts[2] = {UINT64_MAX, 1};
+	const uint64_t counts[2] = {UINT64_MAX, 1}, ones[2] = {1, 1}, twos[2] = {2, 1};
 	const struct plan_spec sound = {
 		.kind = PLAN_GATHER, .algorithm = PLAN_FLAT, .size = 2, .root = 1, .count = 1};
 	struct plan_spec spec = sound;
@@ -233,6 +233,12 @@ static void what_is_no_plan(void **state)
 	assert_int_equal(plan_begin(&plan, &spec), -SLMPM_ELIMIT);
 	spec.counts = counts;
 	assert_int_equal(plan_begin(&plan, &spec), -SLMPM_ELIMIT);
+	spec = (struct plan_spec){.kind = PLAN_ALLTOALL, .algorithm = PLAN_PAIRWISE, .size = 2};
+	spec.counts = twos;
+	spec.to_counts = ones;
+	assert_int_equal(plan_begin(&plan, &spec), -SLMPM_EINVAL);
+	spec.rank = 1;
+	assert_int_equal(plan_begin(&plan, &spec), 0);
 }
 
 /* A thousand members' ring has thousands of steps, and a plan is as small as any. */
