@@ -69,8 +69,9 @@ static unsigned parse_word(struct argp_state *state, const char *option, const c
 			continue;
 		if (!strcmp(text, names[i]))
 			return i;
-		at += (size_t)snprintf(all + at, sizeof(all) - at, "%s%s", at ? ", " : "",
-				       names[i]);
+		if (at < sizeof(all))
+			at += (size_t)snprintf(all + at, sizeof(all) - at, "%s%s", at ? ", " : "",
+					       names[i]);
 	}
 	argp_failure(state, 2, 0, "%s %s: one of %s", option, text, all);
 	return 0;
