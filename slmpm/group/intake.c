@@ -376,7 +376,10 @@ int group_packet(struct endpoint *ep, const struct wire_group *packet, int *fds,
 	if (PEER_FAULT(!of || c.number - 1 >= (ours ? of->our_last : of->their_last)))
 		return -SLMPM_EPROTO;
 	j = joining_find(ours ? &of->ours : &of->theirs, c.number);
-	if (!j || j->over)
-		return drop_descriptors(&c);
-	return take_step(&c, j);
+	/* What is still due of it would be dropped there, and its place is free there already. */
+	if (j && j->over && c.step == GROUP_WITHDRAWN)
+		joining_free(j);
+	else if (j && !j->over)
+		return take_step(&c, j);
+	return drop_descriptors(&c);
 }

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -569,12 +570,64 @@ static const struct offence founders[] = {
 	{"R8", "refused in advance", refused_in_advance, RULE, 0},
 };
 
+/* ---- who reads nothing ----------------------------------------------------------------------- */
+
+#define FLOOD 2000
+
+/* An honest one: no more joins are under way than may be, for each that goes wrong is withdrawn. It
+ * does not hear that they are refused, until there is no room to say so. */
+static void withdraw_each(struct raw_peer *p)
+{
+	struct wire_group g;
+	int memory = board(BOARD, SEALS), ring = bell(SOCK_DGRAM);
+
+	for (uint32_t i = 1; i <= FLOOD; i++) {
+		say_join(p, i, memory, ring);
+		step(p, GROUP_WITHDRAWN, i);
+	}
+	g = of_step(GROUP_JOIN, 1);
+	raw_say_packet(p->fd, 99, &g, sizeof(g), -1); /* the offence, at last */
+}
+
+/* None of its descriptors is to be had. */
+static int64_t refuse_joins(slmpm_peer peer, const struct offence *o)
+{
+	struct rlimit limit, before;
+	int64_t n;
+
+	(void)o;
+	CHECK(getrlimit(RLIMIT_NOFILE, &before) == 0, "limit");
+	limit = before;
+	limit.rlim_cur = (rlim_t)actor_descriptors();
+	CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0, "limit");
+	n = slmpm_recv(peer, 1, NULL, 0, NULL, 5);
+	CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0, "limit");
+	return n;
+}
+
+/* There may be no room for the reason. */
+static void read_on(struct raw_peer *p, char reason[112])
+{
+	struct wire_group g;
+
+	while (recv(p->fd, &g, sizeof(g), 0) > 0)
+		;
+	strcpy(reason, "out of turn");
+}
+
+static const struct trial trial_deaf = {.inspect = refuse_joins, .hear_end = read_on};
+
+static const struct offence deaf[] = {
+	{"R6", "packet 99 behind many joins", withdraw_each, "out of turn", 0},
+};
+
 int main(void)
 {
 	victim_begin(&v, "hostile-group");
 	SURVIVE(&v, &trial_legal, joins);
 	SURVIVE(&v, &trial_founded, members);
 	SURVIVE(&v, &trial_joined, founders);
+	SURVIVE(&v, &trial_deaf, deaf);
 	victim_end(&v);
 	return 0;
 }
