@@ -17,8 +17,7 @@ static struct member *carrier(MPI_Comm comm, enum kind kind)
 	return m;
 }
 
-/* So many bytes can be carried, all together. */
-static bool fits(uint64_t bytes, int blocks, enum kind kind)
+bool coll_fits(uint64_t bytes, int blocks, enum kind kind)
 {
 	if (bytes <= (uint64_t)INT_MAX / (unsigned)blocks)
 		return true;
@@ -47,7 +46,7 @@ PRELOADED int MPI_Bcast(void *buffer, int count, MPI_Datatype type, int root, MP
 	struct packed p;
 	int rc, given;
 
-	if (!m || !fits(length, 1, BCAST))
+	if (!m || !coll_fits(length, 1, BCAST))
 		return PMPI_Bcast(buffer, count, type, root, comm);
 	rc = packed_take(&p, buffer, count, type, comm, root == m->rank);
 	if (rc != MPI_SUCCESS)
@@ -62,9 +61,8 @@ PRELOADED int MPI_Bcast(void *buffer, int count, MPI_Datatype type, int root, MP
 
 /* ---- reductions ------------------------------------------------------------------------------ */
 
-/* Fills in all but the kind and the root. */
-static bool is_known(struct slmpm_coll *c, const void *from, void *to, int count, MPI_Datatype type,
-		     MPI_Op op, enum kind kind)
+bool coll_is_known(struct slmpm_coll *c, const void *from, void *to, int count, MPI_Datatype type,
+		   MPI_Op op, enum kind kind)
 {
 	c->op = op_of(op, type);
 	c->type = c->op ? type_of(type) : 0;
@@ -83,7 +81,7 @@ PRELOADED int MPI_Reduce(const void *from, void *to, int count, MPI_Datatype typ
 	struct member *m = carrier(comm, REDUCE);
 	struct slmpm_coll c = {.kind = SLMPM_COLL_REDUCE, .root = root};
 
-	if (!m || !is_known(&c, from, to, count, type, op, REDUCE))
+	if (!m || !coll_is_known(&c, from, to, count, type, op, REDUCE))
 		return PMPI_Reduce(from, to, count, type, op, root, comm);
 	if (root != m->rank) {
 		c.from = from;
@@ -99,21 +97,13 @@ PRELOADED int MPI_Allreduce(const void *from, void *to, int count, MPI_Datatype 
 	struct member *m = carrier(comm, ALLREDUCE);
 	struct slmpm_coll c = {.kind = SLMPM_COLL_ALLREDUCE};
 
-	if (!m || !is_known(&c, from, to, count, type, op, ALLREDUCE))
+	if (!m || !coll_is_known(&c, from, to, count, type, op, ALLREDUCE))
 		return PMPI_Allreduce(from, to, count, type, op, comm);
 	count_carried(ALLREDUCE);
 	return carry(m, comm, &c);
 }
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
-
-/* COUNT elements for each rank; allgather and alltoall differ in how many are sent. */
-struct blocks {
-	const void *from;
-	void *to;
-	int count, to_count; /* all that is sent and received */
-	MPI_Datatype type, to_type;
-};
 
 static int exchange(const struct member *m, MPI_Comm comm, struct slmpm_coll *c,
 		    const struct blocks *b)
@@ -144,7 +134,7 @@ PRELOADED int MPI_Allgather(const void *from, int count, MPI_Datatype type, void
 	struct blocks b = {from, to, count, to_count, type, to_type};
 
 	c.count = m ? packed_length(to_count, to_type) : 0;
-	if (!m || !fits(c.count, m->size, ALLGATHER))
+	if (!m || !coll_fits(c.count, m->size, ALLGATHER))
 		return PMPI_Allgather(from, count, type, to, to_count, to_type, comm);
 	b.to_count *= m->size;
 	count_carried(ALLGATHER);
@@ -159,7 +149,7 @@ PRELOADED int MPI_Alltoall(const void *from, int count, MPI_Datatype type, void 
 	struct blocks b = {from, to, count, to_count, type, to_type};
 
 	c.count = m ? packed_length(to_count, to_type) : 0;
-	if (!m || !fits(c.count, m->size, ALLTOALL))
+	if (!m || !coll_fits(c.count, m->size, ALLTOALL))
 		return PMPI_Alltoall(from, count, type, to, to_count, to_type, comm);
 	if (from != MPI_IN_PLACE)
 		b.count *= m->size;

@@ -14,7 +14,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum kind { BARRIER, BCAST, REDUCE, ALLREDUCE, ALLGATHER, ALLTOALL, KINDS };
+enum kind {
+	BARRIER,
+	BCAST,
+	REDUCE,
+	ALLREDUCE,
+	ALLGATHER,
+	ALLTOALL,
+	STARTED, /* and the same once more */
+	KINDS = 2 * STARTED
+};
 
 /* Why a call was passed on. */
 enum reason { NO_GROUP, NO_TYPE, TOO_LONG, REASONS };
@@ -22,7 +31,8 @@ enum reason { NO_GROUP, NO_TYPE, TOO_LONG, REASONS };
 /* ---- group.c: a communicator's group --------------------------------------------------------- */
 
 struct member {
-	slmpm_group group;
+	slmpm_group group;   /* of calls that block */
+	slmpm_group started; /* and of those that do not */
 	slmpm_ctx ctx;
 	int rank, size;
 	bool carries; /* else all of its calls are passed on */
@@ -30,6 +40,13 @@ struct member {
 
 /* That of COMM, formed at the first call, by all of its ranks; NULL: calls are to be passed on. */
 struct member *member_of(MPI_Comm comm);
+/* The same for a call that does not block: none is formed. */
+struct member *member_there(MPI_Comm comm);
+/* COMM is new, or MPI has just begun, and all of its ranks are here: it has a group from now on
+ * where one of them starts operations, or ALWAYS. */
+void member_offer(MPI_Comm comm, bool always);
+/* Operations are started in this process: their context. */
+slmpm_ctx started_context(void);
 /* All groups are left: at the end of the program. */
 void groups_end(void);
 
@@ -63,6 +80,40 @@ int packed_give(struct packed *p, void *buffer, int count, MPI_Datatype type, MP
 int carry(const struct member *m, MPI_Comm comm, struct slmpm_coll *c);
 /* No more of them. */
 void carry_end(void);
+
+/* ---- calls.c --------------------------------------------------------------------------------- */
+
+/* Of a call of KIND so many bytes can be carried, for each of BLOCKS; else it is counted as passed
+ * on. */
+bool coll_fits(uint64_t bytes, int blocks, enum kind kind);
+/* Whether SLMPM calculates that, likewise; all but kind and root are filled in. */
+bool coll_is_known(struct slmpm_coll *c, const void *from, void *to, int count, MPI_Datatype type,
+		   MPI_Op op, enum kind kind);
+
+/* What an allgather or alltoall sends and receives: all together. */
+struct blocks {
+	const void *from;
+	void *to;
+	int count, to_count;
+	MPI_Datatype type, to_type;
+};
+
+/* ---- started.c: operations that are started -------------------------------------------------- */
+
+struct started;
+
+/* One that is to be filled in; what it needs stays until its end. */
+struct started *started_new(MPI_Comm comm);
+struct slmpm_coll *started_coll(struct started *s);
+/* TO is the buffer to be unpacked to where `unpack`; FROM is only given back. */
+struct packed *started_from(struct started *s);
+struct packed *started_to(struct started *s);
+void started_unpack(struct started *s, void *buffer, int count, MPI_Datatype type);
+/* Begins it: a request of MPI's. As carry. */
+int started_begin(struct started *s, const struct member *m, MPI_Request *request);
+/* Whether there are any; those that have ended are completed. */
+bool started_any(void);
+void started_keep(void);
 
 /* ---- summary.c ------------------------------------------------------------------------------- */
 

@@ -19,7 +19,8 @@
 #define MEMBERS_OK SLMPM_GROUP_MAX
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static slmpm_ctx ctx;
+static slmpm_ctx ctx, started_ctx;
+static _Atomic bool starts; /* operations that do not block */
 static int keyval = MPI_KEYVAL_INVALID;
 static bool over;
 static _Atomic unsigned freed; /* communicators: their handles may come again */
@@ -79,7 +80,7 @@ static bool on_one_machine(MPI_Comm comm)
 
 /* ---- forming --------------------------------------------------------------------------------- */
 
-static bool open_context(void)
+static bool open_contexts(void)
 {
 	struct slmpm_options options = {.size = sizeof(options)};
 	int level = MPI_THREAD_SINGLE;
@@ -89,12 +90,19 @@ static bool open_context(void)
 	options.flags = level == MPI_THREAD_MULTIPLE ? SLMPM_THREADS : 0;
 	pthread_mutex_lock(&lock);
 	there = ctx.id || slmpm_open(&ctx, &options) >= 0;
+	options.flags = SLMPM_THREADS;
+	there = there && (started_ctx.id || slmpm_open(&started_ctx, &options) >= 0);
 	pthread_mutex_unlock(&lock);
 	return there;
 }
 
+slmpm_ctx started_context(void)
+{
+	return started_ctx;
+}
+
 /* Rank 0's part: each of the others says who it is. */
-static int lead(struct member *m, slmpm_listener listener)
+static int lead(struct member *m, slmpm_ctx in, slmpm_group *group, slmpm_listener listener)
 {
 	slmpm_peer *peers = calloc((size_t)m->size, sizeof(*peers)), peer;
 	int rc = peers ? 0 : -SLMPM_ENOMEM;
@@ -110,7 +118,7 @@ static int lead(struct member *m, slmpm_listener listener)
 			peers[rank] = peer;
 	}
 	if (rc >= 0)
-		rc = slmpm_group_create(&m->group, ctx, peers, m->size, TAG, FORM_MS);
+		rc = slmpm_group_create(group, in, peers, m->size, TAG, FORM_MS);
 	for (int i = 1; peers && i < m->size; i++)
 		if (peers[i].id)
 			slmpm_close(peers[i], 1000);
@@ -118,23 +126,23 @@ static int lead(struct member *m, slmpm_listener listener)
 	return rc;
 }
 
-static int follow(struct member *m, const char *url)
+static int follow(struct member *m, slmpm_ctx in, slmpm_group *group, const char *url)
 {
 	int32_t rank = m->rank;
 	slmpm_peer founder;
-	int rc = slmpm_connect(&founder, ctx, url, FORM_MS);
+	int rc = slmpm_connect(&founder, in, url, FORM_MS);
 
 	if (rc < 0)
 		return rc;
 	rc = (int)slmpm_send(founder, STREAM, &rank, sizeof(rank), FORM_MS);
 	if (rc >= 0)
-		rc = slmpm_group_join(&m->group, founder, TAG, FORM_MS);
+		rc = slmpm_group_join(group, founder, TAG, FORM_MS);
 	slmpm_close(founder, 1000);
 	return rc;
 }
 
 /* All ranks are here. */
-static bool meet(struct member *m, MPI_Comm comm, bool ready)
+static bool meet(struct member *m, MPI_Comm comm, slmpm_ctx in, slmpm_group *group, bool ready)
 {
 	static _Atomic unsigned number;
 	slmpm_listener listener = {0};
@@ -143,13 +151,13 @@ static bool meet(struct member *m, MPI_Comm comm, bool ready)
 
 	if (m->rank == 0 && ready) {
 		snprintf(url, sizeof(url), "shm:mpi_coll-%d-%u", (int)getpid(), number++);
-		if (slmpm_listen(&listener, ctx, url) < 0)
+		if (slmpm_listen(&listener, in, url) < 0)
 			url[0] = 0;
 	}
 	if (PMPI_Bcast(url, sizeof(url), MPI_CHAR, 0, comm) != MPI_SUCCESS)
 		url[0] = 0;
 	if (ready && url[0])
-		rc = m->rank == 0 ? lead(m, listener) : follow(m, url);
+		rc = m->rank == 0 ? lead(m, in, group, listener) : follow(m, in, group, url);
 	if (listener.id)
 		slmpm_unlisten(listener);
 	if (rc < 0 && url[0])
@@ -158,21 +166,31 @@ static bool meet(struct member *m, MPI_Comm comm, bool ready)
 	return all_agree(comm, rc >= 0);
 }
 
+static void leave(struct member *m)
+{
+	if (m->group.id && !over)
+		slmpm_group_destroy(m->group);
+	if (m->started.id && !over)
+		slmpm_group_destroy(m->started);
+	m->group.id = m->started.id = 0;
+}
+
 static void form(struct member *m, MPI_Comm comm)
 {
 	int inter = 1;
+	bool ready;
 
 	PMPI_Comm_test_inter(comm, &inter);
 	PMPI_Comm_rank(comm, &m->rank);
 	PMPI_Comm_size(comm, &m->size);
 	if (inter || m->size < 2 || m->size > MEMBERS_OK || !on_one_machine(comm))
 		return;
-	m->carries = meet(m, comm, open_context());
+	ready = open_contexts();
 	m->ctx = ctx;
-	if (!m->carries && m->group.id) {
-		slmpm_group_destroy(m->group);
-		m->group.id = 0;
-	}
+	m->carries = meet(m, comm, ctx, &m->group, ready) &&
+		     meet(m, comm, started_ctx, &m->started, ready);
+	if (!m->carries)
+		leave(m);
 }
 
 /* ---- keeping --------------------------------------------------------------------------------- */
@@ -183,8 +201,7 @@ static int forget(MPI_Comm comm, int key, void *value, void *extra)
 
 	(void)comm, (void)key, (void)extra;
 	freed++;
-	if (m->group.id && !over)
-		slmpm_group_destroy(m->group);
+	leave(m);
 	free(m);
 	return MPI_SUCCESS;
 }
@@ -199,16 +216,23 @@ static bool have_key(void)
 	return keyval != MPI_KEYVAL_INVALID;
 }
 
-/* NULL: MPI is to say what is wrong with it. */
 static struct member *find(MPI_Comm comm)
 {
 	struct member *m = NULL;
 	int found = 0;
 
-	if (comm == MPI_COMM_NULL || !have_key() ||
-	    PMPI_Comm_get_attr(comm, keyval, &m, &found) != MPI_SUCCESS)
+	if (over || comm == MPI_COMM_NULL || !have_key() ||
+	    PMPI_Comm_get_attr(comm, keyval, &m, &found) != MPI_SUCCESS || !found)
 		return NULL;
-	if (found)
+	return m;
+}
+
+/* NULL: MPI is to say what is wrong with it. */
+static struct member *find_or_form(MPI_Comm comm)
+{
+	struct member *m = find(comm);
+
+	if (m || over || comm == MPI_COMM_NULL || keyval == MPI_KEYVAL_INVALID)
 		return m;
 	m = calloc(1, sizeof(*m));
 	if (!m)
@@ -222,10 +246,30 @@ struct member *member_of(MPI_Comm comm)
 {
 	if (!last.member || last.comm != comm || last.freed != freed) {
 		last.freed = freed;
-		last.member = over ? NULL : find(comm);
+		last.member = find_or_form(comm);
 		last.comm = comm;
 	}
 	return last.member && last.member->carries ? last.member : NULL;
+}
+
+struct member *member_there(MPI_Comm comm)
+{
+	struct member *m = find(comm);
+
+	starts = true;
+	return m && m->carries ? m : NULL;
+}
+
+void member_offer(MPI_Comm comm, bool always)
+{
+	int mine = starts, any = 0, inter = 1;
+
+	if (comm == MPI_COMM_NULL || PMPI_Comm_test_inter(comm, &inter) != MPI_SUCCESS || inter)
+		return;
+	if (!always)
+		PMPI_Allreduce(&mine, &any, 1, MPI_INT, MPI_LOR, comm);
+	if (always || any)
+		(void)member_of(comm);
 }
 
 void groups_end(void)
@@ -234,5 +278,7 @@ void groups_end(void)
 	freed++;
 	if (ctx.id)
 		slmpm_shut(ctx, 1000);
-	ctx.id = 0;
+	if (started_ctx.id)
+		slmpm_shut(started_ctx, 1000);
+	ctx.id = started_ctx.id = 0;
 }

@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const names[KINDS] = {"MPI_Barrier",   "MPI_Bcast",     "MPI_Reduce",
-					 "MPI_Allreduce", "MPI_Allgather", "MPI_Alltoall"};
+static const char *const names[KINDS] = {"MPI_Barrier",    "MPI_Bcast",      "MPI_Reduce",
+					 "MPI_Allreduce",  "MPI_Allgather",  "MPI_Alltoall",
+					 "MPI_Ibarrier",   "MPI_Ibcast",     "MPI_Ireduce",
+					 "MPI_Iallreduce", "MPI_Iallgather", "MPI_Ialltoall"};
 
 /* Carried, then passed on by reason. */
 static _Atomic uint64_t counts[KINDS][1 + REASONS];

@@ -44,6 +44,9 @@ for mpi in openmpi mpich mpi; do
 		case $call in Barrier | Bcast) between=4 ;; *) between=0 ;; esac	# not within one communicator
 		[ "$(count $call 4)" = $between ] || fail "$compiler, $call passed on: $(cat "$work/out")"
 	done
+	for call in Ibarrier Ibcast Ireduce Iallreduce Iallgather Ialltoall; do
+		[ "$(count $call 3)" -gt 200 ] && [ "$(count $call 4)" = 0 ] || fail "$compiler, $call: $(cat "$work/out")"
+	done
 	[ "$(count Allreduce 5)" -gt 0 ] || fail "$compiler: operations of the program's own: $(cat "$work/out")"
 	if [ $mpi = openmpi ]; then # MPICH 4.0.2 fails by itself at a reduction in place
 		MPI_COLL=n run $mpi 2 "$library" "$work/check" >"$work/out" 2>&1 || fail "$compiler, switched off: $(cat "$work/out")"

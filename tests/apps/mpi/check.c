@@ -357,6 +357,111 @@ static void strided(int n)
 	free(out);
 }
 
+/* ---- started --------------------------------------------------------------------------------- */
+
+enum { STARTS = 6 };
+
+static void wait_each(MPI_Request *requests, int how)
+{
+	MPI_Status statuses[STARTS]; /* MPICH's header has gcc warn of none */
+	int done = 0, which, n;
+
+	switch (how) {
+	case 0: MPI_Waitall(STARTS, requests, statuses); break;
+	case 1:
+		for (int i = STARTS; i--;)
+			MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
+		break;
+	case 2:
+		for (int i = 0; i < STARTS; i++)
+			MPI_Waitany(STARTS, requests, &which, MPI_STATUS_IGNORE);
+		break;
+	case 3:
+		while (!done)
+			MPI_Testall(STARTS, requests, &done, statuses);
+		break;
+	case 4:
+		for (int left = STARTS, some[STARTS]; left; left -= n)
+			MPI_Waitsome(STARTS, requests, &n, some, statuses);
+		break;
+	default:
+		for (int i = 0; i < STARTS; i++, done = 0)
+			while (!done)
+				MPI_Test(&requests[i], &done, MPI_STATUS_IGNORE);
+	}
+	for (int i = 0; i < STARTS; i++)
+		CHECK(requests[i] == MPI_REQUEST_NULL, "request %d is still there", i);
+}
+
+/* All kinds at once, and one that blocks among them. */
+static void starts(const struct type *t, int n, int root, int how)
+{
+	size_t bytes = (size_t)n * t->bytes, blocks = bytes * (size_t)size;
+	unsigned char *told = room(bytes), *gathered = room(blocks), *out = room(blocks),
+		      *in = room(blocks), *own = gathered + bytes * (size_t)rank;
+	void *numbers = room(bytes), *sum = room(bytes), *most = room(bytes), *now = room(bytes);
+	MPI_Request requests[STARTS];
+
+	if (rank == root)
+		draw(told, root, 0, bytes);
+	draw(own, rank, 0, bytes);
+	for (int r = 0; r < size; r++)
+		draw(out + bytes * (size_t)r, rank, r, bytes);
+	fill(t, numbers, n, SUM);
+	MPI_Ibcast(told, n, t->type, root, comm, &requests[0]);
+	MPI_Iallreduce(numbers, sum, n, t->type, MPI_SUM, comm, &requests[1]);
+	MPI_Ialltoall(out, n, t->type, in, n, t->type, comm, &requests[2]);
+	MPI_Ibarrier(comm, &requests[3]);
+	MPI_Allreduce(numbers, now, n, t->type, MPI_MIN, comm);
+	MPI_Iallgather(MPI_IN_PLACE, n, t->type, gathered, n, t->type, comm, &requests[4]);
+	MPI_Ireduce(numbers, rank == root ? most : NULL, n, t->type, MPI_MAX, root, comm,
+		    &requests[5]);
+	wait_each(requests, how);
+	is_drawn(told, root, 0, bytes, "started broadcast");
+	for (int r = 0; r < size; r++) {
+		is_drawn(gathered + bytes * (size_t)r, r, 0, bytes, "started allgather");
+		is_drawn(in + bytes * (size_t)r, r, rank, bytes, "started alltoall");
+	}
+	is_combined(t, sum, n, SUM);
+	is_combined(t, now, n, MINIMUM);
+	if (rank == root)
+		is_combined(t, most, n, MAXIMUM);
+	free(told), free(gathered), free(out), free(in);
+	free(numbers), free(sum), free(most), free(now);
+}
+
+/* One waits for it while the other, which has started it, waits for a message of the one. */
+static void started_beside(void)
+{
+	const struct type *t = &types[type_count - 2];
+	void *numbers = room(LONG * t->bytes), *sum = room(LONG * t->bytes);
+	MPI_Request request;
+	int word = 0;
+
+	fill(t, numbers, LONG, SUM);
+	MPI_Iallreduce(numbers, sum, LONG, t->type, MPI_SUM, comm, &request);
+	if (rank)
+		MPI_Recv(&word, 1, MPI_INT, rank - 1, 6, comm, MPI_STATUS_IGNORE);
+	else
+		MPI_Wait(&request, MPI_STATUS_IGNORE);
+	if (rank + 1 < size)
+		MPI_Send(&word, 1, MPI_INT, rank + 1, 6, comm);
+	MPI_Wait(&request, MPI_STATUS_IGNORE);
+	is_combined(t, sum, LONG, SUM);
+	free(numbers);
+	free(sum);
+}
+
+static void all_starts(void)
+{
+	static const int counts[] = {1, 7, 3000};
+
+	for (int how = 0; how < 6; how++)
+		for (int c = 0; c < 3; c++)
+			starts(&types[how + 8], counts[c], (how + c) % size, how);
+	started_beside();
+}
+
 /* ---- beside messages ------------------------------------------------------------------------- */
 
 /* A long message is sent by the one while it waits at a barrier, to which the other comes when it
@@ -400,6 +505,7 @@ static void check(MPI_Comm c, const char *name)
 	strided(900);
 	reductions();
 	foreign_reductions();
+	all_starts();
 	message_beside();
 }
 
