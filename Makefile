@@ -119,16 +119,17 @@ MPIS    := $(if $(CROSS)$(SAN)$(UNCHECKED),,$(shell for m in openmpi mpich; do c
 MPIS    := $(or $(MPIS),$(if $(CROSS)$(SAN)$(UNCHECKED),,$(shell command -v mpicc >/dev/null && echo mpi)))
 MPI_COLL := $(MPIS:%=$(OUT)/lib/mpi_coll-%.so)
 
-# A test is tests/FOLDER/NAME.c or .sh; tests/model are two programs: one with its own build of the ring, one with the library.
+# A test is tests/FOLDER/NAME.c or .sh; tests/model are three programs: one with its own build of the ring, one of boards, one with the library.
 TEST_C   := $(filter-out tests/lib/% tests/lint/% tests/bench/% tests/cross/% tests/model/%,$(wildcard tests/*/*.c))
 TEST_SH  := $(filter-out tests/lib/% tests/lint/% tests/bench/% tests/cross/%,$(wildcard tests/*/*.sh)) \
 	$(wildcard tests/cross/version.sh tests/cross/trace.sh)
 TEST_LIB := $(patsubst %.c,$(OBJ)/%.o,$(wildcard tests/lib/*.c))
 TEST_OBJ := $(TEST_C:%.c=$(OBJ)/%.o)
 TEST_BIN := $(TEST_C:%.c=$(OUT)/%)
-MODEL_OBJ := $(patsubst %.c,$(OBJ)/model/%.o,$(if $(wildcard tests/model/check.c),$(filter-out %/queues.c,$(wildcard tests/model/*.c)) shm/ring.c))
+MODEL_OBJ := $(patsubst %.c,$(OBJ)/model/%.o,$(if $(wildcard tests/model/check.c),$(filter-out %/queues.c %/boards.c,$(wildcard tests/model/*.c)) shm/ring.c))
+BOARD_OBJ := $(patsubst %.c,$(OBJ)/model/%.o,$(wildcard tests/model/boards.c tests/model/board/*.c tests/model/explore.c tests/model/coroutine.c))
 SCENE_OBJ := $(patsubst %.c,$(OBJ)/%.o,$(wildcard tests/model/queues.c tests/model/queue/*.c)) $(OBJ)/model/tests/model/explore.o
-MODEL     := $(if $(MODEL_OBJ),tests/model/check tests/model/queues)
+MODEL     := $(if $(MODEL_OBJ),tests/model/check tests/model/boards tests/model/queues)
 HELPERS  := $(if $(TEST_C),$(shell grep -lE '^/\* helper\b' $(TEST_C)))
 TESTS     = $(foreach d,unit fabric fault stress fuzz,$(filter tests/$(d)/%,$(TEST_CHOICE))) \
 	$(filter-out $(foreach d,unit fabric fault stress fuzz,tests/$(d)/%),$(TEST_CHOICE))
@@ -252,6 +253,11 @@ $(OUT)/tests/model/check: $(MODEL_OBJ)
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(LINK) $^ $(LDLIBS) -o $@
+
+$(OUT)/tests/model/boards: $(BOARD_OBJ) $(INNER)
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(LINK) $^ $(LIB_LIBS) $(LDLIBS) -o $@
 
 # Its stand-ins come before the library's own functions. tests/model/mutants.sh links likewise.
 $(OUT)/tests/model/queues: $(SCENE_OBJ) $(INNER)
@@ -501,7 +507,7 @@ $(OUT)/gen/found-%: $(OUT)/gen/flags
 	[ -z "$$lacking" ] || { echo '  --    not here:' $$lacking'; "make $(if $(CROSS),CROSS=$(CROSS) deps-cross,$(INSTALLER))" installs what is needed'; exit 1; }; touch $@
 $(LIB_OBJ): | $(OUT)/gen/found-lib
 $(patsubst %.c,$(OBJ)/%.o,$(wildcard apps/*.c apps/*/*.c)): | $(OUT)/gen/found-lib $(OUT)/gen/found-apps
-$(TEST_OBJ) $(TEST_LIB) $(MODEL_OBJ) $(SCENE_OBJ): | $(OUT)/gen/found-tests
+$(sort $(TEST_OBJ) $(TEST_LIB) $(MODEL_OBJ) $(SCENE_OBJ) $(BOARD_OBJ)): | $(OUT)/gen/found-tests
 
 ARCH_s390x-linux-gnu   := s390x
 ARCH_aarch64-linux-gnu := arm64
@@ -531,5 +537,5 @@ FORCE:
 .PHONY: all lib test-programs test cross-programs cross-test demo bench bench-near bench-net bench-modes objects lint $(addprefix lint-,arrows format columns names headers gcc clang hot floors man) format man abi abi-record install uninstall clean help FORCE \
 	deps deps-build deps-test deps-man deps-lint deps-abi deps-bench deps-cross
 
--include $(patsubst %.o,%.d,$(LIB_OBJ) $(TEST_OBJ) $(TEST_LIB) $(MODEL_OBJ) $(SCENE_OBJ)) \
+-include $(patsubst %.o,%.d,$(LIB_OBJ) $(TEST_OBJ) $(TEST_LIB) $(MODEL_OBJ) $(SCENE_OBJ) $(BOARD_OBJ)) \
 	$(patsubst %.c,$(OBJ)/%.d,$(wildcard apps/*.c apps/*/*.c))

@@ -59,9 +59,19 @@ struct slmpm_group_info {
 	int32_t status;       /* 0; -SLMPM_EAGAIN: it is forming; or why it has not, or is broken */
 	int32_t culprit;      /* then, the rank of the member by which; -1: none */
 	uint64_t begun, done; /* operations of this process in it */
+	uint64_t generation;  /* how often it has gone on without some: slmpm_group_shrink */
 };
 
 SLMPM_API int slmpm_group_query(slmpm_group group, struct slmpm_group_info *info);
+/*
+ * A broken group goes on without those of its members that have died or left: all that are left
+ * call this, agree on who they are, whoever dies meanwhile, and are members of the same group then,
+ * in the old order, with ranks from 0. Blocks until they have agreed. A member that lives is waited
+ * for. SLMPM_ETIMEOUT: the detail names who has not come; it may be called again. SLMPM_EAGAIN:
+ * the same where TIMEOUT_MS is 0; SLMPM_ESTATE: the group is not broken, or this process has
+ * founded it and is no member; SLMPM_EPROTO: a member says what cannot be; SLMPM_EBUSY.
+ */
+SLMPM_API int slmpm_group_shrink(slmpm_group group, int timeout_ms);
 
 /*
  * A connection between this member and member RANK, made by the first of such calls at either, the

@@ -72,6 +72,7 @@ static void free_arrays(struct boards *b)
 	free(b->of);
 	free(b->bells);
 	free(b->processes);
+	free(b->seats);
 	free(b->answered);
 	free(b->sources);
 	free(b->scratch);
@@ -83,16 +84,20 @@ int boards_open(struct boards *b, struct board *own, uint32_t size, uint32_t ran
 	b->of = calloc(size, sizeof(struct board *));
 	b->bells = calloc(size, sizeof(*b->bells));
 	b->processes = calloc(size, sizeof(*b->processes));
+	b->seats = calloc(size, sizeof(*b->seats));
 	b->answered = calloc(size, sizeof(*b->answered));
 	b->sources = calloc(size, sizeof(*b->sources));
 	b->scratch = aligned_alloc(BOARD_LINE, BOARD_PIECE);
-	if (!b->of || !b->bells || !b->processes || !b->answered || !b->sources || !b->scratch) {
+	if (!b->of || !b->bells || !b->processes || !b->seats || !b->answered || !b->sources ||
+	    !b->scratch) {
 		free_arrays(b);
 		*b = (struct boards){0};
 		return -ENOMEM;
 	}
-	for (uint32_t r = 0; r < size; r++)
+	for (uint32_t r = 0; r < size; r++) {
 		b->bells[r] = -1;
+		b->seats[r] = r;
+	}
 	if (own)
 		b->of[rank] = own;
 	return 0;
@@ -131,8 +136,16 @@ bool boards_reach(struct boards *b, uint64_t number, uint32_t *who)
 
 /* ---- ends ------------------------------------------------------------------------------------ */
 
-#define ENDED_LEFT    1u
-#define ENDED_CULPRIT 32 /* bits below; its rank + 1 */
+/* Of this generation: a word of one before is none, but that its member has left. */
+static uint64_t ended_word(const struct boards *b, uint32_t r)
+{
+	/* Pairs with the release in boards_end. */
+	uint64_t word = atomic_load_explicit(&b->of[r]->ended, memory_order_acquire);
+
+	if (LIKELY(!word) || word >> ENDED_GENERATION == b->generation)
+		return word;
+	return word & ENDED_LEFT;
+}
 
 /* Those who are late find it where they look anyway: in the post they need, or as they post. */
 static void mark_broken(struct boards *b)
@@ -175,15 +188,17 @@ static void ring_all(struct boards *b)
 
 void boards_end(struct boards *b, int error, uint32_t culprit, const char *why)
 {
-	uint64_t word = error ? (uint32_t)-error : ENDED_LEFT;
+	uint64_t word = ended_word(b, b->rank);
 
-	if (board_load(&b->own->ended))
+	if (word & ENDED_LEFT || (word && error))
 		return;
-	if (culprit < b->size)
-		word |= (uint64_t)(culprit + 1) << ENDED_CULPRIT;
-	if (error && why)
-		strncpy(b->own->why, why, BOARD_WHY - 1);
-	/* Pairs with the acquire in boards_ended: all that was posted is seen with it. */
+	if (!word && error && culprit < b->size)
+		word = (uint64_t)(culprit + 1) << ENDED_CULPRIT;
+	word |= error ? (uint32_t)-error & ENDED_ERROR : ENDED_LEFT;
+	word |= (uint64_t)b->generation << ENDED_GENERATION;
+	if (error)
+		strncpy(b->own->why, why ? why : "", BOARD_WHY - 1);
+	/* Pairs with the acquire in ended_word: all that was posted is seen with it. */
 	atomic_store_explicit(&b->own->ended, word, memory_order_release);
 	if (error)
 		mark_broken(b);
@@ -194,16 +209,21 @@ void boards_end(struct boards *b, int error, uint32_t culprit, const char *why)
 		ring_sleepers(b);
 }
 
+bool boards_left(const struct boards *b, uint32_t r)
+{
+	return ended_word(b, r) & ENDED_LEFT;
+}
+
 int boards_ended(const struct boards *b, uint32_t r, uint32_t *culprit)
 {
-	/* Pairs with the release in boards_end. */
-	uint64_t word = atomic_load_explicit(&b->of[r]->ended, memory_order_acquire);
-	uint32_t error = (uint32_t)word, named = (uint32_t)(word >> ENDED_CULPRIT);
+	uint64_t word = ended_word(b, r);
+	uint32_t error = (uint32_t)(word & ENDED_ERROR);
+	uint32_t named = (uint32_t)word >> ENDED_CULPRIT;
 
 	if (LIKELY(!word))
 		return 0;
 	*culprit = named && named <= b->size ? named - 1 : r;
-	if (error == ENDED_LEFT)
+	if (!error && word & ENDED_LEFT)
 		return -SLMPM_ECLOSED;
 	return slmpm_error_name((int)error) && error > SLMPM_ERROR_BASE ? -(int)error :
 									  -SLMPM_EPROTO;
@@ -301,13 +321,22 @@ COLD void boards_ring(struct boards *b, uint32_t r, uint64_t asleep)
 		return;
 	b->answered[r] = asleep;
 	ring_bell(b, r);
+	/* One that agrees on who is gone sleeps though it has broken the group. */
+	b->others_broke |= (ended_word(b, r) & ENDED_ERROR) != 0;
+}
+
+void boards_wake_all(struct boards *b)
+{
+	/* Pairs with the fence in boards_announce. */
+	atomic_thread_fence(memory_order_seq_cst);
+	ring_sleepers(b);
 }
 
 void boards_announce(struct boards *b, uint32_t who)
 {
 	uint64_t word = ++b->announced << ASLEEP_BITS;
 
-	if (b->broken)
+	if (b->broken && !b->agrees)
 		return;
 	word |= who < b->size ? who + ASLEEP_RANK : ASLEEP_ANY;
 	board_store(&b->own->asleep, word);
@@ -320,26 +349,28 @@ void boards_announce(struct boards *b, uint32_t who)
 
 void boards_awake(struct boards *b)
 {
-	if (!b->broken)
-		board_store(&b->own->asleep, ++b->announced << ASLEEP_BITS);
+	if (!b->broken || b->agrees)
+		board_store(&b->own->asleep,
+			    ++b->announced << ASLEEP_BITS | (b->broken ? ASLEEP_OVER : 0));
 }
 
 /* ---- connections among them ------------------------------------------------------------------ */
 
-static bool pair_is_of(uint64_t word, uint32_t rank)
+static bool pair_is_of(uint64_t word, uint32_t seat)
 {
-	return word >> PAIR_RANK == rank + 1;
+	return word >> PAIR_RANK == seat + 1;
 }
 
 bool boards_pair(struct boards *b, uint32_t r, uint64_t what)
 {
-	uint64_t word = what ? (uint64_t)(r + 1) << PAIR_RANK | (what & PAIR_ASKED) : 0;
+	uint32_t seat = b->seats[r];
+	uint64_t word = what ? (uint64_t)(seat + 1) << PAIR_RANK | (what & PAIR_ASKED) : 0;
 	uint32_t at = BOARD_PAIRS;
 
 	for (uint32_t i = 0; i < BOARD_PAIRS; i++) {
 		uint64_t there = board_load(&b->own->pairs[i]);
 
-		if (pair_is_of(there, r)) {
+		if (pair_is_of(there, seat)) {
 			at = i;
 			break;
 		}
@@ -358,7 +389,7 @@ uint64_t boards_paired(const struct boards *b, uint32_t r)
 		/* Pairs with the release in boards_pair. */
 		uint64_t word = atomic_load_explicit(&b->of[r]->pairs[i], memory_order_acquire);
 
-		if (pair_is_of(word, b->rank))
+		if (pair_is_of(word, b->seats[b->rank]))
 			return word & PAIR_ASKED;
 	}
 	return PAIR_NONE;

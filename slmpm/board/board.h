@@ -34,10 +34,14 @@ struct boards { /* of one group, as one member has them */
 	uint64_t history;              /* of what has been begun so far */
 	bool broken;                   /* it has said so */
 	bool others_broke;             /* perhaps another one has */
+	bool agrees;                   /* on who is gone, and sleeps though it is broken */
+	uint64_t base;                 /* operations before this generation */
 	uint64_t written;              /* position on the own ring, up to which it is taken */
 	uint64_t freed;                /* what lies before this one has been read by all */
 	uint64_t announced, *answered; /* sleeps: own, and those of the others */
 	uint64_t bells_rung;
+	uint32_t generation;          /* how often dead ones have been left out: agree.h */
+	uint32_t *seats;              /* by rank: which one that was when they met */
 	struct source *sources;       /* by rank: of the operation under way */
 	unsigned char *scratch;       /* BOARD_PIECE bytes */
 	uint64_t starts[BOARD_SLOTS]; /* where on the own ring the last operations began */
@@ -66,11 +70,14 @@ void boards_close(struct boards *b);
 
 /* Says on the own board that no more is posted: with ERROR 0 this member has left; else, a
  * negative SLMPM_E*, its group is broken, by CULPRIT (BOARD_NONE: none), in words WHY (NULL: those
- * of another). Rings all, or those that sleep where another has done so. The first word stands. */
+ * of another). Rings all, or those that sleep where another has done so. Of one generation the
+ * first word stands; leaving is for ever. */
 void boards_end(struct boards *b, int error, uint32_t culprit, const char *why);
 /* What rank R has said so: 0: nothing; else a negative error (-SLMPM_ECLOSED: it has left) and
  * *CULPRIT, R itself or the one that it names. */
 int boards_ended(const struct boards *b, uint32_t r, uint32_t *culprit);
+/* Rank R has left. */
+bool boards_left(const struct boards *b, uint32_t r);
 /* Whether another one has broken the group: its error, with *CULPRIT and the detail set; or 0. */
 int boards_broken(const struct boards *b, uint32_t *culprit);
 /* -ERROR; the detail is FORMAT of operation NUMBER of the group, of KIND (of which there is none:
@@ -97,6 +104,8 @@ uint32_t boards_missing(const struct boards *b, uint64_t number, uint32_t r);
 void boards_announce(struct boards *b, uint32_t who);
 /* Awake again. A bell too many does no harm. */
 void boards_awake(struct boards *b);
+/* Rings at all that sleep, whoever they wait for. */
+void boards_wake_all(struct boards *b);
 
 /* ---- connections among them ------------------------------------------------------------------ */
 

@@ -164,7 +164,7 @@ static bool find_first_unlike(const struct flat *f, uint64_t *number, struct sai
 {
 	uint64_t last = *number;
 
-	*number = last < BOARD_SLOTS ? 1 : last - BOARD_SLOTS + 1;
+	*number = last - f->b->base < BOARD_SLOTS ? f->b->base + 1 : last - BOARD_SLOTS + 1;
 	while (*number <= last && !find_unlike(f, *number, a, b))
 		++*number;
 	return *number <= last;

@@ -54,7 +54,7 @@ static uint64_t offset_of(const struct flat *f, uint32_t r, uint64_t what)
 static void flat_report(struct flat *f, uint32_t r, uint64_t at)
 {
 	/* Pairs with the acquire in read_by. */
-	atomic_store_explicit(&f->b->own->taken[r], at, memory_order_release);
+	atomic_store_explicit(&f->b->own->taken[f->b->seats[r]], at, memory_order_release);
 	boards_wake(f->b);
 }
 

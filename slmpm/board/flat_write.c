@@ -37,8 +37,8 @@ static const unsigned char *block_from(const struct flat *f, uint32_t i)
 static uint64_t read_by(const struct flat *f, uint32_t r)
 {
 	/* Acquire pairs with the release in flat_report: it has read before this member writes there. */
-	uint64_t taken =
-		atomic_load_explicit(&f->b->of[r]->taken[f->b->rank], memory_order_acquire);
+	uint64_t taken = atomic_load_explicit(&f->b->of[r]->taken[f->b->seats[f->b->rank]],
+					      memory_order_acquire);
 
 	return (int64_t)(taken - f->out.at) > 0 ? taken - f->out.at : 0;
 }

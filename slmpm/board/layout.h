@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A board as it lies in memory, and how its words are stored and loaded. A head of lines: who
- * sleeps, who has left, and SLOTS posts, one for each of the last operations; then how far this
- * member has read the others' rings; then its own ring, where contributions lie that are too long
- * for the line of their post.
+ * sleeps, who has left, SLOTS posts, one for each of the last operations, and what agree.h has of
+ * it; then how far this member has read the others' rings; then its own ring, where contributions
+ * lie that are too long for the line of their post.
  *
  * Post S says that its member has finished operation S - 1: so a slot may be used again once all
  * have posted S - SLOTS + 1, and the ring up to where operation S began once all have posted S.
@@ -26,6 +26,7 @@
 #define BOARD_LINE   64u
 #define BOARD_WHY    248u
 #define BOARD_PAIRS  64u
+#define BOARD_RANKS  (SLMPM_GROUP_MAX / 64) /* words with a bit for each rank */
 
 #define BOARD_MAGIC UINT64_C(0x31647262706d6c73)
 
@@ -56,6 +57,22 @@ struct post {
 };
 _Static_assert(sizeof(struct post) == BOARD_LINE, "a line");
 
+/* Which members its owner knows to be gone, of those of GENERATION - 1, and how many operations it
+ * has posted. VERSION is even while these go together. */
+struct view {
+	_Alignas(BOARD_LINE) _Atomic uint64_t version;
+	_Atomic uint64_t generation, posted;
+	_Atomic uint64_t gone[BOARD_RANKS];
+};
+
+/* With whom GENERATION begins: without those, by the ranks of the one before; and the number from
+ * which it counts its operations. */
+struct verdict {
+	_Alignas(BOARD_LINE) _Atomic uint64_t generation; /* stored last */
+	_Atomic uint64_t base;
+	_Atomic uint64_t gone[BOARD_RANKS];
+};
+
 struct board {
 	uint64_t magic;
 	uint32_t fences; /* its process cannot be fenced from outside, or cannot fence others */
@@ -66,7 +83,9 @@ struct board {
 	_Alignas(BOARD_LINE) _Atomic uint64_t written;
 	struct post posts[BOARD_SLOTS];
 	_Atomic uint64_t pairs[BOARD_PAIRS]; /* connections that are to be: 0: none */
-	_Alignas(4096) _Atomic uint64_t taken[SLMPM_GROUP_MAX]; /* by rank of the ring's owner */
+	struct view view;
+	struct verdict verdict;
+	_Alignas(4096) _Atomic uint64_t taken[SLMPM_GROUP_MAX]; /* by seat of the ring's owner */
 	_Alignas(4096) unsigned char ring[BOARD_RING];
 };
 
@@ -78,9 +97,16 @@ struct board {
 #define ASLEEP_OVER ASLEEP_WHO /* it has broken the group: those who are late see it as they post */
 _Static_assert(SLMPM_GROUP_MAX + ASLEEP_RANK < ASLEEP_OVER, "a rank has room");
 
-/* pairs: above, the other member's rank and 1; below, which socket, or that one is asked for. */
+/* pairs: above, the other member's seat and 1; below, which socket, or that one is asked for. */
 #define PAIR_RANK 52
 _Static_assert(SLMPM_GROUP_MAX < 1 << (64 - PAIR_RANK), "a rank has room");
+
+/* ended: an error; has this member left; the rank of the culprit + 1; of which generation. */
+#define ENDED_ERROR      UINT64_C(0xffff)
+#define ENDED_LEFT       (UINT64_C(1) << 16)
+#define ENDED_CULPRIT    17
+#define ENDED_GENERATION 32
+_Static_assert(SLMPM_GROUP_MAX < 1 << (ENDED_GENERATION - ENDED_CULPRIT), "a rank has room");
 
 static inline const struct post *board_post(const struct board *board, uint64_t number)
 {

@@ -81,14 +81,14 @@ void group_free(struct group *g)
 	prepared_free_all(g);
 	spaces_free(g);
 	messages_close(g);
-	for (uint32_t r = 0; g->members && r < g->boards.size; r++)
-		distant_free(&g->members[r]);
+	for (uint32_t s = 0; s < g->seats; s++)
+		distant_free(&g->members[s]);
 	if (g->listener)
 		listener_free(g->listener);
-	g->ctx->collecting -= g->meeting.waits;
+	g->ctx->collecting -= g->meeting.waits + (uint32_t)(g->shrinking != NULL);
 	list_remove(&g->node);
-	for (uint32_t r = 0; g->members && r < g->boards.size; r++)
-		watch_close(g->ctx, &g->members[r].process);
+	for (uint32_t s = 0; s < g->seats; s++)
+		watch_close(g->ctx, &g->members[s].process);
 	watch_close(g->ctx, &g->bell);
 	if (!g->boards.of) /* no size has been known */
 		board_unmap(g->boards.own);
@@ -165,12 +165,13 @@ void group_forked(struct context *ctx)
 	LIST_EACH_ENTRY(struct group, g, &ctx->groups, node) {
 		formation_forked(g);
 		close_copy(g->bell.fd);
-		for (uint32_t r = 0; g->members && r < g->boards.size; r++) {
-			close_copy(g->members[r].process.fd);
-			distant_forked(&g->members[r]);
-			close_copy(g->members[r].offer);
-			close_copy(g->boards.bells[r]);
+		for (uint32_t s = 0; s < g->seats; s++) {
+			close_copy(g->members[s].process.fd);
+			distant_forked(&g->members[s]);
+			close_copy(g->members[s].offer);
 		}
+		for (uint32_t r = 0; g->members && r < g->boards.size; r++)
+			close_copy(g->boards.bells[r]);
 	}
 }
 
@@ -420,6 +421,7 @@ int slmpm_group_query(slmpm_group group, struct slmpm_group_info *info)
 			.culprit = g->culprit,
 			.begun = g->begun,
 			.done = g->done,
+			.generation = g->boards.generation,
 		};
 		sized_give_own(info, &now, sizeof(now));
 	}
@@ -437,7 +439,7 @@ int slmpm_group_destroy(slmpm_group group)
 		return rc;
 	ctx = g->ctx;
 	rc = context_forbids(ctx, "slmpm_group_destroy"); /* whose caller may be in it */
-	if (rc == 0 && (g->begun != g->done || g->waits || g->meeting.inside))
+	if (rc == 0 && (g->begun != g->done || g->waits || g->meeting.inside || g->shrinking))
 		rc = error_set(SLMPM_EBUSY, "slmpm_group_destroy: %s is under way",
 			       g->waits ? "slmpm_group_peer" : "an operation");
 	if (rc == 0) {

@@ -9,6 +9,7 @@
 #include "slmpm/base/handle.h"
 #include "slmpm/base/list.h"
 #include "slmpm/base/wire.h"
+#include "slmpm/board/agree.h"
 #include "slmpm/board/bell.h"
 #include "slmpm/board/flat.h"
 #include "slmpm/net/secret.h"
@@ -19,6 +20,7 @@ struct formation;
 struct listener;
 struct messages;
 struct pair;
+struct shrinking;
 
 enum group_state { GROUP_IS_FORMING, GROUP_HAS_FORMED, GROUP_HAS_FAILED };
 
@@ -34,6 +36,10 @@ struct member {
 	struct distant *distant; /* of a group without boards */
 	uint32_t wanted;         /* calls that wait for one */
 	int error;               /* why there is none, for them: a negative errno */
+	/* Left out by slmpm_group_shrink: */
+	bool out;
+	uint64_t came; /* to so many meetings */
+	int32_t pid;
 };
 
 struct meeting {         /* of this process (meeting.c) */
@@ -42,6 +48,7 @@ struct meeting {         /* of this process (meeting.c) */
 	bool pending;    /* it is not over, as far as this process has been told */
 	bool waits;      /* nor is it decided, and progress looks after it */
 	bool inside;     /* a thread waits for that */
+	int32_t lost;    /* process that was left out and had not come; 0: none */
 	int result;      /* 1: all were there; negative; 0: none yet */
 };
 
@@ -52,7 +59,8 @@ struct group {
 	enum group_state state;
 	uint32_t tag;
 	struct boards boards;
-	struct member *members; /* by rank; NULL: not known yet */
+	struct member *members; /* by seat, the rank when it formed; NULL: not known yet */
+	uint32_t seats;         /* of them */
 	struct watch bell;      /* the own one */
 	int status;             /* why it is broken, negative; 0: it is not */
 	int32_t culprit;        /* then the rank; -1: none */
@@ -73,8 +81,10 @@ struct group {
 	uint64_t due;              /* none of them has its deadline before: ns */
 	uint64_t inspect_at;       /* the others, though no bell has rung: ns */
 	struct meeting meeting;
-	struct list spaces;          /* struct space (space.h) */
-	struct formation *formation; /* of who founds, and while it forms */
+	struct shrinking *shrinking;        /* while a call agrees on who is gone: shrink.c */
+	bool (*shrink_on)(struct group *g); /* then: some more of it; has it ended? */
+	struct list spaces;                 /* struct space (space.h) */
+	struct formation *formation;        /* of who founds, and while it forms */
 	/* It is forming (-SLMPM_EAGAIN), or that or an operation has failed; and why. */
 	int error;
 	char detail[ERROR_DETAIL];
@@ -118,8 +128,13 @@ void group_met(struct group *g);
 void group_break(struct group *g, int status, int32_t culprit);
 /* What RANK, which is late, is suspect of: NULL: nothing. */
 COLD const char *member_suspicion(const struct group *g, uint32_t rank);
-/* Has a member left, or broken it? */
+/* Has a member died, left, or broken it? */
 void group_inspect(struct group *g);
+
+static inline struct member *member_of(const struct group *g, uint32_t rank)
+{
+	return &g->members[g->boards.seats[rank]];
+}
 
 /* ---- distant.c: those of a group without boards ---------------------------------------------- */
 
@@ -159,8 +174,9 @@ void pairs_stop(struct context *ctx);
 void pairs_rang(struct group *g);
 /* It has just formed. */
 void pairs_formed(struct group *g);
-/* It goes; its connections stay. */
+/* It goes; its connections stay. So does M's, which is left out. */
 void pairs_leave(struct group *g);
+void pair_leave(struct member *m);
 
 /* ---- meeting.c ------------------------------------------------------------------------------- */
 

@@ -22,7 +22,7 @@ static bool has_ended(const struct group *g, uint32_t r)
 {
 	uint32_t culprit;
 
-	return g->members[r].ended ||
+	return member_of(g, r)->ended ||
 	       (boards_ended(&g->boards, r, &culprit) == -SLMPM_ECLOSED && culprit == r);
 }
 
@@ -32,11 +32,26 @@ static bool has_missed(const struct group *g, uint32_t r)
 	return has_ended(g, r) && boards_came(&g->boards, r) == g->meeting.number - 1;
 }
 
+/* The same of one that has been left out since: others may have decided by it before. */
+static bool one_was_lost(struct group *g)
+{
+	struct meeting *m = &g->meeting;
+
+	for (uint32_t s = 0; s < g->seats; s++)
+		if (g->members[s].out && g->members[s].came == m->number - 1) {
+			m->lost = g->members[s].pid;
+			return true;
+		}
+	return false;
+}
+
 /* 1: all are there, but those that had ended before; 0: m->next is waited for; or negative. */
 static int meeting_decide(struct group *g)
 {
 	struct meeting *m = &g->meeting;
 
+	if (UNLIKELY(g->boards.generation) && one_was_lost(g))
+		return -SLMPM_EDEAD;
 	for (;; m->next++) {
 		m->next = boards_missing(&g->boards, m->number, m->next);
 		if (m->next == g->boards.size)
@@ -145,6 +160,11 @@ static int meeting_conclude(struct group *g)
 	m->pending = false;
 	if (LIKELY(rc > 0))
 		return 0;
+	if (m->lost)
+		return error_set(-rc,
+				 CALL ": a former member of group %u, process %d, died before it "
+				      "had come to meeting %" PRIu64,
+				 g->tag, m->lost, m->number);
 	return error_set(-rc,
 			 CALL ": rank %u of group %u, process %d, died before it had come to "
 			      "meeting %" PRIu64,
@@ -157,6 +177,7 @@ static void meeting_begin(struct group *g)
 
 	m->pending = true;
 	m->next = 0;
+	m->lost = 0;
 	m->number++;
 	if (LIKELY(g->state == GROUP_HAS_FORMED)) /* else when it has */
 		boards_come(&g->boards, m->number);

@@ -48,6 +48,7 @@ bool group_size(struct group *g, uint32_t size, uint32_t rank)
 		return false;
 	}
 	g->boards.tag = g->tag;
+	g->seats = size;
 	if (own)
 		g->boards.processes[rank] = (int32_t)getpid();
 	for (uint32_t r = 0; r < size; r++) {
@@ -103,15 +104,12 @@ static bool take_end(struct group *g, uint32_t r)
 static void member_ended(struct context *ctx, struct watch *w)
 {
 	struct member *m = w->owner;
-	struct group *g = m->group;
-	uint32_t r = (uint32_t)(m - g->members);
 
 	if (w->fd < 0) /* it has withdrawn meanwhile */
 		return;
 	watch_remove(ctx, w); /* it stays readable for ever */
 	m->ended = true;
-	if (!take_end(g, r))
-		group_break(g, -SLMPM_EDEAD, (int32_t)r);
+	group_inspect(m->group);
 	ctx->news = true; /* broken before or not */
 	context_changed(ctx);
 }
@@ -164,7 +162,7 @@ static int own_number_of(const struct member *m)
 
 const char *member_suspicion(const struct group *g, uint32_t rank)
 {
-	int pid = own_number_of(&g->members[rank]);
+	int pid = own_number_of(member_of(g, rank));
 
 	return pid > 0 ? late_process(pid) : NULL;
 }
@@ -172,6 +170,7 @@ const char *member_suspicion(const struct group *g, uint32_t rank)
 void group_inspect(struct group *g)
 {
 	for (uint32_t r = 0; r < g->boards.size; r++)
-		if (r != g->boards.rank && g->boards.of[r])
-			(void)take_end(g, r);
+		if (r != g->boards.rank && g->boards.of[r] && !take_end(g, r) &&
+		    member_of(g, r)->ended)
+			group_break(g, -SLMPM_EDEAD, (int32_t)r);
 }

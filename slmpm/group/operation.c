@@ -175,6 +175,8 @@ bool group_is_announced(const struct group *g)
 {
 	if (!g->announced)
 		return false;
+	if (g->shrinking)
+		return g->announced_to == BOARD_ANY;
 	if (g->meeting.waits)
 		return g->announced_to == meeting_awaits(g);
 	return g->announced_to < g->boards.size ? flat_waits_for(&g->flat, g->announced_to) :
@@ -184,13 +186,16 @@ bool group_is_announced(const struct group *g)
 void group_announce(struct group *g)
 {
 	g->announced = true;
-	g->announced_to = g->meeting.waits ? meeting_awaits(g) : flat_woken_by(&g->flat);
+	if (g->shrinking)
+		g->announced_to = BOARD_ANY;
+	else
+		g->announced_to = g->meeting.waits ? meeting_awaits(g) : flat_woken_by(&g->flat);
 	boards_announce(&g->boards, g->announced_to);
 }
 
 void group_announce_no_more(struct group *g)
 {
-	if (!g->announced || g->under_way || g->meeting.waits)
+	if (!g->announced || g->under_way || g->meeting.waits || g->shrinking)
 		return;
 	g->announced = false;
 	boards_awake(&g->boards);
@@ -316,15 +321,17 @@ int group_advance(struct context *ctx)
 {
 	int n = 0;
 
-	LIST_EACH_ENTRY(struct group, g, &ctx->groups, node)
+	LIST_EACH_ENTRY(struct group, g, &ctx->groups, node) {
 		n += operations_go_on(g) + meeting_advance(g);
+		n += g->shrinking && g->shrink_on(g);
+	}
 	return n;
 }
 
 void group_arm(struct context *ctx, bool asleep)
 {
 	LIST_EACH_ENTRY(struct group, g, &ctx->groups, node) {
-		if (!(g->under_way || g->meeting.waits) || g->announced == asleep)
+		if (!(g->under_way || g->meeting.waits || g->shrinking) || g->announced == asleep)
 			continue;
 		if (asleep) {
 			group_announce(g);

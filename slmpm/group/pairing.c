@@ -189,7 +189,7 @@ static bool is_busy(int rc)
 static bool pair_pass(struct member *m, int fd, uint64_t now)
 {
 	const struct boards *b = &m->group->boards;
-	int rc = bell_pass(b->bells[pair_rank(m)], b->rank, fd);
+	int rc = bell_pass(b->bells[pair_rank(m)], b->seats[b->rank], fd);
 
 	if (is_busy(rc)) {
 		pair_due(m, now + BUSY_MS * PAIR_MS);
@@ -322,17 +322,26 @@ static void pair_came(struct member *m, int fd)
 	(void)pair_new(m, fd, false);
 }
 
+/* By seat. */
+static struct member *sender_of(const struct group *g, const struct bell_word *word)
+{
+	if (!may_pair(g) || word->rank >= g->seats || g->members[word->rank].out ||
+	    word->rank == g->boards.seats[g->boards.rank])
+		return NULL;
+	return &g->members[word->rank];
+}
+
 static void take_word(struct group *g, const struct bell_word *word)
 {
-	bool any = may_pair(g) && word->rank < g->boards.size && word->rank != g->boards.rank;
+	struct member *m = sender_of(g, word);
 
 	g->asked_early |= g->state == GROUP_IS_FORMING;
-	if (any && word->fd >= 0)
-		pair_came(&g->members[word->rank], word->fd);
+	if (m && word->fd >= 0)
+		pair_came(m, word->fd);
 	else if (word->fd >= 0)
 		drop_socket(word->fd);
-	else if (any && is_maker(&g->members[word->rank]))
-		pair_due(&g->members[word->rank], clock_now());
+	else if (m && is_maker(m))
+		pair_due(m, clock_now());
 }
 
 void pairs_rang(struct group *g)
@@ -408,19 +417,35 @@ void pairs_stop(struct context *ctx)
 		list_remove(&m->pairing);
 }
 
+static struct pair *pair_let_go(struct member *m)
+{
+	struct pair *p = m->pair;
+
+	list_remove(&m->pairing);
+	if (m->offer >= 0)
+		close(m->offer);
+	m->offer = -1;
+	m->pair = NULL;
+	if (p)
+		p->member = NULL;
+	return p;
+}
+
+/* One that is not up yet ends by itself, for the member does. */
+void pair_leave(struct member *m)
+{
+	const struct pair *p = pair_let_go(m);
+
+	m->group->ctx->unpaired |= p && !pair_lives(p);
+}
+
 void pairs_leave(struct group *g)
 {
-	for (uint32_t r = 0; g->members && r < g->boards.size; r++) {
-		struct member *m = &g->members[r];
-		struct pair *p = m->pair;
+	for (uint32_t s = 0; s < g->seats; s++) {
+		struct pair *p = pair_let_go(&g->members[s]);
 
-		list_remove(&m->pairing);
-		if (m->offer >= 0)
-			close(m->offer);
-		m->pair = NULL;
 		if (!p)
 			continue;
-		p->member = NULL;
 		if (p->ep->life->was_up || p->known)
 			g->ctx->unpaired |= !pair_lives(p);
 		else
@@ -533,7 +558,7 @@ int slmpm_group_peer(slmpm_group group, int rank, slmpm_peer *peer, int timeout_
 	ctx = g->ctx;
 	rc = check_pair(g, rank, peer);
 	if (rc == 0) {
-		m = &g->members[rank];
+		m = member_of(g, (uint32_t)rank);
 		g->waits++;
 		if (pair_is_up(m->pair))
 			peer->id = handle_id(m->pair->ep);

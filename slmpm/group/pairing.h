@@ -31,9 +31,14 @@ struct distant {
 	bool left;    /* it has said so */
 };
 
+/* It is in the group. */
 static inline uint32_t pair_rank(const struct member *m)
 {
-	return (uint32_t)(m - m->group->members);
+	uint32_t seat = (uint32_t)(m - m->group->members), r = 0;
+
+	while (m->group->boards.seats[r] != seat)
+		r++;
+	return r;
 }
 
 static inline bool pair_lives(const struct pair *p)

@@ -11,7 +11,8 @@ struct prepared {
 	struct context *ctx; /* stays: another thread may look just as it is freed */
 	struct list node;    /* of its group's */
 	struct collective *operation;
-	bool awaited; /* a call does it, and blocks */
+	uint32_t generation; /* of the group: others have other ranks */
+	bool awaited;        /* a call does it, and blocks */
 };
 
 static struct handle_table prepared_table =
@@ -57,6 +58,7 @@ static int prepare_in(struct group *g, const struct slmpm_coll *c, slmpm_prepare
 	list_append(&g->prepared, &p->node);
 	op->kept = true;
 	p->operation = op;
+	p->generation = g->boards.generation;
 	out->id = handle_id(p);
 	return 0;
 }
@@ -110,6 +112,9 @@ int slmpm_prepared_start(slmpm_prepared prepared, const struct slmpm_how *how, s
 		rc = prepared_is_free(p, "slmpm_prepared_start");
 	if (rc == 0)
 		rc = operation_may_begin(p->operation->group, p->operation->coll->kind);
+	if (rc == 0 && p->generation != p->operation->group->boards.generation)
+		rc = error_set(SLMPM_ESTATE, "slmpm_prepared_start: it was prepared before "
+					     "slmpm_group_shrink, for other members");
 	if (rc == 0 && completion_blocks(&all, req))
 		rc = run_awaited(p, all.timeout_ms);
 	else if (rc == 0)

@@ -206,6 +206,7 @@ static const struct trial {
 	{"slmpm_group_join", NULL, LATE, NULL},
 	{"slmpm_group_peer", NULL, LATE, NULL},
 	{"slmpm_group_meet", NULL, LATE, NULL},
+	{"slmpm_group_shrink", NULL, LATE, NULL},
 	{"slmpm_collect", NULL, LATE, NULL},
 	{"slmpm_collective", NULL, LATE, NULL},
 	{"slmpm_collective_start", NULL, LATE, NULL},

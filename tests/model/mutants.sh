@@ -34,10 +34,31 @@ try_lock() {
 	fi
 }
 
+# try_board NAME SCENE FILE SED: what the scene of boards says of the file, which is compiled into them
+try_board() {
+	local name=$1 scene=$2 file=$3 at=$dir/$1
+	mkdir -p "$at/slmpm/board"
+	sed "$4" "$file" >"$at/$file"
+	! cmp -s "$file" "$at/$file" || { echo "$name: $file has no such line any more"; return 1; }
+	${CC:-gcc} -std=gnu11 -O1 -w -D_GNU_SOURCE= -DSLMPM_MODEL -fno-stack-protector -pthread -I"$at" -I. -Iinclude \
+		-I"$SLMPM_BUILD/gen" tests/model/board/members.c "$obj"/model/tests/model/boards.o \
+		"$obj"/model/tests/model/board/step.o "$obj"/model/tests/model/{explore,coroutine}.o "$obj/inner.a" -luring -lm \
+		-o "$at/boards" || { echo "$name: cannot be built"; return 1; }
+	"$at/boards" -b "$scene" >"$at.out" 2>&1
+	if grep -q '1 with a fault$' "$at.out" && ! grep -q 'the checker:' "$at.out"; then
+		printf '%-28s %-34s %s\n' "$name" "$scene" "$(sed -n '2s/.*[0-9]  //p' "$at.out")"
+	else
+		cat "$at.out"
+		echo "$name: NOT NOTICED"
+		return 1
+	fi
+}
+
 # try NAME SCENE FILE SED: what the scene says of the file as SED changes it
 try() {
 	local name=$1 scene=$2 file=$3 at=$dir/$1
 	[[ $file != slmpm/base/lock.* ]] || { try_lock "$@"; return; }
+	[[ $file != slmpm/board/* ]] || { try_board "$@"; return; }
 	sed "$4" "$file" >"$at.c"
 	! cmp -s "$file" "$at.c" || { echo "$name: $file has no such line any more"; return 1; }
 	${CC:-gcc} -std=gnu11 -O0 -w -D_GNU_SOURCE= -pthread -fPIC -fvisibility=hidden -I. -Iinclude -I"$SLMPM_BUILD/gen" \
@@ -138,6 +159,24 @@ mutant rearm-base 'a queue runs again' $wait 's/^\t\ts->base = total_plus(s->bas
 mutant arm-notready 'a queue runs again' $workqueue '/^static int arm/,/^}/s/channels_ready(wq);/;/'
 mutant deadline-notready 'time goes by' $wait '/^uint64_t channel_deadlines/,/^}/s/channel_ready(ch);/;/'
 mutant deadline-unlisted 'two queues, time goes by' $wait '/^static inline void set_deadline/,/^}/s/list_append.*/;/'
+agree=slmpm/board/agree.c board=slmpm/board/board.c
+mutant agree-verdict-unread 'two die' $agree 's/rc = take_verdict(a);/rc = 0;/'
+mutant agree-verdict-of-living 'two die' $agree 's/|| !read_verdict(a->b, r, &said))/|| includes(a->gone, r) || !read_verdict(a->b, r, \&said))/'
+mutant agree-any-view 'two die' $agree 's/all &= rc && are_alike(.*/all \&= rc;/'
+mutant agree-not-shown-again 'one dies' $agree '/^void agree_mark/,/^}/s/a->shown = false;/;/'
+mutant agree-left-unseen 'one leaves, one dies' $agree 's/^\t\tmark_left(a);/\t\t;/'
+mutant agree-version-even 'two members' $agree 's/board_store(&v->version, version + 1);/;/'
+mutant agree-version-unchecked 'two members' $agree 's/version % 2 == 0 && version == board_load(&v->version) &&/true \&\&/'
+mutant agree-show-unfenced 'two members' $agree 's/atomic_thread_fence(memory_order_release);/;/'
+mutant agree-show-unordered 'two members, twice' $agree '/^static void show(/,/^}/s/atomic_thread_fence(memory_order_seq_cst);/;/'
+mutant agree-show-unreleased 'two members' $agree 's/(&v->version, version + 2, memory_order_release)/(\&v->version, version + 2, memory_order_relaxed)/'
+mutant agree-verdict-unreleased 'two members' $agree 's/(&v->generation, b->generation + UINT64_C(1), memory_order_release)/(\&v->generation, b->generation + 1, memory_order_relaxed)/'
+mutant agree-verdict-nowake 'one dies' $agree '/^int agree_step/,/^}/s/boards_wake_all(a->b);/;/'
+mutant agree-base-own 'one dies' $agree 's/if (said.posted > verdict->posted)/if (false)/'
+mutant agree-rank-stays 'one dies' $agree 's/if (b->rank == from)/if (false)/'
+mutant board-wake-unfenced 'two members, twice' $board '/^void boards_wake_all/,/^}/s/atomic_thread_fence(memory_order_seq_cst);/;/'
+mutant board-announce-unfenced 'two members' $board '/^void boards_announce/,/^}/s/atomic_thread_fence(memory_order_seq_cst);/;/'
+mutant board-end-nowake 'one leaves, one dies' $board '/^void boards_end/,/^}/s/boards_wake_all(b);/;/'
 remote=slmpm/workqueue/remote_count.c grant=slmpm/region/memory_grant.c pipe=slmpm/workqueue/pipe.c
 mutant counted-early 'counted there' $remote '/^bool remote_counts_are_out/,/^}/s/return w->state == .*/return true;/'
 mutant counted-notready 'counted there' $remote '/^void remote_count_arrived/,/^}/s/channel_ready(ch);/;/'

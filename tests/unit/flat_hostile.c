@@ -136,12 +136,14 @@ static void one_by_one(void)
 	ends(all, 100, 1, "");
 	on_ring(all, 100, UINT64_MAX & ~UINT64_C(63), 800, 800); /* it wraps around */
 	ends(all, 100, 1, "");
-	liar->ended = 1;
+	liar->ended = ENDED_LEFT;
 	ends(all, 100, -SLMPM_ECLOSED, "has left");
-	liar->ended = (uint32_t)SLMPM_EINVAL | UINT64_C(77) << 32;
+	liar->ended = (uint32_t)SLMPM_EINVAL | UINT64_C(77) << ENDED_CULPRIT;
 	ends(all, 100, -SLMPM_EINVAL, "is broken");
 	liar->ended = 0xffffffff;
 	ends(all, 100, -SLMPM_EPROTO, "is broken");
+	liar->ended = (uint32_t)SLMPM_EINVAL | UINT64_C(1) << ENDED_GENERATION;
+	ends(all, 100, 0, ""); /* of another generation */
 	liar->ended = 0;
 }
 
@@ -182,7 +184,7 @@ static void lie(struct rng *g, const struct slmpm_coll *c, const struct flat *f)
 	}
 	liar->written = rng_one_in(g, 2) ? any_word(g) : p->at + p->length;
 	liar->taken[0] = rng_one_in(g, 2) ? any_word(g) : b.written;
-	liar->ended = rng_one_in(g, 50) ? any_word(g) : 0;
+	liar->ended = rng_one_in(g, 50) ? any_word(g) & UINT32_MAX : 0;
 	p->number = rng_one_in(g, 10) ? any_word(g) : number;
 	for (int i = 0; i < 64; i++)
 		liar->ring[rng_below(g, BOARD_RING)] = (unsigned char)rng_next(g);

@@ -54,6 +54,32 @@ static inline int members_open(pid_t pid, int fd, int flags)
 	return got;
 }
 
+/* B has a board, whose descriptor is FD: the others', too. */
+static inline void members_find(struct members *all, struct boards *b, int fd)
+{
+	all->at[b->rank].board = fd;
+	all->at[b->rank].pid = getpid();
+	for (uint32_t r = 0; r < all->size; r++) {
+		pid_t pid;
+
+		while (!(pid = all->at[r].pid))
+			members_nap();
+		if (r == b->rank)
+			continue;
+		fd = members_open(pid, all->at[r].board, O_RDONLY);
+		CHECK(board_map(&b->of[r], fd) == 0, "board %u cannot be mapped", r);
+		close(fd);
+	}
+	boards_met(b);
+}
+
+static inline void members_wait(struct members *all)
+{
+	all->met++;
+	while (all->met < all->size)
+		members_nap();
+}
+
 static inline void members_meet(struct members *all, struct boards *b, uint32_t rank)
 {
 	struct board *own;
@@ -61,23 +87,8 @@ static inline void members_meet(struct members *all, struct boards *b, uint32_t 
 
 	CHECK(board_make(&own, &fd) == 0, "no board");
 	CHECK(boards_open(b, own, all->size, rank) == 0, "no boards");
-	all->at[rank].board = fd;
-	all->at[rank].pid = getpid();
-	for (uint32_t r = 0; r < all->size; r++) {
-		pid_t pid;
-
-		while (!(pid = all->at[r].pid))
-			members_nap();
-		if (r == rank)
-			continue;
-		fd = members_open(pid, all->at[r].board, O_RDONLY);
-		CHECK(board_map(&b->of[r], fd) == 0, "board %u cannot be mapped", r);
-		close(fd);
-	}
-	boards_met(b);
-	all->met++;
-	while (all->met < all->size)
-		members_nap();
+	members_find(all, b, fd);
+	members_wait(all);
 }
 
 static inline int members_main(void *arg)

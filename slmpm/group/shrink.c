@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A broken group goes on without those that are gone: the call, and what wakes it. */
+#include "slmpm/group/operation.h"
+
+#include <poll.h>
+#include <stdio.h>
+
+#include "slmpm/completion/late.h"
+#include "slmpm/link/progress.h"
+#include "slmpm/link/wait.h"
+
+#define CALL "slmpm_group_shrink"
+
+struct shrinking { /* a call of it */
+	struct agreement agreement;
+	int result;                /* when it is over: 1, or a negative error, ... */
+	char detail[ERROR_DETAIL]; /* ... and why */
+};
+
+/* ---- who is gone ----------------------------------------------------------------------------- */
+
+/* Its descriptor is asked, of which the context may have to hear yet. */
+static bool is_dead(struct member *m)
+{
+	struct pollfd p = {.fd = m->process.fd, .events = POLLIN};
+
+	m->ended |= p.fd >= 0 && poll(&p, 1, 0) > 0;
+	return m->ended;
+}
+
+static bool member_is_gone(void *arg, uint32_t rank)
+{
+	return is_dead(member_of(arg, rank));
+}
+
+static void mark_dead(struct group *g)
+{
+	for (uint32_t r = 0; r < g->boards.size; r++)
+		if (member_of(g, r)->ended)
+			agree_mark(&g->shrinking->agreement, r);
+}
+
+/* ---- agreed ---------------------------------------------------------------------------------- */
+
+/* RANK is left out: what is still asked of it is kept. */
+static void member_leaves(void *arg, uint32_t rank)
+{
+	struct group *g = arg;
+	struct member *m = member_of(g, rank);
+
+	m->out = true;
+	m->came = boards_came(&g->boards, rank);
+	m->pid = g->boards.processes[rank];
+	pair_leave(m);
+	watch_close(g->ctx, &m->process);
+}
+
+/* Broken again by those that were not gone yet when it was agreed on. */
+static void begin_anew(struct group *g)
+{
+	g->meeting.next = 0;
+	g->status = g->error = 0;
+	g->left = false;
+	g->culprit = -1;
+	g->detail[0] = 0;
+	group_inspect(g);
+}
+
+static void conclude_shrink(struct group *g, int result)
+{
+	struct shrinking *s = g->shrinking;
+
+	g->shrinking = NULL;
+	g->ctx->collecting--;
+	group_announce_no_more(g);
+	agree_end(&s->agreement);
+	s->result = result;
+	if (result > 0)
+		begin_anew(g);
+	else if (result < 0)
+		(void)snprintf(s->detail, sizeof(s->detail), CALL ": %s", group_detail());
+}
+
+static bool shrink_advance(struct group *g)
+{
+	int rc;
+
+	/* What came before it was announced has rung no bell: once more (operation.c). */
+	if (g->ctx->armed && !group_is_announced(g))
+		group_announce(g);
+	mark_dead(g);
+	rc = agree_step(&g->shrinking->agreement);
+	if (rc)
+		conclude_shrink(g, rc);
+	return rc;
+}
+
+/* ---- the call -------------------------------------------------------------------------------- */
+
+static bool shrink_is_over(void *arg)
+{
+	const struct group *g = arg;
+
+	return !g->shrinking;
+}
+
+#define NAMED 8 /* ranks of those that are waited for */
+
+static COLD int shrink_late(struct group *g, int timeout_ms)
+{
+	char ranks[NAMED * 24] = "";
+	uint32_t n = 0;
+	size_t at = 0;
+
+	for (uint32_t r = 0; r < g->boards.size; r++) {
+		if (!agree_waits_for(&g->shrinking->agreement, r) || n++ >= NAMED)
+			continue;
+		at += (size_t)snprintf(ranks + at, sizeof(ranks) - at, "%s%u (process %d)",
+				       n > 1 ? ", " : "", r, g->boards.processes[r]);
+	}
+	return late_error(g->ctx, NULL, timeout_ms, CALL ": nothing yet from rank%s %s%s",
+			  n > 1 ? "s" : "", ranks, n > NAMED ? " and others" : "");
+}
+
+/* All others are to come, too: what they have under way ends now. */
+static void begin_shrink(struct group *g, struct shrinking *s)
+{
+	boards_end(&g->boards, g->status, (uint32_t)g->culprit, NULL);
+	agree_begin(&s->agreement, &g->boards, member_is_gone, member_leaves, g);
+	g->shrinking = s;
+	g->shrink_on = shrink_advance;
+	g->ctx->collecting++;
+	if (UNLIKELY(g->ctx->away)) /* another thread, which knows nothing of it */
+		context_wake(g->ctx);
+}
+
+static void inspect_processes(struct group *g)
+{
+	for (uint32_t r = 0; r < g->boards.size; r++)
+		(void)is_dead(member_of(g, r));
+	group_inspect(g);
+}
+
+static int may_shrink(struct group *g)
+{
+	int rc = context_forbids(g->ctx, CALL);
+
+	if (rc < 0)
+		return rc;
+	if (!g->boards.own)
+		return error_set(SLMPM_ESTATE,
+				 CALL ": this process has founded the group and is no member");
+	if (g->state != GROUP_HAS_FORMED)
+		return error_set(-g->error, "%s", g->detail);
+	rc = group_has_boards(g, CALL);
+	if (rc < 0)
+		return rc;
+	if (g->shrinking)
+		return error_set(SLMPM_EBUSY, CALL ": another thread does so");
+	if (!g->status)
+		inspect_processes(g);
+	if (!g->status)
+		return error_set(SLMPM_ESTATE, CALL ": the group is not broken");
+	(void)operations_go_on(g); /* by an error now, those that were started */
+	if (g->begun != g->done || g->waits)
+		return error_set(SLMPM_EBUSY, CALL ": another thread has %s under way",
+				 g->waits ? "slmpm_group_peer" : "an operation of the group");
+	return 0;
+}
+
+static int shrink(struct group *g, int timeout_ms)
+{
+	struct shrinking s;
+	int rc = may_shrink(g);
+
+	if (rc < 0)
+		return rc;
+	begin_shrink(g, &s);
+	if (!shrink_advance(g) && wait_until(g->ctx, shrink_is_over, g, timeout_ms) < 0 &&
+	    g->shrinking) {
+		rc = shrink_late(g, timeout_ms);
+		conclude_shrink(g, 0);
+		return rc;
+	}
+	return s.result < 0 ? error_set(-s.result, "%s", s.detail) : 0;
+}
+
+int slmpm_group_shrink(slmpm_group group, int timeout_ms)
+{
+	int rc = 0;
+	struct group *g = group_lock(group, &rc);
+	struct context *ctx;
+
+	if (!g)
+		return rc;
+	ctx = g->ctx;
+	rc = shrink(g, timeout_ms);
+	context_unlock(ctx);
+	return rc;
+}
