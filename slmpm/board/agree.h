@@ -7,7 +7,7 @@
  * Each shows whom it knows to be gone (has seen to be dead, or to have left), which grows only. Who
  * finds that all others that are not gone show the same as it does stores that as its verdict. Who
  * comes to know of one more looks for a verdict first, on that one's board, too, and takes it over:
- * doc/decisions/0043-shrink.md says why there is only one then.
+ * doc/decisions/0045-shrink.md says why there is only one then.
  */
 #ifndef SLMPM_AGREE_H
 #define SLMPM_AGREE_H
