@@ -206,6 +206,7 @@ static void be_found(slmpm_peer founder, int i, void *unused)
 	OK(slmpm_barrier(group, PATIENCE));
 	/* What boards alone have. */
 	REFUSED(slmpm_group_meet(group, PATIENCE), SLMPM_ENOTSUP, "TCP");
+	REFUSED(slmpm_group_shrink(group, PATIENCE), SLMPM_ENOTSUP, "TCP");
 	REFUSED(slmpm_collective_start(group, &barrier, NULL, NULL), SLMPM_ENOTSUP, "TCP");
 	REFUSED(slmpm_collective_prepare(&prepared, group, &barrier), SLMPM_ENOTSUP, "TCP");
 	actor_tell(founder, GO);

@@ -176,7 +176,7 @@ mutant agree-base-own 'one dies' $agree 's/if (said.posted > verdict->posted)/if
 mutant agree-rank-stays 'one dies' $agree 's/if (b->rank == from)/if (false)/'
 mutant board-wake-unfenced 'two members, twice' $board '/^void boards_wake_all/,/^}/s/atomic_thread_fence(memory_order_seq_cst);/;/'
 mutant board-announce-unfenced 'two members' $board '/^void boards_announce/,/^}/s/atomic_thread_fence(memory_order_seq_cst);/;/'
-mutant board-end-nowake 'one leaves, one dies' $board '/^void boards_end/,/^}/s/boards_wake_all(b);/;/'
+mutant board-end-nowake 'one leaves, one dies' $board '/^void boards_end/,/^}/s/ring_all(b);/;/'
 remote=slmpm/workqueue/remote_count.c grant=slmpm/region/memory_grant.c pipe=slmpm/workqueue/pipe.c
 mutant counted-early 'counted there' $remote '/^bool remote_counts_are_out/,/^}/s/return w->state == .*/return true;/'
 mutant counted-notready 'counted there' $remote '/^void remote_count_arrived/,/^}/s/channel_ready(ch);/;/'
