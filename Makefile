@@ -397,7 +397,7 @@ pc = 'prefix=$(PREFIX)' 'libdir=$(LIBDIR:$(PREFIX)/%=$${prefix}/%)' 'includedir=
 
 # What DaCS programs' makefiles link with is the same library.
 DACS_NAMES := dacs dacs_hybrid
-TO_INSTALL := $(patsubst $(OUT)/bin/%,$(OBJ)/install/%,$(filter $(OUT)/bin/slmpm_% $(OUT)/bin/disk_% $(OUT)/bin/mirror_%,$(PROGRAMS)))
+TO_INSTALL := $(patsubst $(OUT)/bin/%,$(OBJ)/install/%,$(filter $(OUT)/bin/slmpm_% $(OUT)/bin/disk_% $(OUT)/bin/mirror_% $(OUT)/bin/jacobi,$(PROGRAMS)))
 EXAMPLES   := apps/examples/Makefile $(wildcard apps/examples/*.c apps/examples/*.program apps/hello/*.c)
 EXAMPLEDIR := $(PREFIX)/share/doc/slmpm/examples
 MANDIR     := $(PREFIX)/share/man
@@ -448,7 +448,7 @@ endef
 
 # ---- what has to be installed first ----
 
-DEPS_BUILD := gcc libc6-dev make pkg-config liburing-dev libssl-dev libjansson-dev libncurses-dev
+DEPS_BUILD := gcc libc6-dev make pkg-config liburing-dev libssl-dev libjansson-dev libncurses-dev libpng-dev
 DEPS_MAN   := scdoc
 DEPS_TEST  := $(DEPS_BUILD) $(DEPS_MAN) libcmocka-dev iproute2 nftables procps openssh-client dropbear-bin
 DEPS_LINT  := $(DEPS_TEST) g++ clang clang-format

@@ -20,7 +20,7 @@ refused() { # refused STATUS WHAT PROGRAM ARGUMENTS...
 }
 
 # Options that do not exist or lack what belongs to them, alone, in groups, before and after others.
-for tool in slmpm_info slmpm_demo slmpm_perftest slmpm_run slmpm_stat slmpm_sim mirror_demo disk_controller disk_copy disk_ask; do
+for tool in slmpm_info slmpm_demo slmpm_perftest slmpm_run slmpm_stat slmpm_sim mirror_demo jacobi disk_controller disk_copy disk_ask; do
 	for bad in --nonsense -Z -ZZ; do
 		refused 2 "^$tool: $bad: .*--help" "$bin/$tool" "$bad"
 	done
@@ -60,6 +60,13 @@ refused 2 '"what"' "$bin/slmpm_info" what
 refused 2 '"what"' "$bin/slmpm_stat" what
 refused 2 '"what".*--help' "$bin/mirror_demo" what
 refused 2 '1 to 16' "$bin/mirror_demo" -n 17
+refused 2 '"what".*--help' "$bin/jacobi" what
+refused 2 'from 1 to 64' "$bin/jacobi" -n 65
+refused 2 'from 8 to 16384' "$bin/jacobi" -s 7
+refused 2 'from 1 to' "$bin/jacobi" -i 0
+refused 2 'from 0 on' "$bin/jacobi" -t -1
+refused 2 'fewer cells than the 61 accelerators' "$bin/jacobi" -n 61 -s 60
+refused 1 '/nosuch/plate.png: No such file' "$bin/jacobi" -o /nosuch/plate.png
 refused 2 '0' "$bin/slmpm_info" -m 0
 refused 2 'x' "$bin/slmpm_info" -s x
 refused 1 '2147483647' "$bin/slmpm_info" -s 2147483647
