@@ -11,9 +11,11 @@ struct accel {
 	unsigned char *places; /* the region that large files are put into, or NULL */
 	unsigned count;        /* slots that have places there */
 	uint64_t turn[WINDOW_MAX];
+	slmpm_group group; /* of --reduce, or 0 */
+	struct counts counts;
 };
 
-static int answer(slmpm_peer host, uint32_t slot, struct digest *d)
+static int answer(struct accel *a, uint32_t slot, struct digest *d)
 {
 	unsigned char text[ANSWER_SIZE];
 	const struct slmpm_iov piece = {.base = text, .len = sizeof(text)};
@@ -21,7 +23,19 @@ static int answer(slmpm_peer host, uint32_t slot, struct digest *d)
 	uint64_t bytes = digest_end(d, text);
 
 	count_write(text + DIGEST_SIZE, bytes);
-	return slmpm_sendv(host, ANSWER_STREAM, &piece, 1, &how, NULL);
+	counts_add(&a->counts, bytes);
+	return slmpm_sendv(a->host, ANSWER_STREAM, &piece, 1, &how, NULL);
+}
+
+/* Whatever comes of it: the host says so. */
+static void reduce(struct accel *a)
+{
+	struct counts all;
+
+	if (!a->group.id)
+		return;
+	counts_reduce(a->group, &a->counts, &all);
+	slmpm_group_destroy(a->group);
 }
 
 static int bye(slmpm_peer host)
@@ -65,8 +79,10 @@ static int work(struct accel *a)
 		len = slmpm_hold(a->host, SLMPM_ANY_STREAM, &data, &done, -1);
 		if (len < 0)
 			return (int)len;
-		if (done.imm & IMM_BYE)
+		if (done.imm & IMM_BYE) {
+			reduce(a);
 			return bye(a->host);
+		}
 		if (done.imm & IMM_BALLAST) {
 			rc = slmpm_release(a->host, data);
 			continue;
@@ -83,7 +99,7 @@ static int work(struct accel *a)
 		if (done.imm & IMM_FORGET)
 			digest_drop(d);
 		else if (rc >= 0 && done.imm & IMM_LAST)
-			rc = answer(a->host, done.stream, d);
+			rc = answer(a, done.stream, d);
 	}
 	return rc;
 }
@@ -103,7 +119,7 @@ static int share_places(struct accel *a, unsigned slots)
 	return slmpm_mem_share(mem, a->host, SLMPM_WRITE, 5000);
 }
 
-int accelerator_run(unsigned slots)
+int accelerator_run(unsigned slots, bool reduces)
 {
 	static struct accel a;
 	int rc = slmpm_parent(&a.host);
@@ -121,6 +137,8 @@ int accelerator_run(unsigned slots)
 			return 1;
 	}
 	rc = slots ? share_places(&a, slots) : 0;
+	if (rc >= 0 && reduces)
+		rc = slmpm_group_join(&a.group, a.host, COUNTS_TAG, COUNTS_MS);
 	if (rc >= 0)
 		rc = work(&a);
 	for (int i = 0; i < WINDOW_MAX; i++)

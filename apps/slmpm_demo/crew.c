@@ -59,7 +59,7 @@ void crew_receive(struct host *h, unsigned a)
 static int start(struct host *h, unsigned a)
 {
 	char slots[32];
-	char *const argv[] = {slots, NULL};
+	char *const argv[] = {slots, h->options->reduce ? "--reduce" : NULL, NULL};
 	struct slmpm_spawn_options how = {.size = sizeof(how), .flags = SLMPM_SPAWN_DIE_WITH_HOST};
 	struct slmpm_peer_info info = {.size = sizeof(info)};
 	struct accelerator *acc = &h->accel[a];
@@ -87,6 +87,18 @@ static void accept_places(struct host *h)
 			crew_bury(h, a, slmpm_error_detail());
 }
 
+static int form_group(struct host *h)
+{
+	slmpm_peer members[1 + ACCELERATORS_MAX] = {{0}};
+	unsigned n = h->options->accelerators;
+
+	for (unsigned a = 0; a < n; a++)
+		members[1 + a] = h->accel[a].peer;
+	if (slmpm_group_create(&h->group, h->ctx, members, (int)n + 1, COUNTS_TAG, COUNTS_MS) < 0)
+		return slmpm_perror("slmpm_demo: --reduce");
+	return 0;
+}
+
 int crew_start(struct host *h)
 {
 	unsigned n = h->options->accelerators;
@@ -99,7 +111,7 @@ int crew_start(struct host *h)
 			return 1;
 	if (h->options->way == WAY_PUT)
 		accept_places(h);
-	return 0;
+	return h->options->reduce ? form_group(h) : 0;
 }
 
 /* ---- loss ----------------------------------------------------------------------------------- */
@@ -199,6 +211,21 @@ static void take_counters(struct host *h, unsigned a)
 	}
 }
 
+/* The accelerators' own counts, added up. For those that are gone the host has its own, and for
+ * what it has hashed itself. */
+static void reduce(struct host *h)
+{
+	struct counts own = h->tally->counts;
+
+	for (unsigned a = 0; a < h->options->accelerators; a++)
+		if (!h->accel[a].gone)
+			counts_subtract(&own, &h->accel[a].counts);
+	if (counts_reduce(h->group, &own, &h->tally->reduced) < 0)
+		snprintf(h->tally->not_reduced, sizeof(h->tally->not_reduced), "%s",
+			 slmpm_error_detail());
+	slmpm_group_destroy(h->group);
+}
+
 void crew_part(struct host *h)
 {
 	const struct slmpm_how how = {.size = sizeof(how), .imm = IMM_BYE, .timeout_ms = 5000};
@@ -210,6 +237,8 @@ void crew_part(struct host *h)
 		settle(h, a);
 		slmpm_sendv(h->accel[a].peer, 0, NULL, 0, &how, req_of(h, a, 1));
 	}
+	if (h->group.id)
+		reduce(h);
 	for (unsigned a = 0; a < n; a++) {
 		if (h->accel[a].gone)
 			continue;

@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "apps/lib/hist.h"
+#include "apps/slmpm_demo/counts.h"
 #include "apps/slmpm_demo/traffic.h"
 
 /*
@@ -96,6 +97,9 @@ struct tally {
 	unsigned accelerators, lost;
 	uint64_t bursts, moved, ballast_messages, ballast_puts, ballast_bytes; /* stress.h */
 	bool interrupted;
+	struct counts counts;  /* of all files, as the host has received their digests */
+	struct counts reduced; /* --reduce: the same, of the accelerators' own counts */
+	char not_reduced[160]; /* or why there are none */
 };
 
 /* How large files go: as messages, by what the library chooses or by one of its ways; or put. */
@@ -108,7 +112,7 @@ struct options {
 	enum way way;
 	enum fabric fabric;
 	enum stress stress;
-	bool quiet;
+	bool quiet, reduce;
 };
 
 /* ---- settings.c: for the library, by the environment, and so for accelerators, too ---- */
@@ -143,7 +147,7 @@ static inline uint64_t count_read(const unsigned char text[8])
 
 int host_run(const struct options *options, struct files *files, struct tally *tally);
 /* SLOTS: of the region that large files are put into; 0: none. */
-int accelerator_run(unsigned slots);
+int accelerator_run(unsigned slots, bool reduces);
 
 /* How many files have been found under PATH and the ones before it. */
 void screen_walk(const struct files *files, const char *path);
@@ -151,7 +155,8 @@ void screen_progress(const struct files *files, const struct tally *tally);
 void screen_clear(void);
 /* 12345678 as "12.3 MB". */
 const char *screen_amount(char text[24], double bytes);
-void table_print(const struct options *options, const struct files *files, const struct tally *t);
+/* 0, or 1: what was reduced is not what the host has counted. */
+int table_print(const struct options *options, const struct files *files, const struct tally *t);
 
 uint64_t now_ns(void);
 

@@ -48,6 +48,7 @@ static void take_answer(struct host *h, unsigned a, const struct slmpm_done *don
 	g = s->given[s->first++ % GIVEN_MAX];
 	memcpy(h->ledger.files->at[g.file].digest, acc->answer, DIGEST_SIZE);
 	hist_add(&h->tally->latency, now_ns() - g.sent_ns);
+	counts_add(&acc->counts, count_read(acc->answer + DIGEST_SIZE));
 	ledger_done(&h->ledger, g.file, count_read(acc->answer + DIGEST_SIZE));
 	crew_receive(h, a);
 }

@@ -12,8 +12,9 @@ struct host {
 	struct ledger ledger;
 	slmpm_ctx ctx;
 	struct accelerator *accel;
-	slmpm_req *req;  /* accelerator by accelerator: its receive, then its slots' operations */
-	unsigned living; /* accelerators */
+	slmpm_req *req;    /* accelerator by accelerator: its receive, then its slots' operations */
+	unsigned living;   /* accelerators */
+	slmpm_group group; /* of --reduce: this process, then the accelerators */
 };
 
 /* Request K of accelerator A: 0 its receive, from 1 on its slots'. */

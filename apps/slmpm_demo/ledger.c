@@ -39,6 +39,7 @@ void ledger_done(struct ledger *l, size_t file, uint64_t bytes)
 	l->finished++;
 	l->tally->files++;
 	l->tally->bytes += bytes;
+	counts_add(&l->tally->counts, bytes);
 	print_ready(l);
 }
 

@@ -15,7 +15,7 @@
 
 #define DEFAULT_PATH "/usr/share/doc"
 
-enum { OPT_ACCELERATOR = 256, OPT_FABRIC, OPT_MODE, OPT_STRESS };
+enum { OPT_ACCELERATOR = 256, OPT_FABRIC, OPT_MODE, OPT_REDUCE, OPT_STRESS };
 
 static const struct argp_option options[] = {
 	{"accelerators", 'n', "N", 0, "Accelerator processes, 1 to 64 [2]", 0},
@@ -29,6 +29,8 @@ static const struct argp_option options[] = {
 	 "What the selector is to prefer, auto, smt or dma, and its thresholds: ring=50,queue=4 "
 	 "[auto]",
 	 0},
+	{"reduce", OPT_REDUCE, NULL, 0,
+	 "Have the accelerators count files by size, and add that up by a reduction", 0},
 	{"stress", OPT_STRESS, "WHAT", 0,
 	 "Now and then fill the ring (of stopped accelerators), the queue (of the engine that puts) "
 	 "or the first link, and show how the selector moves",
@@ -89,6 +91,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'n': c->options.accelerators = parse_number(state, key, arg, ACCELERATORS_MAX); break;
 	case 'w': c->options.window = parse_number(state, key, arg, WINDOW_MAX); break;
 	case 'q': c->options.quiet = true; break;
+	case OPT_REDUCE: c->options.reduce = true; break;
 	case 'p': c->options.way = parse_word(state, "-p", arg, ways, WAYS); break;
 	case OPT_FABRIC:
 		c->options.fabric = parse_word(state, "--fabric", arg, fabrics, FABRICS);
@@ -138,7 +141,7 @@ static int hash(struct command *c)
 	ending_await();
 	failed = host_run(&c->options, &c->files, &tally);
 	if (!failed || tally.interrupted)
-		table_print(&c->options, &c->files, &tally);
+		failed |= table_print(&c->options, &c->files, &tally);
 	failed |= c->files.failed > 0;
 	output_flush();
 	if (output_error()) {
@@ -173,7 +176,7 @@ int main(int argc, char **argv)
 	if (options_parse(&argp, argc, argv, &c))
 		return 2;
 	if (c.accelerator)
-		return accelerator_run(c.slots);
+		return accelerator_run(c.slots, c.options.reduce);
 	wrong = settings_apply(&c.options);
 	if (wrong) {
 		fprintf(stderr, "slmpm_demo: %s\n", wrong);

@@ -37,6 +37,7 @@ struct accelerator {
 	bool broken, gone; /* takes no more; is not, or no longer, there */
 	bool moved;        /* something has come or gone, in this round */
 	struct strain strain;
+	struct counts counts; /* of its files, as the host knows */
 };
 
 /* Sends, or puts, the next piece of the file in slot K, by REQ: true when there was one. */

@@ -85,6 +85,23 @@ static void print_stress(const struct options *o, const struct tally *t)
 	line("  ballast", text);
 }
 
+static int print_reduced(const struct options *o, const struct tally *t)
+{
+	bool equal = memcmp(&t->reduced, &t->counts, sizeof(t->counts)) == 0;
+	char text[256], part[24];
+
+	if (!o->reduce || t->interrupted)
+		return 0;
+	snprintf(text, sizeof(text), "%llu files, %s, %s", (unsigned long long)t->reduced.files,
+		 screen_amount(part, (double)t->reduced.bytes),
+		 equal ? "equal to the host's own count" : "NOT EQUAL to the host's own count");
+	line("reduced", *t->not_reduced ? t->not_reduced : text);
+	if (*t->not_reduced)
+		return 1;
+	line("  sizes", counts_text(&t->reduced, text, sizeof(text)));
+	return !equal;
+}
+
 /* Why, and how often. */
 static const char *reasons(const struct traffic_row *row, char *text, size_t size)
 {
@@ -120,8 +137,10 @@ static void print_traffic(const struct traffic *t)
 			slmpm_protocol_name(t->rows[r].protocol), traffic_strip(t, r, strip));
 }
 
-void table_print(const struct options *options, const struct files *files, const struct tally *t)
+int table_print(const struct options *options, const struct files *files, const struct tally *t)
 {
+	int failed;
+
 	screen_clear();
 	output_flush();
 	fprintf(stderr, "slmpm_demo: %u accelerators, %u lost, %.3f s%s\n", t->accelerators,
@@ -130,5 +149,7 @@ void table_print(const struct options *options, const struct files *files, const
 	print_messages(t);
 	print_speed(t);
 	print_stress(options, t);
+	failed = print_reduced(options, t);
 	print_traffic(&t->traffic);
+	return failed;
 }
