@@ -5,6 +5,7 @@
  */
 #include <signal.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "apps/jacobi/jacobi.h"
 
@@ -254,7 +255,11 @@ int accelerator(void)
 	if (rc >= 0)
 		rc = part(&w);
 	tile_free(&w.tile);
-	if (rc == -SLMPM_EDEAD || rc == -SLMPM_ECLOSED) /* another's end, of which the host tells */
-		return 1;
-	return rc < 0 ? slmpm_perror("jacobi: accelerator") : 0;
+	if (rc >= 0)
+		return 0;
+	if (rc == -SLMPM_EDEAD || rc == -SLMPM_ECLOSED)
+		return STATUS_OTHERS;
+	fprintf(stderr, "jacobi: accelerator %u (pid %d): %s\n", w.task.number, getpid(),
+		slmpm_error_detail());
+	return STATUS_SAID;
 }

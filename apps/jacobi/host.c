@@ -18,7 +18,8 @@ struct crew {
 	slmpm_req req[MOST];
 	char name[MOST][64];
 	struct result result[MOST];
-	bool shown;
+	char lost[160]; /* whose message did not come, and why, if there is no better reason */
+	bool shown;     /* a line of progress */
 };
 
 static const slmpm_ctx ctx;
@@ -38,6 +39,7 @@ static int start(struct crew *c, unsigned i, const struct task *task)
 						.flags = SLMPM_SPAWN_DIE_WITH_HOST};
 	char *const argv[] = {"--accelerator", NULL};
 	struct slmpm_peer_info info = {.size = sizeof(info)};
+	struct task own = *task;
 	int rc = slmpm_spawn(&c->peer[i], "/proc/self/exe", argv, &how);
 
 	if (rc < 0)
@@ -45,7 +47,8 @@ static int start(struct crew *c, unsigned i, const struct task *task)
 	c->count = i + 1;
 	slmpm_peer_query(c->peer[i], &info);
 	snprintf(c->name[i], sizeof(c->name[i]), "accelerator %u (pid %d)", i + 1, info.pid);
-	return slmpm_send(c->peer[i], STREAM_TASK, task, sizeof(*task), START_MS);
+	own.number = i + 1;
+	return slmpm_send(c->peer[i], STREAM_TASK, &own, sizeof(own), START_MS);
 }
 
 static int share(struct crew *c, struct run *run)
@@ -75,7 +78,7 @@ static int begin(struct crew *c, struct run *run)
 	if (rc >= 0)
 		rc = slmpm_group_create(&group, ctx, c->peer, (int)c->count, GROUP_TAG, START_MS);
 	if (rc < 0)
-		fprintf(stderr, "jacobi: %s\n", slmpm_error_detail());
+		snprintf(c->lost, sizeof(c->lost), "%s", slmpm_error_detail());
 	return rc;
 }
 
@@ -116,7 +119,7 @@ static int attend(struct crew *c, const struct task *task)
 {
 	struct slmpm_done done;
 	unsigned left = c->count;
-	int rc = 0, i;
+	int rc = 0, i = -1;
 
 	for (unsigned k = 0; k < c->count && rc >= 0; k++)
 		rc = expect(c, k);
@@ -126,12 +129,28 @@ static int attend(struct crew *c, const struct task *task)
 		left -= rc == 1;
 	}
 	wipe(c);
+	if (rc < 0 && i >= 0)
+		snprintf(c->lost, sizeof(c->lost), "%s: %s", c->name[i], slmpm_strerror(rc));
 	return rc;
 }
 
 /* ---- the end -------------------------------------------------------------------------------- */
 
-/* 0 if it has ended well, else 1; what it has not said itself has been said. */
+/* Of one that has ended before its time; what it has said itself is not repeated. */
+static void tell(struct crew *c, unsigned i, int status)
+{
+	if (WIFEXITED(status) && WEXITSTATUS(status) == STATUS_OTHERS)
+		return;
+	*c->lost = 0;
+	if (WIFSIGNALED(status))
+		fprintf(stderr, "jacobi: %s was killed by signal %d (%s)\n", c->name[i],
+			WTERMSIG(status), strsignal(WTERMSIG(status)));
+	else if (WEXITSTATUS(status) != STATUS_SAID)
+		fprintf(stderr, "jacobi: %s ended with status %d\n", c->name[i],
+			WEXITSTATUS(status));
+}
+
+/* 0 if it has ended well. */
 static int join(struct crew *c, unsigned i, int timeout_ms)
 {
 	int status = 0, rc = slmpm_join(c->peer[i], &status, timeout_ms);
@@ -139,14 +158,12 @@ static int join(struct crew *c, unsigned i, int timeout_ms)
 	if (rc == -SLMPM_ETIMEOUT) { /* it is ended with the others */
 		slmpm_kill(c->peer[i], 0);
 		slmpm_join(c->peer[i], NULL, GRACE_MS);
-		return 1;
-	}
-	if (rc < 0)
+	} else if (rc < 0) {
 		fprintf(stderr, "jacobi: %s: %s\n", c->name[i], slmpm_error_detail());
-	else if (WIFSIGNALED(status))
-		fprintf(stderr, "jacobi: %s was killed by signal %d (%s)\n", c->name[i],
-			WTERMSIG(status), strsignal(WTERMSIG(status)));
-	return rc != 0;
+	} else if (status) {
+		tell(c, i, status);
+	}
+	return rc < 0 || status;
 }
 
 /* When one is lost the others need not go on; those that are through have their time to end. */
@@ -156,8 +173,10 @@ static int end(struct crew *c, bool failed)
 
 	for (unsigned i = 0; i < c->count; i++) {
 		left = until - seconds_now();
-		failed |= join(c, i, left > 0 ? (int)(left * 1000) + 1 : 1) != 0;
+		failed |= join(c, i, left > 0 ? (int)(left * 1000) + 1 : 1);
 	}
+	if (*c->lost)
+		fprintf(stderr, "jacobi: %s\n", c->lost);
 	return failed;
 }
 

@@ -17,13 +17,17 @@
 #define START_MS  30000 /* for what comes before the first iteration, and behind the last */
 #define SIDES     4     /* of a tile: the links SLMPM_NETWORK_X_UP to SLMPM_NETWORK_Y_DOWN */
 
+/* How an accelerator ends that fails: once it has said why, or because another one has ended. */
+enum { STATUS_SAID = 1, STATUS_OTHERS = 3 };
+
 /* Streams of messages: to each accelerator its task; from rank 0 how far it is; from each its part
  * of the result; among neighbours the keys to each other's halos. */
 enum { STREAM_TASK, STREAM_PROGRESS, STREAM_RESULT, STREAM_KEY };
 
 struct task {
-	uint32_t side; /* of the plate, in cells */
-	uint32_t shows_progress;
+	uint32_t number; /* the accelerator's, from 1 */
+	uint32_t side;   /* of the plate, in cells */
+	uint64_t shows_progress;
 	uint64_t iterations; /* at most */
 	double tolerance;    /* no cell changes by more: the end */
 };
