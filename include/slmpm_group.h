@@ -206,6 +206,49 @@ SLMPM_API int slmpm_prepared_start(slmpm_prepared prepared, const struct slmpm_h
 /* SLMPM_EBUSY: as above. */
 SLMPM_API int slmpm_prepared_destroy(slmpm_prepared prepared);
 
+/* ---- At the behest of who has founded the group ---------------------------------------------- */
+
+#define SLMPM_DRIVES 64 /* outstanding, of a group */
+
+/* slmpm_drive.flags: SLMPM_IN_PLACE where the kind has it; `to` holds the contribution. */
+#define SLMPM_DRIVE_IN_PLACE 1u
+
+/* Each member's memory is named by its own references (slmpm_group_space): a space, and the offset
+ * in it. A member that reads or writes nothing by one needs none. The rest as struct slmpm_coll. */
+struct slmpm_drive {
+	uint32_t size;
+	uint32_t kind, type, op;
+	int32_t root;
+	uint32_t flags;
+	uint32_t from_space, to_space;
+	uint64_t from, to; /* offsets */
+	uint64_t count;    /* elements of a block */
+};
+
+/*
+ * All members of a group that this process has founded do DRIVE, by their progress or by their
+ * engine's thread, with no call of their applications'. First each checks it: where one refuses it
+ * none begins, and nothing has been moved. It ends when all have done it, by HOW, or by REQ, as
+ * slmpm_collective_start does, with neither it blocks. Those of a group are done in the order of
+ * the calls, SLMPM_DRIVES outstanding at most (SLMPM_ELIMIT). The connections by which the members
+ * have joined must be up: SLMPM_ECLOSED, SLMPM_EDEAD. Refused: SLMPM_ESTATE: the member does not
+ * serve; SLMPM_ENOENT: it has no such space; SLMPM_ELIMIT: that is too short, or completions are
+ * not read; SLMPM_EINVAL: `from` and `to` overlap. SLMPM_ETIMEOUT: once it has begun the group is
+ * broken. The detail names the rank, .imm of the completion, too. SLMPM_ESTATE: the caller has not
+ * founded it, or it has been shrunk; SLMPM_ENOTSUP: its members are on several machines. Source:
+ * document 004 (row H13).
+ */
+SLMPM_API int slmpm_group_drive(slmpm_group group, const struct slmpm_drive *drive,
+				const struct slmpm_how *how, slmpm_req *req);
+/*
+ * From now on who has founded the group may drive this member, and collective calls of its own are
+ * SLMPM_ESTATE; HOW NULL: no longer. A founder that is a member serves as well. Each driven
+ * operation that has begun ends by how->cq or how->ctr, if there is one: SLMPM_OP_COLLECTIVE,
+ * .cookie is how->cookie, .stream the kind, .imm the driver's how->imm. Does not block.
+ * SLMPM_EBUSY: an operation is under way; SLMPM_ESTATE: the caller is no member.
+ */
+SLMPM_API int slmpm_group_serve(slmpm_group group, const struct slmpm_how *how);
+
 /* Blocking ones by name. */
 SLMPM_API inline int slmpm_collect(slmpm_group group, uint32_t kind, const void *from, void *to,
 				   uint64_t count, uint32_t type, uint32_t op, int root,

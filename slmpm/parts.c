@@ -16,6 +16,7 @@
 #include "slmpm/dial/dial.h"
 #include "slmpm/engine/engine.h"
 #include "slmpm/fifo/fifo.h"
+#include "slmpm/group/drive.h"
 #include "slmpm/group/group.h"
 #include "slmpm/group/operation.h"
 #include "slmpm/launch/launch.h"
@@ -123,6 +124,15 @@ static void parts_compare(const struct endpoint *ep)
 
 #endif
 
+/* One with a number of the library's own. */
+static void parts_library_message(struct endpoint *ep, const struct slmpm_am *am)
+{
+	if (am->id >= DRIVE_PREPARE && am->id < DRIVE_END)
+		drive_arrived(ep, am);
+	else
+		emulate_handle(ep, am);
+}
+
 /* A list of functions, in their order. */
 #define PARTS(list, ...)                                                                           \
 	.list = (__typeof__(*parts.list)[])                                                        \
@@ -138,7 +148,8 @@ const struct parts parts = {
 	PARTS(to_threads, remote_share_shortcuts, mirror_close_shortcuts),
 	PARTS(deadlines, bootstrap_deadlines, listener_deadlines, silence_deadlines, ask_deadlines,
 	      secondary_deadlines, process_deadlines, channel_deadlines, claim_deadlines,
-	      dial_deadlines, groups_deadlines, pairs_deadlines, operations_deadlines),
+	      dial_deadlines, groups_deadlines, pairs_deadlines, operations_deadlines,
+	      drives_deadlines),
 	.advance = workqueue_advance,
 	.pending = workqueue_pending,
 	.collect = group_advance,
@@ -180,7 +191,7 @@ const struct parts parts = {
 	      link_drop_deferred, grant_end_all, remote_end_all, mirror_end,
 	      /* what has begun to arrive has a receive, which match_end would find without it: */
 	      inbound_end, match_end, reservation_end, link_end, totals_end, monitor_ended,
-	      piping_peer_ended, dial_ended, groups_end, pair_ended),
+	      piping_peer_ended, dial_ended, groups_end, drive_peer_ended, pair_ended),
 	.offer = bootstrap_offer,
 	.read_ahead = bootstrap_read_ahead,
 	.grouped = group_packet,
@@ -210,7 +221,7 @@ const struct parts parts = {
 	.stream_known = receive_known,
 	.stream_claimed = reservation_claimed,
 	.fifo_arrived = fifo_arrived,
-	.emulated = emulate_handle,
+	.emulated = parts_library_message,
 	.emulated_damaged = emulate_damaged,
 	.emulated_tagged = emulate_tagged,
 	.uncounted = region_uncounted,

@@ -106,10 +106,10 @@ int am_sendv(struct endpoint *ep, uint16_t id, const void *head, size_t head_len
 
 /* They cost no credit: what made them does, and its charge goes back only when they have left. */
 
-/* One of the library's, bounded by what may be under way. Those of a FIFO are by credit. */
+/* One of emulation's, bounded by what may be under way. Those of a FIFO are by credit. */
 static bool is_bounded(uint32_t stream)
 {
-	return (uint16_t)stream > SLMPM_AM_ID_MAX && !am_ack_wanted(stream);
+	return (uint16_t)stream > SLMPM_AM_ID_MAX && (uint16_t)stream < FIFO_PUT;
 }
 
 static void am_answered(struct request *r)

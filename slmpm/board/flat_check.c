@@ -139,11 +139,10 @@ static int check_memory(const struct slmpm_coll *c, uint32_t size, uint32_t rank
 	return 0;
 }
 
-int flat_check(const struct slmpm_coll *c, uint32_t size, uint32_t rank)
+/* All but its memory. */
+static int check_shape(const struct slmpm_coll *c, uint32_t size, uint32_t rank, uint32_t *shift)
 {
-	uint32_t shift = 0;
-	int rc;
-
+	*shift = 0;
 	if (!flat_kind_name(c->kind))
 		return error_set(SLMPM_EINVAL, "no kind %u of collective operation", c->kind);
 	if (c->flags)
@@ -160,13 +159,41 @@ int flat_check(const struct slmpm_coll *c, uint32_t size, uint32_t rank)
 		if (flat_combines(c->kind) && !calc_kernel_of(c->op, c->type, false))
 			return error_set(SLMPM_EINVAL, "%s: no operation %u of type %u",
 					 flat_kind_name(c->kind), c->op, c->type);
-		shift = calc_shift(c->type);
+		*shift = calc_shift(c->type);
 	}
 	if (flat_has_root(c->kind) && (c->root < 0 || (uint32_t)c->root >= size))
 		return error_set(SLMPM_EINVAL, "%s: no root %d in a group of %u",
 				 flat_kind_name(c->kind), c->root, size);
 	if (c->to == SLMPM_IN_PLACE)
 		return bad(c, ".to is SLMPM_IN_PLACE, which .from alone may be");
-	rc = check_blocks(c, size, rank, shift);
-	return rc < 0 ? rc : check_memory(c, size, rank, shift);
+	return check_blocks(c, size, rank, *shift);
+}
+
+int flat_check(const struct slmpm_coll *c, uint32_t size, uint32_t rank)
+{
+	uint32_t shift;
+	int rc = check_shape(c, size, rank, &shift);
+
+	return rc < 0 || (c->kind == SLMPM_COLL_BARRIER && !c->combine) ?
+		       rc :
+		       check_memory(c, size, rank, shift);
+}
+
+int flat_needs(const struct slmpm_coll *c, uint32_t size, uint32_t rank, uint64_t *from_bytes,
+	       uint64_t *to_bytes)
+{
+	bool in_place = c->from == SLMPM_IN_PLACE;
+	struct side from, to;
+	uint32_t shift;
+	int rc = check_shape(c, size, rank, &shift);
+
+	*from_bytes = *to_bytes = 0;
+	if (rc < 0 || c->kind == SLMPM_COLL_BARRIER)
+		return rc;
+	find_sides(c, size, rank, shift, &from, &to);
+	if (from.used && !in_place)
+		*from_bytes = from.bytes;
+	if (to.used)
+		*to_bytes = in_place && from.used && from.bytes > to.bytes ? from.bytes : to.bytes;
+	return 0;
 }

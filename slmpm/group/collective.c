@@ -128,7 +128,7 @@ static int collect(struct group *g, const struct slmpm_coll *c, int timeout_ms)
 {
 	int passes = collective_passes(g->ctx), rc;
 
-	if (UNLIKELY(g->ctx->handling | !g->boards.own | g->error | g->under_way |
+	if (UNLIKELY(g->ctx->handling | !g->boards.own | g->error | g->under_way | g->serves |
 		     (c->combine != NULL)) ||
 	    group_is_broken(g))
 		return collective_await(g, c, timeout_ms);

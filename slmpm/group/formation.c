@@ -183,6 +183,8 @@ static void formation_complete(struct group *g)
 
 		if (!j)
 			continue;
+		g->members[r].peer = handle_id(j->ep);
+		g->members[r].join = j->number;
 		j->group = NULL;
 		j->over = true;
 		joining_send(j, DUE_FORMED);

@@ -14,6 +14,7 @@
 #include "slmpm/connect/bootstrap.h"
 #include "slmpm/connect/listener.h"
 #include "slmpm/endpoint.h"
+#include "slmpm/group/drive.h"
 #include "slmpm/group/operation.h"
 #include "slmpm/group/space.h"
 #include "slmpm/link/progress.h"
@@ -58,6 +59,8 @@ struct group *group_new(struct context *ctx, uint32_t tag, bool member, int *boa
 	list_init(&g->operations);
 	list_init(&g->prepared);
 	list_init(&g->spaces);
+	list_init(&g->drives);
+	list_init(&g->driven);
 	g->tag = tag;
 	g->error = -SLMPM_EAGAIN;
 	(void)snprintf(g->detail, sizeof(g->detail), "group %u is forming", tag);
@@ -79,6 +82,8 @@ void group_free(struct group *g)
 	formation_free(g);
 	pairs_leave(g);
 	prepared_free_all(g);
+	drives_shut(g);
+	driven_leave(g);
 	spaces_free(g);
 	messages_close(g);
 	for (uint32_t s = 0; s < g->seats; s++)
@@ -439,7 +444,8 @@ int slmpm_group_destroy(slmpm_group group)
 		return rc;
 	ctx = g->ctx;
 	rc = context_forbids(ctx, "slmpm_group_destroy"); /* whose caller may be in it */
-	if (rc == 0 && (g->begun != g->done || g->waits || g->meeting.inside || g->shrinking))
+	if (rc == 0 && (g->begun != g->done || g->waits || g->meeting.inside || g->shrinking ||
+			!list_empty(&g->drives)))
 		rc = error_set(SLMPM_EBUSY, "slmpm_group_destroy: %s is under way",
 			       g->waits ? "slmpm_group_peer" : "an operation");
 	if (rc == 0) {

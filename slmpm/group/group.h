@@ -40,6 +40,9 @@ struct member {
 	bool out;
 	uint64_t came; /* to so many meetings */
 	int32_t pid;
+	/* Of who founds: by which peer it has joined, and which of its joins it was (drive.c). */
+	uint64_t peer;
+	uint32_t join;
 };
 
 struct meeting {         /* of this process (meeting.c) */
@@ -84,6 +87,14 @@ struct group {
 	struct shrinking *shrinking;        /* while a call agrees on who is gone: shrink.c */
 	bool (*shrink_on)(struct group *g); /* then: some more of it; has it ended? */
 	struct list spaces;                 /* struct space (space.h) */
+	struct list drives;                 /* struct drive: of who has founded it (drive.h) */
+	struct list driven;                 /* struct driven: of a member that serves */
+	uint64_t driven_last;               /* number of the last one of either */
+	uint64_t founder;                   /* peer that founded it; 0: this process */
+	uint32_t join;                      /* which of the joins it was */
+	bool serves;                        /* collective calls of its own are refused */
+	bool settling, unsettled;           /* drives */
+	struct slmpm_how serve;             /* how driven ones end */
 	struct formation *formation;        /* of who founds, and while it forms */
 	/* It is forming (-SLMPM_EAGAIN), or that or an operation has failed; and why. */
 	int error;

@@ -325,6 +325,8 @@ static int take_formed(struct joining *j)
 
 	if (PEER_FAULT(!j->ready || j->due))
 		return -SLMPM_EPROTO;
+	g->founder = handle_id(j->ep);
+	g->join = j->number;
 	group_has_formed(g);
 	joining_free(j);
 	return 0;

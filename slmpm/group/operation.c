@@ -108,7 +108,7 @@ static COLD int late(struct group *g, int timeout_ms)
 
 /* ---- beginning ------------------------------------------------------------------------------- */
 
-int operation_may_begin(struct group *g, uint32_t kind)
+int operation_may_be_driven(struct group *g, uint32_t kind)
 {
 	if (!g->boards.own)
 		return error_set(SLMPM_ESTATE,
@@ -116,6 +116,14 @@ int operation_may_begin(struct group *g, uint32_t kind)
 	if (g->error)
 		return error_set(-g->error, "%s", g->detail);
 	return group_is_broken(g) ? break_as_is(g, g->begun + 1, kind) : 0;
+}
+
+int operation_may_begin(struct group *g, uint32_t kind)
+{
+	if (g->serves)
+		return error_set(SLMPM_ESTATE, CALL ": the group is driven by who has founded it "
+						    "(slmpm_group_serve)");
+	return operation_may_be_driven(g, kind);
 }
 
 int operation_check(struct group *g, const struct slmpm_coll *c)
@@ -147,6 +155,7 @@ static void operation_end(struct collective *op, int result)
 {
 	struct group *g = op->group;
 	struct request *r = op->request;
+	void (*ended)(struct collective *, int) = op->ended;
 
 	list_remove(&op->node);
 	op->request = NULL;
@@ -157,6 +166,8 @@ static void operation_end(struct collective *op, int result)
 		free(op);
 	if (r)
 		operation_finish(g, r, result < 0 ? result : 0);
+	if (ended)
+		ended(op, result < 0 ? result : 0);
 	g->ctx->news = true;
 	context_changed(g->ctx);
 }
@@ -217,6 +228,15 @@ static COLD int end_all(struct group *g)
 		operation_end(first_of(g), g->error);
 	settle(g);
 	return n;
+}
+
+void operations_break(struct group *g, int error)
+{
+	(void)break_by(g, error, BOARD_NONE);
+	if (!g->under_way)
+		return;
+	flat_drop(&g->flat);
+	(void)end_all(g);
 }
 
 void operations_late(struct group *g, int timeout_ms)
@@ -315,6 +335,19 @@ void operation_append(struct collective *op)
 	g->under_way = true;
 	g->announced_to = BOARD_NONE;
 	g->ctx->collecting++;
+}
+
+void operation_go(struct collective *op)
+{
+	struct group *g = op->group;
+	int rc = g->under_way ? 0 : operation_may_be_driven(g, op->coll->kind);
+
+	if (rc == 0 && !g->under_way && operation_begin(g, op->coll) < 0)
+		rc = break_by(g, -SLMPM_ENOMEM, g->boards.rank);
+	g->begun++;
+	operation_append(op);
+	if (rc < 0)
+		(void)end_all(g);
 }
 
 int group_advance(struct context *ctx)

@@ -16,15 +16,19 @@ struct collective {
 	const struct slmpm_coll *coll; /* stays until it has ended */
 	struct request *request;       /* which ends with it, or NULL */
 	int *result;                   /* where a call that waits finds its end, or NULL */
-	uint64_t deadline;             /* ns; UINT64_MAX: none */
-	int timeout_ms;                /* what that was */
-	bool kept;                     /* not freed at its end */
+	/* Called last, with 0 or its error; it may free it. NULL: none. */
+	void (*ended)(struct collective *op, int result);
+	uint64_t deadline; /* ns; UINT64_MAX: none */
+	int timeout_ms;    /* what that was */
+	bool kept;         /* not freed at its end */
 };
 
 /* ---- beginning ------------------------------------------------------------------------------- */
 
 /* Whether any, of KIND, can be done in G: 0, or negative with the detail set; whether C can be. */
 COLD int operation_may_begin(struct group *g, uint32_t kind);
+/* The same though it is driven. */
+COLD int operation_may_be_driven(struct group *g, uint32_t kind);
 COLD int operation_check(struct group *g, const struct slmpm_coll *c);
 COLD int operation_lacks_memory(const struct slmpm_coll *c);
 
@@ -62,6 +66,10 @@ static inline int operation_step(struct group *g)
 void operation_append(struct collective *op);
 /* They go on, as far as they can: how many have ended. */
 int operations_go_on(struct group *g);
+/* OP, which has been checked, is the last one; where the group is broken it ends at once. */
+void operation_go(struct collective *op);
+/* The group is broken by what the thread's detail says, and all of them end. */
+COLD void operations_break(struct group *g, int error);
 /* The deadline of one has passed: the group is broken, and all of them end. */
 COLD void operations_late(struct group *g, int timeout_ms);
 /* C is done behind them, or at once, and the call waits for it. */
@@ -71,6 +79,9 @@ int operation_await(struct group *g, const struct slmpm_coll *c, int timeout_ms)
 /* *OP is C, which operation_check has passed, with a copy of all that it names but its buffers, for
  * `free`. 0, or negative with the detail set. */
 int operation_new(struct group *g, const struct slmpm_coll *c, struct collective **op);
+/* What has been left to progress is its from now on, in whatever thread; one that sleeps does not
+ * know of it, if that WAKES. */
+void operation_leave(struct context *ctx, bool wakes);
 /* OP, which has been checked, ends by HOW or REQ. */
 int operation_start(struct collective *op, const struct slmpm_how *how, slmpm_req *req);
 static inline bool operation_is_outstanding(const struct collective *op)

@@ -162,7 +162,7 @@ static int may_shrink(struct group *g)
 	if (!g->status)
 		return error_set(SLMPM_ESTATE, CALL ": the group is not broken");
 	(void)operations_go_on(g); /* by an error now, those that were started */
-	if (g->begun != g->done || g->waits)
+	if (g->begun != g->done || g->waits || !list_empty(&g->drives) || !list_empty(&g->driven))
 		return error_set(SLMPM_EBUSY, CALL ": another thread has %s under way",
 				 g->waits ? "slmpm_group_peer" : "an operation of the group");
 	return 0;

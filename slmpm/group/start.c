@@ -30,21 +30,16 @@ static int submit(struct collective *op, struct request *r, int timeout_ms)
 	return 0;
 }
 
-/* What has been left to progress is its from now on, in whatever thread. */
-static void leave(struct group *g, int timeout_ms)
+void operation_leave(struct context *ctx, bool wakes)
 {
-	struct context *ctx = g->ctx;
-
-	if (!g->under_way)
-		return;
 	if (ctx->parked)
 		engine_come_in(ctx);
 	/* Another thread is away: it scans links alone, or knows of no such deadline, or of nothing
 	 * that it is to inspect unrung. */
-	else if (ctx->away && (!ctx->sleeping || timeout_ms > 0 || operation_is_alone(g)))
+	else if (ctx->away && (!ctx->sleeping || wakes))
 		context_wake(ctx);
 	/* As does one that waits on the descriptor. */
-	else if (ctx->armed && !ctx->sleeping)
+	else if (ctx->armed && !ctx->sleeping && ctx->collecting)
 		(void)alarm_set(ctx, operations_deadlines(ctx, clock_now()) | 1); /* 0: at once */
 }
 
@@ -74,7 +69,8 @@ int operation_start(struct collective *op, const struct slmpm_how *how, slmpm_re
 	}
 	if (!bound)
 		req->id = id;
-	leave(g, how->timeout_ms);
+	if (g->under_way)
+		operation_leave(g->ctx, how->timeout_ms > 0 || operation_is_alone(g));
 	return 0;
 }
 

@@ -340,6 +340,19 @@ static const struct slmpm_span span = {0, 8};
 
 static struct slmpm_coll coll = {.size = sizeof(coll), .kind = SLMPM_COLL_BARRIER};
 
+static struct slmpm_drive barrier = {.size = sizeof(barrier), .kind = SLMPM_COLL_BARRIER};
+
+static int with_drive(const void *s)
+{
+	const struct slmpm_how how = {.size = sizeof(how), .timeout_ms = PATIENCE};
+	int rc;
+
+	OK(slmpm_group_serve(group, &how));
+	rc = slmpm_group_drive(group, s, &how, NULL);
+	OK(slmpm_group_serve(group, NULL));
+	return rc;
+}
+
 HOW(with_coll, slmpm_collective(group, s, PATIENCE))
 HOW(with_start, slmpm_collective_start(group, s, NULL, NULL))
 HOW(how_start, slmpm_collective_start(group, &coll, s, NULL))
@@ -438,6 +451,7 @@ static const struct given {
 	 0},
 	{"slmpm_coll", &coll, sizeof(coll), 8, with_coll, 0},
 	{"slmpm_coll", &coll, sizeof(coll), 8, with_start, 0},
+	{"slmpm_drive", &barrier, sizeof(barrier), 8, with_drive, 0},
 	{"slmpm_combine", &combine, sizeof(combine), offsetof(struct slmpm_combine, arg),
 	 with_combine, 0},
 	{"slmpm_how", &how, sizeof(how), 16, how_start, 0},

@@ -207,6 +207,7 @@ static const struct trial {
 	{"slmpm_group_peer", NULL, LATE, NULL},
 	{"slmpm_group_meet", NULL, LATE, NULL},
 	{"slmpm_group_shrink", NULL, LATE, NULL},
+	{"slmpm_group_drive", NULL, LATE, NULL},
 	{"slmpm_collect", NULL, LATE, NULL},
 	{"slmpm_collective", NULL, LATE, NULL},
 	{"slmpm_collective_start", NULL, LATE, NULL},

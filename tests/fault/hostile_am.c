@@ -23,6 +23,7 @@
 #define OWN     0xff00 /* the first number of the library's */
 #define DONE    0xff11
 #define CONFIRM 0xff12
+#define PREPARE 0xff30 /* of a driven operation; a word of it is the next */
 #define ANSWERS "256k"
 
 static unsigned char bytes[64 << 10];
@@ -76,6 +77,46 @@ static void own_in_packets(struct raw_peer *p)
 static void no_such_number(struct raw_peer *p)
 {
 	only(p, 0xffff, 0, 8);
+}
+
+static void drive_without_head(struct raw_peer *p)
+{
+	only(p, PREPARE, 0, 80);
+}
+
+static void drive_with_data(struct raw_peer *p)
+{
+	only(p, PREPARE + 1, 136, 144);
+}
+
+static void drive_word(struct raw_peer *p, uint32_t word, uint32_t error)
+{
+	struct {
+		uint64_t group, number;
+		uint32_t join, rank, word, error, culprit, zero;
+		char text[96];
+	} w = {.group = UINT64_MAX,
+	       .number = LITTLE_64(1),
+	       .rank = UINT32_MAX,
+	       .word = LITTLE_32(word),
+	       .error = LITTLE_32(error)};
+
+	memset(w.text, 'x', sizeof(w.text));
+	raw_active(p, WIRE_SEND_ONLY, WIRE_FLAG_UNCHARGED, PREPARE + 1, sizeof(w), sizeof(w), &w,
+		   sizeof(w));
+}
+
+/* Of groups that there are not. */
+static void drive_words(struct raw_peer *p)
+{
+	for (uint32_t word = 1; word <= 4; word++)
+		drive_word(p, word, 0);
+	drive_word(p, 5, 0);
+}
+
+static void drive_error(struct raw_peer *p)
+{
+	drive_word(p, 4, 26);
 }
 
 static void rest_elsewhere(struct raw_peer *p)
@@ -233,6 +274,10 @@ static const struct offence offences[] = {
 	{"R8", "the library's number, long", own_in_packets, "within another", 0},
 	{"R8", "the rest elsewhere", rest_elsewhere, "continuation", 0},
 	{"R8", "no such number", no_such_number, "number of a handler", 0},
+	{"R5", "driven without a head", drive_without_head, "length of a driven", 0},
+	{"R5", "driven with data", drive_with_data, "length of a driven", 0},
+	{"R8", "words of what is not driven", drive_words, "word of a driven", 0},
+	{"R8", "driven, no such error", drive_error, "word of a driven", 0},
 	{"R5", "First, tagged", tagged_in_packets, "length of First", 0},
 	{"R10", "asks without end", asks_without_end, "credit overrun", 0},
 	{"R8", "the rest, unasked", rest_unasked, "nobody has asked for", 0},
