@@ -218,6 +218,7 @@ static struct context *context_new(const struct config *config, const struct slm
 	list_init(&ctx->stalled);
 	list_init(&ctx->pairing);
 	list_init(&ctx->paired);
+	list_init(&ctx->overlays);
 	list_init(&ctx->ready);
 	list_init(&ctx->timed);
 	list_init(&ctx->unused);

@@ -135,10 +135,11 @@ struct context {
 	struct list groups;  /* struct group */
 	uint32_t collecting; /* of them, with an operation under way */
 	uint32_t sharers; /* members of one for each processor, where there are several; else 0 */
-	struct list stalled; /* struct groups: peers with packets of theirs that found no room */
-	struct list pairing; /* struct member: connections that are to be made, ... */
-	struct list paired;  /* ... struct pair: and those that have been */
-	bool unpaired;       /* some of them have ended */
+	struct list stalled;  /* struct groups: peers with packets of theirs that found no room */
+	struct list pairing;  /* struct member: connections that are to be made, ... */
+	struct list paired;   /* ... struct pair: and those that have been */
+	bool unpaired;        /* some of them have ended */
+	struct list overlays; /* struct overlay */
 	/* Apart from what its holder reads and writes, as lines are fetched in pairs: others try for
 	 * it meanwhile. With a size of 1024 a handle's context is found by a shift. */
 	_Alignas(128) struct lock lock;

@@ -31,6 +31,7 @@ struct listener;
 struct loans;
 struct messages;
 struct monitor;
+struct overlays;
 struct pair;
 struct process;
 struct reaction;
@@ -154,6 +155,7 @@ enum endpoint_block {
 	BLOCK_EMULATION = 1 << 19, /* one-sided operations as messages (emulation) */
 	BLOCK_MIRRORS = 1 << 20,   /* changes to be sent (mirror) */
 	BLOCK_BOUND = 1 << 21,     /* streams that end in its receive queues (link) */
+	BLOCK_OVERLAY = 1 << 22,   /* packets of networks, for room (overlay) */
 };
 
 /*
@@ -180,6 +182,7 @@ struct rooms {
 	struct dial *dial; /* of a named peer's connection */
 	struct groups *groups;
 	struct pair *pair; /* of two members of a group */
+	struct overlays *overlays;
 };
 
 struct endpoint {

@@ -22,7 +22,7 @@ struct request;
 struct notified;
 struct wire_group;
 
-#define PART_PUSHES 4
+#define PART_PUSHES 5
 
 struct parts {
 	/* ---- of a context */
@@ -147,8 +147,9 @@ struct parts {
 	/* An entry of a FIFO (fifo.h). */
 	void (*fifo_arrived)(struct endpoint *ep, uint32_t stream, const void *data, uint64_t total,
 			     unsigned char *memory, uint64_t charge);
-	/* One-sided operations as active messages: one arrived, or damaged; one matched by tag. */
-	void (*emulated)(struct endpoint *ep, const struct slmpm_am *am);
+	/* An active message to a handler of the library's own. */
+	void (*handle)(struct endpoint *ep, const struct slmpm_am *am);
+	/* One-sided operations as such: one came damaged; one matched by tag. */
 	void (*emulated_damaged)(struct endpoint *ep, uint16_t id);
 	void (*emulated_tagged)(struct endpoint *ep, const struct head *h);
 

@@ -44,6 +44,7 @@
 #include "slmpm/monitor/aggregate.h"
 #include "slmpm/monitor/monitor.h"
 #include "slmpm/monitor/totals.h"
+#include "slmpm/overlay/overlay.h"
 #include "slmpm/stats.h"
 #include "slmpm/workqueue/leaver.h"
 #include "slmpm/workqueue/workqueue.h"
@@ -112,6 +113,7 @@ static void parts_compare(const struct endpoint *ep)
 		{BLOCK_EMULATION, emulate_has_work(ep->rooms->emulation)},
 		{BLOCK_MIRRORS, mirror_waits(ep)},
 		{BLOCK_BOUND, ep->rooms->bindings->count},
+		{BLOCK_OVERLAY, overlay_has_work(ep)},
 	};
 
 	for (size_t i = 0; i < (all[0].blocks ? 1 : sizeof(all) / sizeof(all[0])); i++)
@@ -125,9 +127,11 @@ static void parts_compare(const struct endpoint *ep)
 #endif
 
 /* One with a number of the library's own. */
-static void parts_library_message(struct endpoint *ep, const struct slmpm_am *am)
+static void parts_handle(struct endpoint *ep, const struct slmpm_am *am)
 {
-	if (am->id >= DRIVE_PREPARE && am->id < DRIVE_END)
+	if (am->id == OVERLAY_ID)
+		overlay_arrived(ep, am);
+	else if (am->id >= DRIVE_PREPARE && am->id < DRIVE_END)
 		drive_arrived(ep, am);
 	else
 		emulate_handle(ep, am);
@@ -157,8 +161,8 @@ const struct parts parts = {
 	.retreat = engine_stop_serving,
 	PARTS(unlisten, dial_stop, pairs_stop, listener_free_all),
 	/* Mirrors before the regions that they lie in. */
-	PARTS(shut, group_shut, mirror_shut, memory_shut, workqueue_shut, dial_shut, completion_end,
-	      engine_close, am_forget, monitor_shut),
+	PARTS(shut, overlay_shut, group_shut, mirror_shut, memory_shut, workqueue_shut, dial_shut,
+	      completion_end, engine_close, am_forget, monitor_shut),
 
 	.inspect = monitor_inspect,
 	.publish = workqueue_publish,
@@ -181,7 +185,7 @@ const struct parts parts = {
 	      formation_peer_up, pair_up),
 	.run_kept = am_run_kept,
 	PARTS(step, fetch_step, share_step, ask_step, engine_step, rma_post_step),
-	.push = {link_push_queue, rma_serve, emulate_push, mirror_push},
+	.push = {link_push_queue, rma_serve, emulate_push, mirror_push, overlay_push},
 	.lost = bootstrap_link_lost,
 	.fetches_out = fetch_is_out,
 	PARTS(ending, groups_ending, watermark_settle, link_ending, landing_end),
@@ -191,7 +195,8 @@ const struct parts parts = {
 	      link_drop_deferred, grant_end_all, remote_end_all, mirror_end,
 	      /* what has begun to arrive has a receive, which match_end would find without it: */
 	      inbound_end, match_end, reservation_end, link_end, totals_end, monitor_ended,
-	      piping_peer_ended, dial_ended, groups_end, drive_peer_ended, pair_ended),
+	      piping_peer_ended, dial_ended, groups_end, drive_peer_ended, overlay_ended,
+	      pair_ended),
 	.offer = bootstrap_offer,
 	.read_ahead = bootstrap_read_ahead,
 	.grouped = group_packet,
@@ -203,10 +208,10 @@ const struct parts parts = {
 	      secondary_reclaim),
 	.close = close_peer,
 	/* The last figures are added first; what lies in the ring is given back to it. */
-	PARTS(leave, groups_free, reservation_leave, leaver_left, listener_left, dial_left,
-	      pair_left, totals_add, monitor_free, held_forget, am_forget_kept, inbound_forget,
-	      fifo_forget, bootstrap_free, area_free_all, fetch_free, share_free, memory_forget,
-	      secondary_free),
+	PARTS(leave, overlay_left, groups_free, reservation_leave, leaver_left, listener_left,
+	      dial_left, pair_left, totals_add, monitor_free, held_forget, am_forget_kept,
+	      inbound_forget, fifo_forget, bootstrap_free, area_free_all, fetch_free, share_free,
+	      memory_forget, secondary_free),
 	PARTS(free, addressee_free, bundle_free, emulate_free, rma_free, process_free),
 
 	/* ---- requests */
@@ -221,7 +226,7 @@ const struct parts parts = {
 	.stream_known = receive_known,
 	.stream_claimed = reservation_claimed,
 	.fifo_arrived = fifo_arrived,
-	.emulated = parts_library_message,
+	.handle = parts_handle,
 	.emulated_damaged = emulate_damaged,
 	.emulated_tagged = emulate_tagged,
 	.uncounted = region_uncounted,
@@ -278,6 +283,7 @@ const struct request_ops request_ops[REQUEST_KINDS] = {
 	[REQUEST_RECV] = RECEIVE,
 	[REQUEST_HOLD] = RECEIVE,
 	[REQUEST_COLLECTIVE] = {.explain = operation_failed},
+	[REQUEST_OVERLAY] = {.explain = overlay_send_failed},
 	[REQUEST_PUT] = ONE_SIDED,
 	[REQUEST_GET] = ONE_SIDED,
 	[REQUEST_ATOMIC] = ONE_SIDED,

@@ -14,7 +14,8 @@ enum request_kind {
 	REQUEST_RECV,
 	REQUEST_HOLD,
 	REQUEST_COLLECTIVE,
-	REQUEST_PUT, /* one-sided, from here on */
+	REQUEST_OVERLAY, /* a message over a network */
+	REQUEST_PUT,     /* one-sided, from here on */
 	REQUEST_GET,
 	REQUEST_ATOMIC
 };

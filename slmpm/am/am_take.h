@@ -62,7 +62,7 @@ static inline void am_run(struct endpoint *ep, const struct am_handler *h, uint3
 	if (LIKELY(h != NULL))
 		am_call(ep, h, &am);
 	else if (am.id > SLMPM_AM_ID_MAX)
-		parts.emulated(ep, &am);
+		parts.handle(ep, &am);
 	else
 		ep->stats->am_unhandled++;
 }

@@ -134,6 +134,8 @@ int request_cancel(struct request *r)
 	if (r->kind == REQUEST_COLLECTIVE && !r->done)
 		return error_set(SLMPM_EBUSY, "a collective operation is not taken back: the other "
 					      "members do it, too");
+	if (r->kind == REQUEST_OVERLAY && !r->done)
+		return error_set(SLMPM_EBUSY, "what is sent over a network is not taken back");
 	if (r->done || (request_is_one_sided(r) && r->numbered) || !req_leave(r))
 		return error_set(SLMPM_EBUSY, "the request has gone too far");
 	request_finish(r, -SLMPM_ECANCELED);

@@ -444,6 +444,9 @@ int slmpm_group_destroy(slmpm_group group)
 		return rc;
 	ctx = g->ctx;
 	rc = context_forbids(ctx, "slmpm_group_destroy"); /* whose caller may be in it */
+	if (rc == 0 && g->overlays)
+		rc = error_set(SLMPM_EBUSY, "slmpm_group_destroy: %u networks lie over it",
+			       g->overlays);
 	if (rc == 0 && (g->begun != g->done || g->waits || g->meeting.inside || g->shrinking ||
 			!list_empty(&g->drives)))
 		rc = error_set(SLMPM_EBUSY, "slmpm_group_destroy: %s is under way",

@@ -95,6 +95,7 @@ struct group {
 	bool serves;                        /* collective calls of its own are refused */
 	bool settling, unsettled;           /* drives */
 	struct slmpm_how serve;             /* how driven ones end */
+	uint32_t laid, overlays;            /* networks (slmpm/overlay): so far; that are open */
 	struct formation *formation;        /* of who founds, and while it forms */
 	/* It is forming (-SLMPM_EAGAIN), or that or an operation has failed; and why. */
 	int error;
@@ -185,6 +186,9 @@ void pairs_stop(struct context *ctx);
 void pairs_rang(struct group *g);
 /* It has just formed. */
 void pairs_formed(struct group *g);
+/* The connection with RANK, as slmpm_group_peer, but that it is the group's to close: while others
+ * wait it may end. NULL with *RC. */
+struct endpoint *group_pair(struct group *g, int rank, int timeout_ms, int *rc);
 /* It goes; its connections stay. So does M's, which is left out. */
 void pairs_leave(struct group *g);
 void pair_leave(struct member *m);

@@ -512,7 +512,7 @@ void pair_unwant(struct member *m)
 		pair_due(m, 0);
 }
 
-static int pair_await(struct member *m, slmpm_peer *peer, int timeout_ms)
+static int pair_await(struct member *m, int timeout_ms)
 {
 	struct context *ctx = m->group->ctx;
 	int rc = 0;
@@ -521,18 +521,14 @@ static int pair_await(struct member *m, slmpm_peer *peer, int timeout_ms)
 	if (!timeout_ms)
 		(void)wait_inspect(ctx);
 	(void)wait_until(ctx, pair_is_decided, m, timeout_ms);
-	if (pair_is_up(m->pair))
-		peer->id = handle_id(m->pair->ep);
-	else
+	if (!pair_is_up(m->pair))
 		rc = pair_error(m, CALL, timeout_ms);
 	pair_unwant(m);
 	return rc;
 }
 
-static int check_pair(const struct group *g, int rank, const slmpm_peer *peer)
+static int check_pair(const struct group *g, int rank)
 {
-	if (!peer)
-		return error_set(SLMPM_EINVAL, CALL ": no place for the peer");
 	if (!g->boards.own)
 		return error_set(SLMPM_ESTATE,
 				 CALL ": this process has founded the group and is no member");
@@ -546,27 +542,37 @@ static int check_pair(const struct group *g, int rank, const slmpm_peer *peer)
 	return context_forbids(g->ctx, CALL);
 }
 
+struct endpoint *group_pair(struct group *g, int rank, int timeout_ms, int *rc)
+{
+	struct member *m;
+
+	*rc = check_pair(g, rank);
+	if (*rc < 0)
+		return NULL;
+	m = member_of(g, (uint32_t)rank);
+	if (pair_is_up(m->pair))
+		return m->pair->ep;
+	g->waits++;
+	*rc = pair_await(m, timeout_ms);
+	g->waits--;
+	return *rc == 0 ? m->pair->ep : NULL;
+}
+
 int slmpm_group_peer(slmpm_group group, int rank, slmpm_peer *peer, int timeout_ms)
 {
 	int rc = 0;
 	struct group *g = group_lock(group, &rc);
 	struct context *ctx;
-	struct member *m;
+	struct endpoint *ep;
 
 	if (!g)
 		return rc;
 	ctx = g->ctx;
-	rc = check_pair(g, rank, peer);
-	if (rc == 0) {
-		m = member_of(g, (uint32_t)rank);
-		g->waits++;
-		if (pair_is_up(m->pair))
-			peer->id = handle_id(m->pair->ep);
-		else
-			rc = pair_await(m, peer, timeout_ms);
-		if (rc == 0)
-			m->pair->known = true;
-		g->waits--;
+	if (!peer) {
+		rc = error_set(SLMPM_EINVAL, CALL ": no place for the peer");
+	} else if ((ep = group_pair(g, rank, timeout_ms, &rc)) != NULL) {
+		peer->id = handle_id(ep);
+		ep->rooms->pair->known = true;
 	}
 	context_unlock(ctx);
 	return rc;

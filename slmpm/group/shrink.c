@@ -157,6 +157,8 @@ static int may_shrink(struct group *g)
 		return rc;
 	if (g->shrinking)
 		return error_set(SLMPM_EBUSY, CALL ": another thread does so");
+	if (g->overlays)
+		return error_set(SLMPM_EBUSY, CALL ": %u networks lie over it", g->overlays);
 	if (!g->status)
 		inspect_processes(g);
 	if (!g->status)

@@ -9,6 +9,7 @@
 
 #include <slmpm_group.h>
 #include <slmpm_network.h>
+#include <slmpm_overlay.h>
 #include <slmpm_plan.h>
 
 #include "tests/lib/actor.h"
@@ -27,6 +28,7 @@ static slmpm_rmem rmem;
 static slmpm_mirror mirror;
 static slmpm_ctr ctr;
 static slmpm_group group;
+static slmpm_overlay overlay;
 static slmpm_cq cq;
 static struct slmpm_monitors *monitors;
 static struct slmpm_plan *plan;
@@ -75,6 +77,7 @@ ASK(ctr_info, slmpm_ctr_query(ctr, s))
 ASK(cq_info, slmpm_cq_query(cq, s))
 ASK(wq_info, slmpm_wq_query(queue, s))
 ASK(group_info, slmpm_group_query(group, s))
+ASK(overlay_info, slmpm_overlay_query(overlay, s))
 ASK(peer_at_info, slmpm_peer_at_query(named, s))
 ASK(mode, slmpm_peer_mode(near, s))
 ASK(setting, slmpm_setting_at(0, s))
@@ -127,6 +130,15 @@ static int plan_step(void *s, size_t size)
 	return rc == 1 ? 0 : rc;
 }
 
+static int overlay_message(void *s, size_t size)
+{
+	(void)size;
+	if (!s) /* it need not be there */
+		return -SLMPM_EINVAL;
+	OK(slmpm_overlay_send(overlay, 0, 1, "x", 1, NULL, NULL));
+	return slmpm_overlay_recv(overlay, 0, 1, own, 1, s, 0) == 1 ? 0 : -SLMPM_EINVAL;
+}
+
 static const struct asked {
 	const char *name;
 	size_t size;
@@ -145,6 +157,8 @@ static const struct asked {
 	{"slmpm_ctr_info", sizeof(struct slmpm_ctr_info), ctr_info, false},
 	{"slmpm_cq_info", sizeof(struct slmpm_cq_info), cq_info, false},
 	{"slmpm_group_info", sizeof(struct slmpm_group_info), group_info, false},
+	{"slmpm_overlay_info", sizeof(struct slmpm_overlay_info), overlay_info, false},
+	{"slmpm_overlay_message", sizeof(struct slmpm_overlay_message), overlay_message, false},
 	{"slmpm_wq_info", sizeof(struct slmpm_wq_info), wq_info, false},
 	{"slmpm_peer_at_info", sizeof(struct slmpm_peer_at_info), peer_at_info, false},
 	{"slmpm_mode", sizeof(struct slmpm_mode), mode, false},
@@ -418,6 +432,18 @@ static int with_network(const void *s)
 	return rc == 4 ? 0 : rc;
 }
 
+static int with_overlay_options(const void *s)
+{
+	static const struct slmpm_network alone = {
+		.size = sizeof(alone), .kind = SLMPM_NETWORK_TREE, .nodes = 1};
+	slmpm_overlay another;
+	int rc = slmpm_overlay_open(&another, group, &alone, s, 0);
+
+	if (rc == 0)
+		OK(slmpm_overlay_close(another, 0));
+	return rc;
+}
+
 static const struct slmpm_options options = {.wait = SLMPM_WAIT_SPIN, .ring_segments = 1024};
 static const struct slmpm_spawn_options spawn_options = {.flags = SLMPM_SPAWN_CLEAN_ENV};
 static const struct slmpm_mirror_options mirror_options = {.track = SLMPM_TRACK_TWIN};
@@ -425,6 +451,7 @@ static struct slmpm_wq_options wq_options = {.depth = 4};
 static struct slmpm_wr wr = {.op = SLMPM_OP_SEND};
 static const struct slmpm_plan_spec plan_spec = {.kind = 1, .members = 5, .count = 9};
 static const struct slmpm_network tree = {.kind = SLMPM_NETWORK_TREE, .nodes = 31};
+static const struct slmpm_overlay_options overlay_options = {.buffers = 3, .packet = 64};
 static const struct slmpm_how how = {.imm = 7, .timeout_ms = PATIENCE};
 
 static const struct given {
@@ -449,6 +476,8 @@ static const struct given {
 	 with_plan_spec, 0},
 	{"slmpm_network", &tree, sizeof(tree), offsetof(struct slmpm_network, links), with_network,
 	 0},
+	{"slmpm_overlay_options", &overlay_options, sizeof(overlay_options),
+	 offsetof(struct slmpm_overlay_options, flags), with_overlay_options, 0},
 	{"slmpm_coll", &coll, sizeof(coll), 8, with_coll, 0},
 	{"slmpm_coll", &coll, sizeof(coll), 8, with_start, 0},
 	{"slmpm_drive", &barrier, sizeof(barrier), 8, with_drive, 0},
@@ -560,6 +589,11 @@ static void set_up(void)
 	OK(slmpm_mirror_attach(other, far, 1, SLMPM_MIRROR_FOLLOW, PATIENCE));
 	OK(slmpm_ctr_create(ctx, &ctr));
 	OK(slmpm_group_create(&group, ctx, &(slmpm_peer){0}, 1, 1, 0));
+	OK(slmpm_overlay_open(&overlay, group,
+			      &(struct slmpm_network){.size = sizeof(struct slmpm_network),
+						      .kind = SLMPM_NETWORK_TREE,
+						      .nodes = 1},
+			      NULL, 0));
 	OK(slmpm_cq_create(ctx, &cq));
 	wq_options.cq = cq;
 	wq_options.size = sizeof(wq_options);

@@ -208,6 +208,12 @@ static const struct trial {
 	{"slmpm_group_meet", NULL, LATE, NULL},
 	{"slmpm_group_shrink", NULL, LATE, NULL},
 	{"slmpm_group_drive", NULL, LATE, NULL},
+	{"slmpm_overlay_open", NULL, LATE, NULL}, /* overlay_ends.c */
+	{"slmpm_overlay_close", NULL, LATE, NULL},
+	{"slmpm_overlay_send", NULL, LATE, NULL},
+	{"slmpm_overlay_recv", NULL, LATE, NULL},
+	{"slmpm_overlay_exchange", NULL, LATE, NULL},
+	{"slmpm_overlay_wait", NULL, LATE, NULL},
 	{"slmpm_collect", NULL, LATE, NULL},
 	{"slmpm_collective", NULL, LATE, NULL},
 	{"slmpm_collective_start", NULL, LATE, NULL},
