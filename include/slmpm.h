@@ -462,7 +462,10 @@ enum slmpm_op {
 	SLMPM_OP_COUNT = 11,
 	SLMPM_OP_CALC = 12,
 	SLMPM_OP_PIPE = 13,
-	SLMPM_OP_COLLECTIVE = 14 /* slmpm_collective_start */
+	SLMPM_OP_COLLECTIVE = 14, /* slmpm_collective_start */
+	SLMPM_OP_PUT_ALL = 15,    /* slmpm_put_all (slmpm_deposit.h) */
+	SLMPM_OP_DEPOSIT = 16,    /* bytes of such a one have come here */
+	SLMPM_OP_ANSWER = 17      /* a target of such a one has answered */
 };
 
 /* A completion: how an operation ended. Arrays of them keep their stride: what later releases add

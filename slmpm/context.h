@@ -140,6 +140,8 @@ struct context {
 	struct list paired;   /* ... struct pair: and those that have been */
 	bool unpaired;        /* some of them have ended */
 	struct list overlays; /* struct overlay */
+	bool depositing;      /* puts to many are under way */
+	bool calls_back;      /* the application has functions that are run for these */
 	/* Apart from what its holder reads and writes, as lines are fetched in pairs: others try for
 	 * it meanwhile. With a size of 1024 a handle's context is found by a shift. */
 	_Alignas(128) struct lock lock;

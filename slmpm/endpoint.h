@@ -156,6 +156,7 @@ enum endpoint_block {
 	BLOCK_MIRRORS = 1 << 20,   /* changes to be sent (mirror) */
 	BLOCK_BOUND = 1 << 21,     /* streams that end in its receive queues (link) */
 	BLOCK_OVERLAY = 1 << 22,   /* packets of networks, for room (overlay) */
+	BLOCK_DEPOSIT = 1 << 23,   /* of puts to many, to be sent (deposit) */
 };
 
 /*

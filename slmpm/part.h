@@ -15,6 +15,7 @@
 
 struct counter;
 struct endpoint;
+struct group;
 struct head;
 struct operation;
 struct remote;
@@ -22,7 +23,7 @@ struct request;
 struct notified;
 struct wire_group;
 
-#define PART_PUSHES 5
+#define PART_PUSHES 6
 
 struct parts {
 	/* ---- of a context */
@@ -107,6 +108,8 @@ struct parts {
 	/* It has come to a listener of a group's, and has said PROOF: 0, and its secret is known, or a
 	 * negative error: -SLMPM_EACCES: it is no member. */
 	int (*admit)(struct endpoint *ep, const unsigned char *proof);
+	/* G GOES, or its ranks become others: so does what the rooms above have of them. */
+	void (*ungrouped)(struct group *g, bool goes);
 	/* Its control connection takes packets again. */
 	void (*room)(struct endpoint *ep);
 	/* How the process of an accelerator has ended: into TEXT; true: normally. */

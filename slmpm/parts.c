@@ -13,6 +13,7 @@
 #include "slmpm/connect/foreign.h"
 #include "slmpm/connect/control.h"
 #include "slmpm/connect/listener.h"
+#include "slmpm/deposit/deposit.h"
 #include "slmpm/dial/dial.h"
 #include "slmpm/engine/engine.h"
 #include "slmpm/fifo/fifo.h"
@@ -114,6 +115,7 @@ static void parts_compare(const struct endpoint *ep)
 		{BLOCK_MIRRORS, mirror_waits(ep)},
 		{BLOCK_BOUND, ep->rooms->bindings->count},
 		{BLOCK_OVERLAY, overlay_has_work(ep)},
+		{BLOCK_DEPOSIT, deposit_has_work(ep)},
 	};
 
 	for (size_t i = 0; i < (all[0].blocks ? 1 : sizeof(all) / sizeof(all[0])); i++)
@@ -131,6 +133,8 @@ static void parts_handle(struct endpoint *ep, const struct slmpm_am *am)
 {
 	if (am->id == OVERLAY_ID)
 		overlay_arrived(ep, am);
+	else if (am->id >= DEPOSIT_WORD && am->id < DEPOSIT_END)
+		deposit_arrived(ep, am);
 	else if (am->id >= DRIVE_PREPARE && am->id < DRIVE_END)
 		drive_arrived(ep, am);
 	else
@@ -153,7 +157,7 @@ const struct parts parts = {
 	PARTS(deadlines, bootstrap_deadlines, listener_deadlines, silence_deadlines, ask_deadlines,
 	      secondary_deadlines, process_deadlines, channel_deadlines, claim_deadlines,
 	      dial_deadlines, groups_deadlines, pairs_deadlines, operations_deadlines,
-	      drives_deadlines),
+	      drives_deadlines, deposit_deadlines),
 	.advance = workqueue_advance,
 	.pending = workqueue_pending,
 	.collect = group_advance,
@@ -182,10 +186,10 @@ const struct parts parts = {
 	.compare = parts_compare,
 #endif
 	PARTS(up, memory_up, rma_up, listener_up, totals_begin, receive_up, link_up, dial_up,
-	      formation_peer_up, pair_up),
+	      formation_peer_up, pair_up, deposit_up),
 	.run_kept = am_run_kept,
 	PARTS(step, fetch_step, share_step, ask_step, engine_step, rma_post_step),
-	.push = {link_push_queue, rma_serve, emulate_push, mirror_push, overlay_push},
+	.push = {link_push_queue, rma_serve, emulate_push, mirror_push, deposit_push, overlay_push},
 	.lost = bootstrap_link_lost,
 	.fetches_out = fetch_is_out,
 	PARTS(ending, groups_ending, watermark_settle, link_ending, landing_end),
@@ -195,12 +199,13 @@ const struct parts parts = {
 	      link_drop_deferred, grant_end_all, remote_end_all, mirror_end,
 	      /* what has begun to arrive has a receive, which match_end would find without it: */
 	      inbound_end, match_end, reservation_end, link_end, totals_end, monitor_ended,
-	      piping_peer_ended, dial_ended, groups_end, drive_peer_ended, overlay_ended,
-	      pair_ended),
+	      piping_peer_ended, dial_ended, groups_end, drive_peer_ended, deposit_ended,
+	      overlay_ended, pair_ended),
 	.offer = bootstrap_offer,
 	.read_ahead = bootstrap_read_ahead,
 	.grouped = group_packet,
 	.admit = distant_admit,
+	.ungrouped = deposit_leave,
 	.room = groups_room,
 	.process_describe = process_describe,
 	.hang_up = bootstrap_stop,

@@ -7,8 +7,12 @@
 
 #include <string.h>
 
+#include <slmpm_deposit.h>
+
 #define WORDS      256 /* sent and answered by hand */
 #define WARM_WORDS 16
+#define PUT_ALL    0 /* no collective: slmpm_put_all */
+#define SPACE      1
 
 enum {
 	FROM_ROOT = 1,
@@ -33,6 +37,7 @@ static const struct collective collectives[] = {
 	{"gather", SLMPM_COLL_GATHER, TO_ROOT | IN_EACH},
 	{"allgather", SLMPM_COLL_ALLGATHER, IN_EACH},
 	{"alltoall", SLMPM_COLL_ALLTOALL, OUT_EACH | IN_EACH},
+	{"put_all", PUT_ALL, FROM_ROOT},
 };
 
 static const struct collective *collective_of(const struct test *test)
@@ -53,6 +58,7 @@ struct part {
 	uint64_t size;
 	unsigned char *from, *to;
 	struct slmpm_coll coll;
+	slmpm_cq cq; /* PUT_ALL: what has come */
 };
 
 /* Reductions are of doubles where they can be. */
@@ -117,6 +123,54 @@ uint64_t collective_room(const struct job *j)
 	bool blocks = collective_of(j->test)->how & (OUT_EACH | IN_EACH);
 
 	return blocks ? j->size * j->members : j->size;
+}
+
+/* ---- one put to many ---- */
+
+static int put_open(struct part *t, slmpm_ctx ctx)
+{
+	struct slmpm_deposits how = {.size = sizeof(how)};
+	int rc;
+
+	if (t->what->kind != PUT_ALL)
+		return 0;
+	rc = slmpm_cq_create(ctx, &how.cq);
+	if (rc < 0)
+		return rc;
+	t->cq = how.cq;
+	rc = slmpm_group_space(t->group, SPACE, t->to, t->size);
+	return rc < 0 ? rc : slmpm_group_deposits(t->group, &how);
+}
+
+static int put_close(struct part *t, int rc)
+{
+	if (t->what->kind != PUT_ALL)
+		return rc;
+	if (rc >= 0)
+		rc = slmpm_barrier(t->group, -1);
+	(void)slmpm_group_deposits(t->group, NULL);
+	(void)slmpm_group_space(t->group, SPACE, NULL, 0);
+	(void)slmpm_cq_destroy(t->cq);
+	return rc;
+}
+
+static int put_or_take(const struct part *t)
+{
+	const struct slmpm_how how = {.size = sizeof(how), .timeout_ms = -1};
+	const struct slmpm_put_spec put = {
+		.size = sizeof(put), .space = SPACE, .len = t->size, .from = t->from};
+	struct slmpm_done done = {.status = 0};
+	int rc;
+
+	if (is_root(t))
+		return slmpm_put_all(t->group, &put, &how, NULL);
+	rc = slmpm_cq_wait(t->cq, &done, 1, -1);
+	return rc < 0 ? rc : done.status;
+}
+
+static ALWAYS_INLINE int operate(const struct part *t)
+{
+	return t->what->kind == PUT_ALL ? put_or_take(t) : slmpm_collective(t->group, &t->coll, -1);
 }
 
 /* ---- is it right? ---- */
@@ -211,9 +265,13 @@ static int verify(struct part *t, const struct job *j)
 	for (int32_t root = 0; root < roots_of(t) && rc >= 0; root++) {
 		t->coll.root = root;
 		memset(t->to, 0xa5, collective_room(j));
-		rc = slmpm_collective(t->group, &t->coll, -1);
+		rc = slmpm_barrier(t->group, -1);
+		if (rc >= 0)
+			rc = operate(t);
 		if (rc >= 0)
 			rc = check(t);
+		if (rc >= 0)
+			rc = slmpm_barrier(t->group, -1);
 	}
 	return rc;
 }
@@ -226,7 +284,7 @@ static ALWAYS_INLINE int one(struct part *t, uint64_t i, bool touch)
 
 	if (touch)
 		fill(t->from, given(t) * t->size, i);
-	rc = slmpm_collective(t->group, &t->coll, -1);
+	rc = operate(t);
 	if (touch && rc >= 0)
 		consume(t->to, gotten(t) * t->size);
 	return rc;
@@ -302,6 +360,9 @@ int loop_collective(struct pair *p, const struct job *j, struct hist *stamps)
 	if (rc < 0)
 		return rc;
 	prepare(&t, p, j);
-	rc = j->verify ? verify(&t, j) : time_all(p, &t, j, stamps);
+	rc = put_open(&t, p->ctx);
+	if (rc >= 0)
+		rc = j->verify ? verify(&t, j) : time_all(p, &t, j, stamps);
+	rc = put_close(&t, rc);
 	return rc < 0 ? rc : crew_hear(p);
 }

@@ -77,6 +77,7 @@ const struct test tests[] = {
 	GROUP("gather", "a block of each at a root, likewise", 8),
 	GROUP("allgather", "a block of each at all members", 8),
 	GROUP("alltoall", "a block of each for each", 8),
+	GROUP("put_all", "one put to all others, each member in turn", 8),
 	{"mailbox_lat", "one way of a DaCS mailbox word", KIND_MAILBOX, BY_NOTHING, 4, NULL},
 	{"pause_lat", "one way after a pause: the messages behind the first of a burst", KIND_PAUSE,
 	 BY_MESSAGE, 8, loop_pause_lat},

@@ -178,7 +178,8 @@ int engine_open(struct context *ctx)
 
 static bool may_serve(const struct context *ctx)
 {
-	return ctx->port && !ctx->handlers && config_get()->engine == ENGINE_THREAD;
+	return ctx->port && !ctx->handlers && !ctx->calls_back &&
+	       config_get()->engine == ENGINE_THREAD;
 }
 
 int engine_attend(struct context *ctx, const struct fabric *fabric)

@@ -19,6 +19,7 @@
 #include "slmpm/group/space.h"
 #include "slmpm/link/progress.h"
 #include "slmpm/link/wait.h"
+#include "slmpm/part.h"
 
 /* ---- made, and taken apart ------------------------------------------------------------------ */
 
@@ -79,6 +80,7 @@ struct group *group_new(struct context *ctx, uint32_t tag, bool member, int *boa
 
 void group_free(struct group *g)
 {
+	parts.ungrouped(g, true);
 	formation_free(g);
 	pairs_leave(g);
 	prepared_free_all(g);
@@ -450,7 +452,7 @@ int slmpm_group_destroy(slmpm_group group)
 	if (rc == 0 && (g->begun != g->done || g->waits || g->meeting.inside || g->shrinking ||
 			!list_empty(&g->drives)))
 		rc = error_set(SLMPM_EBUSY, "slmpm_group_destroy: %s is under way",
-			       g->waits ? "slmpm_group_peer" : "an operation");
+			       g->waits ? "slmpm_group_peer or slmpm_put_all" : "an operation");
 	if (rc == 0) {
 		group_give_up(g);
 		group_leave(g, true);

@@ -15,6 +15,7 @@
 #include "slmpm/net/secret.h"
 #include "slmpm/watch.h"
 
+struct deposits;
 struct distant;
 struct formation;
 struct listener;
@@ -96,6 +97,7 @@ struct group {
 	bool settling, unsettled;           /* drives */
 	struct slmpm_how serve;             /* how driven ones end */
 	uint32_t laid, overlays;            /* networks (slmpm/overlay): so far; that are open */
+	struct deposits *deposits;          /* puts to many (deposit.h); or NULL */
 	struct formation *formation;        /* of who founds, and while it forms */
 	/* It is forming (-SLMPM_EAGAIN), or that or an operation has failed; and why. */
 	int error;

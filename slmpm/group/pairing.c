@@ -453,6 +453,31 @@ void pairs_leave(struct group *g)
 	}
 }
 
+/* ---- for the rooms above -------------------------------------------------------------------- */
+
+struct endpoint *pair_endpoint(const struct group *g, uint32_t rank)
+{
+	const struct pair *p = member_of(g, rank)->pair;
+
+	return p && p->ep->state == SLMPM_PEER_UP ? p->ep : NULL;
+}
+
+struct member *pair_member(const struct endpoint *ep)
+{
+	return ep->rooms->pair ? ep->rooms->pair->member : NULL;
+}
+
+int pair_gone(const struct group *g, uint32_t rank)
+{
+	const struct member *m = member_of(g, rank);
+
+	if (m->ended)
+		return -SLMPM_EDEAD;
+	if (has_left_group(m))
+		return -SLMPM_ECLOSED;
+	return m->wanted && m->error ? -SLMPM_ESYSTEM : 0;
+}
+
 /* ---- the call ------------------------------------------------------------------------------- */
 
 /* Tried again: it left before the other side was through, or its time was up. */

@@ -68,5 +68,11 @@ bool pair_is_decided(void *arg);
 int pair_error(struct member *m, const char *call, int timeout_ms);
 /* This call does not want it any more. */
 void pair_unwant(struct member *m);
+/* That with RANK, once it is up; NULL: not yet, or not any more. */
+struct endpoint *pair_endpoint(const struct group *g, uint32_t rank);
+/* Which member's EP is, in the group that has it; NULL: no one's. */
+struct member *pair_member(const struct endpoint *ep);
+/* Why none is to be had: the member has died, or left, or a system call has failed: negative. */
+int pair_gone(const struct group *g, uint32_t rank);
 
 #endif

@@ -8,6 +8,7 @@
 #include "slmpm/completion/late.h"
 #include "slmpm/link/progress.h"
 #include "slmpm/link/wait.h"
+#include "slmpm/part.h"
 
 #define CALL "slmpm_group_shrink"
 
@@ -125,6 +126,7 @@ static COLD int shrink_late(struct group *g, int timeout_ms)
 /* All others are to come, too: what they have under way ends now. */
 static void begin_shrink(struct group *g, struct shrinking *s)
 {
+	parts.ungrouped(g, false);
 	boards_end(&g->boards, g->status, (uint32_t)g->culprit, NULL);
 	agree_begin(&s->agreement, &g->boards, member_is_gone, member_leaves, g);
 	g->shrinking = s;

@@ -8,6 +8,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "slmpm/engine/engine.h"
+
 #define CALL "slmpm_group_space"
 
 struct space *space_find(const struct group *g, uint32_t number)
@@ -74,6 +76,16 @@ static int space_set(struct group *g, uint32_t number, void *base, uint64_t len)
 	return 0;
 }
 
+/* What others do with it is done while the application does something else. */
+static int serve(struct context *ctx)
+{
+	int rc = engine_stand_by(ctx);
+
+	if (rc == 0 && ctx->parked)
+		engine_come_in(ctx);
+	return rc;
+}
+
 int slmpm_group_space(slmpm_group group, uint32_t space, void *base, uint64_t len)
 {
 	int rc = 0;
@@ -86,6 +98,8 @@ int slmpm_group_space(slmpm_group group, uint32_t space, void *base, uint64_t le
 	rc = check_space(g, space, base, len);
 	if (rc == 0)
 		rc = space_set(g, space, base, len);
+	if (rc == 0 && len)
+		rc = serve(ctx);
 	context_unlock(ctx);
 	return rc;
 }

@@ -69,10 +69,11 @@ static uint64_t or_next_try(const struct context *ctx, uint64_t now, uint64_t un
 static bool has_deadlines(const struct context *ctx)
 {
 	return ctx->paused || ctx->kills || ctx->enomem || ctx->asking || ctx->unpaired ||
-	       ctx->collecting || !list_empty(&ctx->deadlines) || !list_empty(&ctx->secondary) ||
-	       !list_empty(&ctx->remote_peers) || !list_empty(&ctx->timed) ||
-	       !list_empty(&ctx->unused) || !list_empty(&ctx->to_dial) ||
-	       !list_empty(&ctx->dials) || !list_empty(&ctx->stalled) || !list_empty(&ctx->pairing);
+	       ctx->collecting || ctx->depositing || !list_empty(&ctx->deadlines) ||
+	       !list_empty(&ctx->secondary) || !list_empty(&ctx->remote_peers) ||
+	       !list_empty(&ctx->timed) || !list_empty(&ctx->unused) ||
+	       !list_empty(&ctx->to_dial) || !list_empty(&ctx->dials) ||
+	       !list_empty(&ctx->stalled) || !list_empty(&ctx->pairing);
 }
 
 /* Descriptors and deadlines: how many had something to say. */

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include <slmpm_deposit.h>
 #include <slmpm_group.h>
 #include <slmpm_network.h>
 #include <slmpm_overlay.h>
@@ -352,6 +353,8 @@ static const struct slmpm_span span = {0, 8};
 		return call;                                                                       \
 	}
 
+static struct slmpm_put_spec put_all = {.size = sizeof(put_all), .space = 1};
+static struct slmpm_deposits deposits = {.size = sizeof(deposits)};
 static struct slmpm_coll coll = {.size = sizeof(coll), .kind = SLMPM_COLL_BARRIER};
 
 static struct slmpm_drive barrier = {.size = sizeof(barrier), .kind = SLMPM_COLL_BARRIER};
@@ -394,6 +397,9 @@ static int with_combine(const void *s)
 	return rc;
 }
 
+HOW(with_put_all, slmpm_put_all(group, s, NULL, NULL))
+HOW(how_put_all, slmpm_put_all(group, &put_all, s, NULL))
+HOW(with_deposits, slmpm_group_deposits(group, s))
 HOW(how_put, slmpm_put(rmem, 0, own, 8, s, NULL))
 HOW(how_get, slmpm_get(rmem, 0, own, 8, s, NULL))
 HOW(how_putv, slmpm_putv(rmem, &span, 1, &piece, 1, s, NULL))
@@ -483,7 +489,12 @@ static const struct given {
 	{"slmpm_drive", &barrier, sizeof(barrier), 8, with_drive, 0},
 	{"slmpm_combine", &combine, sizeof(combine), offsetof(struct slmpm_combine, arg),
 	 with_combine, 0},
+	{"slmpm_put_spec", &put_all, sizeof(put_all), offsetof(struct slmpm_put_spec, imm),
+	 with_put_all, offsetof(struct slmpm_put_spec, reserved)},
+	{"slmpm_deposits", &deposits, sizeof(deposits), 8, with_deposits,
+	 offsetof(struct slmpm_deposits, reserved)},
 	{"slmpm_how", &how, sizeof(how), 16, how_start, 0},
+	{"slmpm_how", &how, sizeof(how), 16, how_put_all, 0},
 	{"slmpm_how", &how, sizeof(how), 16, how_sendv, 0},
 	{"slmpm_how", &how, sizeof(how), 16, how_recvv, 0},
 	{"slmpm_how", &how, sizeof(how), 16, how_commit, 0},

@@ -214,6 +214,7 @@ static const struct trial {
 	{"slmpm_overlay_recv", NULL, LATE, NULL},
 	{"slmpm_overlay_exchange", NULL, LATE, NULL},
 	{"slmpm_overlay_wait", NULL, LATE, NULL},
+	{"slmpm_put_all", NULL, LATE, NULL},
 	{"slmpm_collect", NULL, LATE, NULL},
 	{"slmpm_collective", NULL, LATE, NULL},
 	{"slmpm_collective_start", NULL, LATE, NULL},

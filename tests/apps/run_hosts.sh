@@ -82,7 +82,7 @@ if [ "$netns_six" ]; then
 fi
 
 # ---- perftest: every kind that it names, once; but those of a group, which is of one machine yet ----
-groups=barrier,bcast,reduce,allreduce,scatter,gather,allgather,alltoall
+groups=barrier,bcast,reduce,allreduce,scatter,gather,allgather,alltoall,put_all
 tests=$("$bin/slmpm_perftest" --help | sed -n '/^Tests:/,$s/^  \([a-z_]*\) .*/\1/p' | grep -vxF "${groups//,/$'\n'}" | paste -sd,)
 [[ $tests == send_lat,*,copy_bw ]] || fail "no list of tests: $tests"
 run "$bin/slmpm_perftest" -t $tests -s 64 -n 100 --samples 1 --json || fail "perftest: exit status $?"

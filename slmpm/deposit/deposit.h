@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One put to many. Of each put every member that takes part has a struct line: the origin those it
+ * has begun, a target the last one of each origin. What is to be sent of it to another member is a
+ * struct flow, from which packets are made when there is room: nothing is queued, and bytes are
+ * handed on from where they were stored. Lines move by what arrives, with no call of the
+ * application's.
+ *
+ * line.c has what both sides do, origin.c and target.c their parts, packet.c what travels.
+ */
+#ifndef SLMPM_DEPOSIT_H
+#define SLMPM_DEPOSIT_H
+
+#include <slmpm_deposit.h>
+
+#include "slmpm/am/am.h"
+#include "slmpm/base/bits.h"
+#include "slmpm/group/pairing.h"
+#include "slmpm/group/space.h"
+
+struct queue;
+struct request;
+struct slmpm_am;
+
+#define RANK_WORDS (SLMPM_GROUP_MAX / WORD_BITS)
+
+struct ranks {
+	uint64_t bits[RANK_WORDS];
+};
+
+static inline bool ranks_have(const struct ranks *s, uint32_t r)
+{
+	return s->bits[r / WORD_BITS] >> r % WORD_BITS & 1;
+}
+
+static inline void ranks_add(struct ranks *s, uint32_t r)
+{
+	s->bits[r / WORD_BITS] |= UINT64_C(1) << r % WORD_BITS;
+}
+
+static inline void ranks_drop(struct ranks *s, uint32_t r)
+{
+	s->bits[r / WORD_BITS] &= ~(UINT64_C(1) << r % WORD_BITS);
+}
+
+/* ---- what travels ---------------------------------------------------------------------------- */
+
+/* Numbers of the library's own handlers, behind those of emulation and fifo. */
+enum deposit_id {
+	DEPOSIT_WORD = SLMPM_AM_ID_MAX + 33, /* struct wire_deposit; two sets of ranks */
+	DEPOSIT_DATA,                        /* struct wire_deposit_data; bytes */
+	DEPOSIT_END
+};
+
+/* A bit of flow.due each, and sent in this order. */
+enum deposit_word {
+	WORD_REQUEST = 1, /* ranks: the line; agreed: of those before, in the form that forwards */
+	WORD_ANSWER,      /* agreed: itself, or all that have */
+	WORD_LOST,        /* the member `culprit` is not reached */
+	WORD_BEGIN,       /* ranks: the line; bytes follow */
+	WORD_RESUME,      /* from `offset` on */
+	WORD_HAVE,        /* agreed: who has all of it */
+	WORD_STOP,        /* ranks: whom it is handed on to; nothing comes any more */
+	WORD_LEAVE,       /* the same of one alone */
+	WORD_END
+};
+
+/* wire_deposit.flags */
+#define DEPOSIT_FORWARD 1u /* REQUEST: of the form that forwards */
+#define DEPOSIT_AGAIN   2u /* BEGIN: the receiver is to say from where on */
+
+struct wire_deposit {
+	uint64_t number; /* of the origin's puts in the group, from 1 */
+	uint64_t offset, length;
+	uint32_t origin;
+	uint16_t word, flags;
+	uint32_t space, imm;
+	uint32_t error, culprit; /* wire_error: of the first that has refused; and its rank */
+	char text[SLMPM_REFUSAL];
+};
+_Static_assert(sizeof(struct wire_deposit) == 144, "wire layout");
+
+/* The deposit bit: it is stored, and handed on by all but the last of the line. */
+#define DEPOSIT_BIT 1u
+
+struct wire_deposit_data {
+	uint64_t number, at;
+	uint32_t origin, flags;
+};
+_Static_assert(sizeof(struct wire_deposit_data) == 24, "wire layout");
+
+/* ---- state ----------------------------------------------------------------------------------- */
+
+struct flow { /* of a line, to one member */
+	struct list node;
+	uint32_t rank;
+	uint32_t due;  /* of enum deposit_word, a bit each */
+	bool again;    /* BEGIN: it is asked where it stands */
+	bool feeds;    /* bytes, as they are there ... */
+	uint64_t sent; /* ... and so many have been */
+};
+
+enum line_state {
+	LINE_WAITS,   /* the origin's: for those before it */
+	LINE_ASKS,    /* answers are awaited, or, of a target, the beginning */
+	LINE_MOVES,   /* bytes */
+	LINE_HAS_ALL, /* of a target */
+	LINE_IS_OVER
+};
+
+struct refusal {
+	int error; /* negative; 0: none */
+	uint32_t culprit;
+	char text[SLMPM_REFUSAL];
+};
+
+struct line {
+	struct list node; /* of its group's */
+	struct deposits *of;
+	uint32_t origin; /* rank; the own one: the put is this process's */
+	uint64_t number;
+	uint32_t space, imm;
+	uint64_t offset, len;
+	bool forwards;      /* the form of the request */
+	unsigned char *at;  /* where its bytes are here */
+	uint64_t got;       /* of them, from the first on */
+	struct ranks ranks; /* those of the line: asked, and later those that are to get it */
+	struct ranks agreed, have;
+	struct refusal refusal; /* the first */
+	enum line_state state;
+	struct list flows;
+	union {
+		struct {
+			struct ranks answered;
+			uint32_t awaited; /* answers */
+			bool anyway;
+			struct request *request;
+			uint64_t deadline; /* ns; UINT64_MAX: none */
+			int timeout_ms;
+			struct queue *answers;
+			int (*ready)(void *arg);
+			void *arg;
+		} put;
+		struct {
+			struct space *used;
+			struct queue *queue; /* room in it has been taken; or NULL */
+			void *base;
+			uint32_t before, next; /* ranks; next: BOARD_NONE: it is the last */
+			uint32_t lost;         /* of LOST */
+			bool passed;           /* those behind have all of it */
+		} target;
+	};
+};
+
+struct deposits { /* of a group */
+	struct group *group;
+	struct list puts;  /* struct line: the first is under way, unless it is over */
+	struct list lines; /* those of others */
+	uint64_t last;     /* number of an own one */
+	bool beginning;    /* one begins now */
+	uint64_t due;      /* when they are inspected next: ns; UINT64_MAX: never */
+	struct slmpm_deposits how;
+	struct queue *queue; /* that how.cq names */
+};
+
+/* NULL: there is no memory. */
+struct deposits *deposits_of(struct group *g);
+
+/* ---- line.c ---------------------------------------------------------------------------------- */
+
+static inline uint32_t line_self(const struct line *l)
+{
+	return l->of->group->boards.rank;
+}
+
+static inline uint32_t line_size(const struct line *l)
+{
+	return l->of->group->boards.size;
+}
+
+/* The first behind RANK that is in S, by rank from the origin's on; BOARD_NONE: none. */
+uint32_t line_after(const struct line *l, const struct ranks *s, uint32_t rank);
+struct line *line_new(struct deposits *d, struct list *list, uint32_t origin);
+void line_free(struct line *l);
+/* WORD is to be sent to RANK. NULL: there is no memory. */
+struct flow *line_send(struct line *l, uint32_t rank, enum deposit_word word);
+struct flow *line_flow(const struct line *l, uint32_t rank);
+void flow_end(struct line *l, struct flow *f);
+/* What is yet to be sent of it is not any more. */
+void line_cut(struct line *l);
+/* There are bytes, or words: their peer is to have its turn. */
+void flow_due(const struct line *l, const struct flow *f);
+/* The first refusal, by CULPRIT, with ERROR (negative). */
+__attribute__((format(printf, 4, 5))) void line_refuse(struct line *l, int error, uint32_t culprit,
+						       const char *format, ...);
+/* The application's functions run between these. */
+void callback_begin(struct group *g);
+void callback_end(struct group *g);
+
+/* As of parts. */
+int deposit_push(struct endpoint *ep);
+bool deposit_has_work(const struct endpoint *ep);
+void deposit_up(struct endpoint *ep);
+void deposit_ended(struct endpoint *ep);
+uint64_t deposit_deadlines(struct context *ctx, uint64_t now);
+void deposit_leave(struct group *g, bool goes);
+
+/* ---- packet.c -------------------------------------------------------------------------------- */
+
+/* The next of F's packets: 1, 0: there is none, or as am_post. */
+int flow_post(struct line *l, struct flow *f, struct endpoint *ep);
+/* As parts.emulated, of one of enum deposit_id. */
+void deposit_arrived(struct endpoint *ep, const struct slmpm_am *am);
+
+/* ---- origin.c -------------------------------------------------------------------------------- */
+
+/* A word for it has come from RANK; in its own order of bytes. */
+void put_word(struct line *l, uint32_t rank, const struct wire_deposit *w,
+	      const struct ranks *agreed);
+/* RANK has gone, or is not reached. */
+void put_lost(struct line *l, uint32_t rank, int error);
+/* It ends with STATUS: 0, or the refusal's. */
+void put_end(struct line *l, int status);
+/* Its deadline has passed. */
+void put_late(struct line *l);
+/* The first that waits begins, when none is under way. */
+void put_next(struct deposits *d);
+/* Deadlines, those that are gone; when the next is. */
+uint64_t put_tick(struct line *l, uint64_t now);
+
+/* ---- target.c -------------------------------------------------------------------------------- */
+
+void target_word(struct deposits *d, uint32_t rank, const struct wire_deposit *w,
+		 const struct ranks *line, const struct ranks *agreed);
+/* LEN bytes at DATA, from AT on. False: impossible. */
+bool target_data(struct line *l, uint32_t rank, uint64_t at, const void *data, uint64_t len);
+void target_lost(struct line *l, uint32_t rank, int error);
+/* What has come has been sent on, or more has come. */
+void target_inspect(struct line *l);
+void target_end(struct line *l, int status);
+struct line *target_line(const struct deposits *d, uint32_t origin);
+
+#endif

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Puts to many at their origin: begun in their order, answered, moved, ended. */
+#include "slmpm/deposit/deposit.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "slmpm/base/clock.h"
+#include "slmpm/completion/completion.h"
+#include "slmpm/completion/queue.h"
+#include "slmpm/endpoint.h"
+
+#define CALL  "slmpm_put_all"
+#define NAMED 8 /* ranks of those in doubt */
+
+/* ---- ends ------------------------------------------------------------------------------------ */
+
+/* Who has not answered, or has perhaps not all of it: into TEXT; how many. */
+static uint32_t put_missing(const struct line *l, char *text, size_t size)
+{
+	const struct ranks *done = l->state == LINE_MOVES ? &l->have : &l->put.answered;
+	uint32_t n = 0;
+	size_t at = 0;
+
+	text[0] = '\0';
+	for (uint32_t r = line_after(l, &l->ranks, l->origin); r != BOARD_NONE;
+	     r = line_after(l, &l->ranks, r)) {
+		if (ranks_have(done, r))
+			continue;
+		if (n++ < NAMED)
+			at += (size_t)snprintf(text + at, size - at, "%s%" PRIu32,
+					       n > 1 ? ", " : "", r);
+	}
+	if (n > NAMED)
+		(void)snprintf(text + at, size - at, " and others");
+	return n;
+}
+
+/* The detail of its error. */
+static char *put_text(const struct line *l)
+{
+	char text[ERROR_DETAIL], ranks[NAMED * 12 + 16];
+	const bool doubt = l->state == LINE_MOVES && put_missing(l, ranks, sizeof(ranks));
+
+	(void)snprintf(text, sizeof(text), CALL ": %s%s%s", l->refusal.text,
+		       doubt ? "; in doubt: " : "", doubt ? ranks : "");
+	return strdup(text);
+}
+
+/* It is not to come any more: to those that may wait for it. */
+static void put_stop(struct line *l)
+{
+	struct group *g = l->of->group;
+
+	for (uint32_t r = line_after(l, &l->ranks, l->origin); r != BOARD_NONE;
+	     r = line_after(l, &l->ranks, r)) {
+		if (pair_endpoint(g, r))
+			(void)line_send(l, r, l->forwards ? WORD_STOP : WORD_LEAVE);
+		if (l->forwards)
+			return;
+	}
+}
+
+static void put_finish(struct line *l, int status)
+{
+	struct request *r = l->put.request;
+
+	r->result.len = l->len;
+	r->result.imm = status < 0 ? l->refusal.culprit : UINT32_MAX;
+	if (status < 0)
+		r->owned = put_text(l); /* the group may be gone when it is wanted */
+	l->put.request = NULL;
+	l->state = LINE_IS_OVER;
+	request_finish(r, status);
+}
+
+static void put_begin(struct line *l);
+
+void put_next(struct deposits *d)
+{
+	if (d->beginning || d->group->shut)
+		return;
+	d->beginning = true;
+	LIST_EACH_ENTRY(struct line, l, &d->puts, node) {
+		if (l->state == LINE_WAITS)
+			put_begin(l);
+		if (l->state != LINE_IS_OVER)
+			break;
+	}
+	d->beginning = false;
+}
+
+void put_end(struct line *l, int status)
+{
+	struct group *g = l->of->group;
+	const bool begun = l->state != LINE_WAITS;
+
+	if (l->state == LINE_IS_OVER)
+		return;
+	line_cut(l);
+	if (l->put.answers)
+		l->put.answers->in_flight -= l->put.awaited;
+	if (status < 0 && begun)
+		put_stop(l);
+	put_finish(l, status);
+	g->waits--;
+	g->ctx->news = true;
+	context_changed(g->ctx);
+	put_next(l->of);
+}
+
+static COLD void put_no_memory(struct line *l)
+{
+	line_refuse(l, -SLMPM_ENOMEM, BOARD_NONE, "no memory");
+	put_end(l, -SLMPM_ENOMEM);
+}
+
+/* ---- bytes ----------------------------------------------------------------------------------- */
+
+/* From RANK on, whose bytes come from here: from where on, it says itself where it is AGAIN. */
+static void put_feed(struct line *l, uint32_t rank, bool again)
+{
+	struct flow *f = line_send(l, rank, WORD_BEGIN);
+
+	if (!f) {
+		put_no_memory(l);
+		return;
+	}
+	f->again = again;
+	f->feeds = !again;
+	flow_due(l, f);
+}
+
+static void put_inspect(struct line *l)
+{
+	for (uint32_t i = 0; i < RANK_WORDS; i++)
+		if (l->ranks.bits[i] & ~l->have.bits[i])
+			return;
+	put_end(l, l->refusal.error);
+}
+
+static void put_move(struct line *l)
+{
+	uint32_t first;
+
+	l->ranks = l->agreed;
+	l->state = LINE_MOVES;
+	first = line_after(l, &l->ranks, l->origin);
+	if (first == BOARD_NONE)
+		put_end(l, l->refusal.error);
+	else
+		put_feed(l, first, false);
+}
+
+/* ---- answers --------------------------------------------------------------------------------- */
+
+static int put_is_ready(struct line *l)
+{
+	int rc;
+
+	if (!l->put.ready)
+		return 0;
+	callback_begin(l->of->group);
+	rc = l->put.ready(l->put.arg);
+	callback_end(l->of->group);
+	if (rc < 0)
+		line_refuse(l, rc, BOARD_NONE, "the origin does not begin it");
+	return rc;
+}
+
+/* Perhaps all have answered. */
+static void put_count(struct line *l)
+{
+	int rc;
+
+	if (l->put.awaited || l->state != LINE_ASKS)
+		return;
+	if (l->refusal.error && !l->put.anyway) {
+		put_end(l, l->refusal.error);
+		return;
+	}
+	rc = put_is_ready(l);
+	if (rc < 0)
+		put_end(l, rc);
+	else
+		put_move(l);
+}
+
+/* RANK's check-in: the first counts. */
+static void put_check_in(struct line *l, uint32_t rank, int status)
+{
+	const struct slmpm_done done = {
+		.op = SLMPM_OP_ANSWER,
+		.status = status,
+		.stream = l->space,
+		.imm = rank,
+		.len = l->len,
+	};
+
+	ranks_add(&l->put.answered, rank);
+	l->put.awaited--;
+	if (status == 0)
+		ranks_add(&l->agreed, rank);
+	if (l->put.answers)
+		queue_put(l->put.answers, &done);
+}
+
+static bool put_awaits(const struct line *l, uint32_t rank)
+{
+	return l->state == LINE_ASKS && ranks_have(&l->ranks, rank) &&
+	       !ranks_have(&l->put.answered, rank);
+}
+
+static int word_status(const struct wire_deposit *w)
+{
+	return w->error ? wire_status(w->error) : -SLMPM_EACCES;
+}
+
+/* Its own alone, by whom it has come from. */
+static void put_answer(struct line *l, uint32_t rank, const struct wire_deposit *w,
+		       const struct ranks *agreed)
+{
+	const int status = ranks_have(agreed, rank) ? 0 : word_status(w);
+
+	if (!put_awaits(l, rank))
+		return;
+	if (status < 0)
+		line_refuse(l, status, rank, "rank %" PRIu32 ": %s", rank, w->text);
+	put_check_in(l, rank, status);
+}
+
+/* All that are left, by the last of the line. */
+static void put_answer_all(struct line *l, uint32_t rank, const struct wire_deposit *w,
+			   const struct ranks *agreed)
+{
+	if (!ranks_have(&l->ranks, rank) || line_after(l, &l->ranks, rank) != BOARD_NONE)
+		return;
+	if (w->error)
+		line_refuse(l, wire_status(w->error), w->culprit, "rank %" PRIu32 ": %s",
+			    w->culprit, w->text);
+	for (uint32_t r = line_after(l, &l->ranks, l->origin); r != BOARD_NONE;
+	     r = line_after(l, &l->ranks, r))
+		if (put_awaits(l, r))
+			put_check_in(l, r, ranks_have(agreed, r) ? 0 : word_status(w));
+}
+
+static void put_resume(struct line *l, uint32_t rank, uint64_t from)
+{
+	struct flow *f = line_flow(l, rank);
+
+	if (l->state != LINE_MOVES || !f || !f->again || from > l->len)
+		return;
+	f->sent = from;
+	f->feeds = true;
+	flow_due(l, f);
+}
+
+static void put_have(struct line *l, const struct ranks *have)
+{
+	if (l->state != LINE_MOVES)
+		return;
+	for (uint32_t i = 0; i < RANK_WORDS; i++)
+		l->have.bits[i] |= have->bits[i];
+	put_inspect(l);
+}
+
+void put_word(struct line *l, uint32_t rank, const struct wire_deposit *w,
+	      const struct ranks *agreed)
+{
+	switch (w->word) {
+	case WORD_ANSWER:
+		if (l->forwards)
+			put_answer_all(l, rank, w, agreed);
+		else
+			put_answer(l, rank, w, agreed);
+		put_count(l);
+		break;
+	case WORD_LOST: put_lost(l, w->culprit, -SLMPM_ECLOSED); break;
+	case WORD_RESUME: put_resume(l, rank, w->offset); break;
+	case WORD_HAVE: put_have(l, agreed); break;
+	default:;
+	}
+}
+
+/* ---- members that go ------------------------------------------------------------------------- */
+
+/* The request goes to those behind RANK, to which that has perhaps not handed it on. */
+static void put_ask_on(struct line *l, uint32_t rank)
+{
+	uint32_t to = line_after(l, &l->ranks, l->forwards ? l->origin : rank);
+
+	if (to == BOARD_NONE || (!l->forwards && ranks_have(&l->put.answered, to)))
+		return;
+	if (!line_send(l, to, WORD_REQUEST))
+		put_no_memory(l);
+}
+
+/* Its bytes come from here. */
+static bool is_fed(const struct line *l, uint32_t rank)
+{
+	const struct flow *f = line_flow(l, rank);
+
+	return f && (f->feeds || f->again);
+}
+
+void put_lost(struct line *l, uint32_t rank, int error)
+{
+	const bool asks = l->state == LINE_ASKS;
+	uint32_t next;
+
+	if ((!asks && l->state != LINE_MOVES) || !ranks_have(&l->ranks, rank))
+		return;
+	line_refuse(l, error, rank, "rank %" PRIu32 " of the group %s", rank,
+		    error == -SLMPM_EDEAD ? "has died" : "has left the line");
+	if (put_awaits(l, rank))
+		put_check_in(l, rank, error);
+	next = line_after(l, &l->ranks, rank);
+	ranks_drop(&l->ranks, rank);
+	ranks_drop(&l->agreed, rank);
+	if (pair_gone(l->of->group, rank) == 0 && pair_endpoint(l->of->group, rank))
+		(void)line_send(l, rank, WORD_LEAVE);
+	if (asks) {
+		if (l->put.awaited)
+			put_ask_on(l, rank);
+		put_count(l);
+		return;
+	}
+	if (next != BOARD_NONE && !ranks_have(&l->have, next) && !is_fed(l, next))
+		put_feed(l, next, true);
+	if (l->state == LINE_MOVES)
+		put_inspect(l);
+}
+
+/* ---- deadlines ------------------------------------------------------------------------------- */
+
+void put_late(struct line *l)
+{
+	char ranks[NAMED * 12 + 16];
+
+	if (l->state == LINE_WAITS)
+		line_refuse(l, -SLMPM_ETIMEOUT, BOARD_NONE, "one before it has not ended");
+	else if (put_missing(l, ranks, sizeof(ranks)))
+		line_refuse(l, -SLMPM_ETIMEOUT, BOARD_NONE, "nothing yet from %s", ranks);
+	put_end(l, -SLMPM_ETIMEOUT);
+}
+
+uint64_t put_tick(struct line *l, uint64_t now)
+{
+	if (l->state == LINE_IS_OVER)
+		return UINT64_MAX;
+	if (now >= l->put.deadline)
+		put_late(l);
+	return l->put.deadline;
+}
+
+/* ---- beginning ------------------------------------------------------------------------------- */
+
+static void put_begin(struct line *l)
+{
+	uint32_t first = line_after(l, &l->ranks, l->origin);
+
+	l->state = LINE_ASKS;
+	if (first != BOARD_NONE && !line_send(l, first, WORD_REQUEST))
+		put_no_memory(l);
+	else
+		put_count(l);
+}

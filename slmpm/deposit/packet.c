@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What travels of puts to many: made when there is room, and checked as it comes. */
+#include "slmpm/deposit/deposit.h"
+
+#include <string.h>
+
+#include "slmpm/endpoint.h"
+#include "slmpm/monitor/monitor.h"
+
+static uint32_t set_words(const struct group *g)
+{
+	return (g->boards.size + WORD_BITS - 1) / WORD_BITS;
+}
+
+/* ---- out ------------------------------------------------------------------------------------- */
+
+static int packet_post(struct endpoint *ep, uint16_t id, const void *head, uint32_t head_len,
+		       const void *data, uint32_t len)
+{
+	int rc = am_post(ep, 0, wire_route(am_stream(id, head_len), 0),
+			 WIRE_FLAG_ACTIVE | WIRE_FLAG_UNCHARGED, head, head_len, data, len);
+
+	if (rc == 1)
+		monitor_carrier(ep, head_len + len);
+	return rc;
+}
+
+/* To whom STOP is handed on: to all of the line; else to no one. */
+static const struct ranks *word_ranks(const struct line *l, enum deposit_word word)
+{
+	static const struct ranks none;
+
+	return word == WORD_LEAVE ? &none : &l->ranks;
+}
+
+/* A request goes on as it came, unless each adds its answer. */
+static bool is_as_it_came(const struct line *l, enum deposit_word word)
+{
+	return word == WORD_REQUEST && (!l->forwards || l->origin == line_self(l));
+}
+
+static const struct ranks *word_agreed(const struct line *l, enum deposit_word word)
+{
+	static const struct ranks none;
+
+	if (word == WORD_HAVE)
+		return &l->have;
+	return is_as_it_came(l, word) ? &none : &l->agreed;
+}
+
+static void word_refusal(const struct line *l, enum deposit_word word, struct wire_deposit *w)
+{
+	if (l->refusal.error == 0 || is_as_it_came(l, word))
+		return;
+	w->error = LITTLE_32(wire_error(l->refusal.error));
+	w->culprit = LITTLE_32(l->refusal.culprit == BOARD_NONE ? l->origin : l->refusal.culprit);
+	memcpy(w->text, l->refusal.text, sizeof(w->text));
+}
+
+static void word_fill(const struct line *l, const struct flow *f, enum deposit_word word,
+		      struct wire_deposit *w)
+{
+	const bool again = word == WORD_BEGIN && f->again;
+
+	*w = (struct wire_deposit){
+		.number = LITTLE_64(l->number),
+		.offset = LITTLE_64(word == WORD_RESUME ? l->got : l->offset),
+		.length = LITTLE_64(l->len),
+		.origin = LITTLE_32(l->origin),
+		.word = LITTLE_16(word),
+		.flags = LITTLE_16((l->forwards ? DEPOSIT_FORWARD : 0) |
+				   (again ? DEPOSIT_AGAIN : 0)),
+		.space = LITTLE_32(l->space),
+		.imm = LITTLE_32(l->imm),
+	};
+	if (word == WORD_LOST)
+		w->culprit = LITTLE_32(l->target.lost);
+	else
+		word_refusal(l, word, w);
+}
+
+static int word_post(struct line *l, struct flow *f, struct endpoint *ep)
+{
+	const enum deposit_word word = (enum deposit_word)__builtin_ctz(f->due);
+	const uint32_t n = set_words(l->of->group), bytes = 2 * n * (uint32_t)sizeof(uint64_t);
+	uint64_t sets[2 * RANK_WORDS];
+	struct wire_deposit w;
+	int rc;
+
+	if (sizeof(w) + bytes > ep->packet_max)
+		return -SLMPM_ELIMIT;
+	word_fill(l, f, word, &w);
+	for (uint32_t i = 0; i < n; i++) {
+		sets[i] = LITTLE_64(word_ranks(l, word)->bits[i]);
+		sets[n + i] = LITTLE_64(word_agreed(l, word)->bits[i]);
+	}
+	rc = packet_post(ep, DEPOSIT_WORD, &w, sizeof(w), sets, bytes);
+	if (rc == 1)
+		f->due &= ~(1u << word);
+	return rc;
+}
+
+static int data_post(const struct line *l, struct flow *f, struct endpoint *ep)
+{
+	const struct wire_deposit_data head = {
+		.number = LITTLE_64(l->number),
+		.at = LITTLE_64(f->sent),
+		.origin = LITTLE_32(l->origin),
+		.flags = LITTLE_32(DEPOSIT_BIT),
+	};
+	const uint64_t left = l->got - f->sent, most = ep->packet_max - sizeof(head);
+	const uint32_t n = (uint32_t)(left < most ? left : most);
+	int rc = packet_post(ep, DEPOSIT_DATA, &head, sizeof(head), l->at + f->sent, n);
+
+	if (rc == 1)
+		f->sent += n;
+	return rc;
+}
+
+int flow_post(struct line *l, struct flow *f, struct endpoint *ep)
+{
+	return f->due ? word_post(l, f, ep) : data_post(l, f, ep);
+}
+
+/* ---- in -------------------------------------------------------------------------------------- */
+
+/* N words of a set, none of whose ranks is beyond the group, or the origin. */
+static bool ranks_take(struct ranks *to, const unsigned char *from, const struct group *g,
+		       uint32_t origin)
+{
+	const uint32_t n = set_words(g), spare = g->boards.size % WORD_BITS;
+	uint64_t word;
+
+	*to = (struct ranks){{0}};
+	for (uint32_t i = 0; i < n; i++) {
+		memcpy(&word, from + i * sizeof(word), sizeof(word));
+		to->bits[i] = LITTLE_64(word);
+	}
+	return !(spare && to->bits[n - 1] >> spare) && !ranks_have(to, origin);
+}
+
+static void word_take(struct wire_deposit *w, const void *head)
+{
+	memcpy(w, head, sizeof(*w));
+	w->number = LITTLE_64(w->number);
+	w->offset = LITTLE_64(w->offset);
+	w->length = LITTLE_64(w->length);
+	w->origin = LITTLE_32(w->origin);
+	w->word = LITTLE_16(w->word);
+	w->flags = LITTLE_16(w->flags);
+	w->space = LITTLE_32(w->space);
+	w->imm = LITTLE_32(w->imm);
+	w->error = LITTLE_32(w->error);
+	w->culprit = LITTLE_32(w->culprit);
+	w->text[sizeof(w->text) - 1] = '\0';
+	for (char *c = w->text; *c; c++) /* it is shown to people */
+		if ((unsigned char)*c < ' ' || *c == 0x7f)
+			*c = '?';
+}
+
+static bool word_is_sound(const struct wire_deposit *w, const struct group *g)
+{
+	return w->number && w->word && w->word < WORD_END &&
+	       !(w->flags & ~(DEPOSIT_FORWARD | DEPOSIT_AGAIN)) && w->origin < g->boards.size &&
+	       w->error <= WIRE_ERROR_LAST && w->culprit < g->boards.size;
+}
+
+/* Its own put, if it is under way. */
+static struct line *put_line(const struct deposits *d, uint64_t number)
+{
+	LIST_EACH_ENTRY(struct line, l, &d->puts, node)
+		if (l->number == number && (l->state == LINE_ASKS || l->state == LINE_MOVES))
+			return l;
+	return NULL;
+}
+
+static void word_arrived(struct endpoint *ep, struct deposits *d, const struct slmpm_am *am)
+{
+	const uint32_t rank = pair_rank(pair_member(ep)), n = set_words(d->group);
+	struct ranks ranks, agreed;
+	struct wire_deposit w;
+	struct line *l;
+
+	if (endpoint_broke(ep, "length of a deposit",
+			   am->head_len != sizeof(w) || am->data_len != 2 * n * sizeof(uint64_t)))
+		return;
+	word_take(&w, am->head);
+	if (endpoint_broke(
+		    ep, "word of a deposit",
+		    !word_is_sound(&w, d->group) ||
+			    !ranks_take(&ranks, am->data, d->group, w.origin) ||
+			    !ranks_take(&agreed,
+					(const unsigned char *)am->data + n * sizeof(uint64_t),
+					d->group, w.origin)))
+		return;
+	if (w.origin != d->group->boards.rank) {
+		target_word(d, rank, &w, &ranks, &agreed);
+		return;
+	}
+	l = put_line(d, w.number);
+	if (l)
+		put_word(l, rank, &w, &agreed);
+}
+
+static void data_arrived(struct endpoint *ep, struct deposits *d, const struct slmpm_am *am)
+{
+	struct wire_deposit_data head;
+	struct line *l;
+	uint32_t origin;
+
+	if (endpoint_broke(ep, "length of a deposit",
+			   am->head_len != sizeof(head) || am->data_len == 0))
+		return;
+	memcpy(&head, am->head, sizeof(head));
+	origin = LITTLE_32(head.origin);
+	if (endpoint_broke(ep, "deposit bit", LITTLE_32(head.flags) != DEPOSIT_BIT))
+		return;
+	l = target_line(d, origin);
+	if (!l || l->number != LITTLE_64(head.number))
+		return;
+	(void)endpoint_broke(ep, "place of a deposit",
+			     !target_data(l, pair_rank(pair_member(ep)), LITTLE_64(head.at),
+					  am->data, am->data_len));
+}
+
+void deposit_arrived(struct endpoint *ep, const struct slmpm_am *am)
+{
+	const struct member *m = pair_member(ep);
+	struct deposits *d;
+
+	if (endpoint_broke(ep, "number of a handler", am->id >= DEPOSIT_END || !ep->rooms->pair))
+		return;
+	/* The group has been left, or is to have other ranks. */
+	if (!m || ep->closing || m->group->shrinking)
+		return;
+	d = deposits_of(m->group);
+	if (!d)
+		endpoint_no_memory(ep);
+	else if (am->id == DEPOSIT_WORD)
+		word_arrived(ep, d, am);
+	else
+		data_arrived(ep, d, am);
+}
