@@ -502,7 +502,9 @@ static int drive_begin(struct group *g, const struct slmpm_drive *c, const struc
 	bound = r->bound;
 	d->request = r;
 	list_append(&g->drives, &d->node);
+	g->settling = true; /* a peer that ends meanwhile does not end it under the loop */
 	drive_ask(d);
+	g->settling = false;
 	drives_settle(g);
 	if (completion_blocks(how, req))
 		return drive_await(r);

@@ -316,7 +316,8 @@ void driven_orphaned(struct group *g, struct endpoint *ep)
 
 void driven_leave(struct group *g)
 {
-	LIST_EACH_ENTRY(struct driven, d, &g->driven, node) {
+	while (!list_empty(&g->driven)) { /* its founder may end meanwhile, and they with it */
+		struct driven *d = LIST_ENTRY(g->driven.next, struct driven, node);
 		const struct drive_address which = d->which;
 
 		driven_free(d);

@@ -360,7 +360,7 @@ static int take_shape(struct slmpm_network *full, const struct slmpm_network *gi
 	return rc;
 }
 
-static int check_group(const struct group *g, const struct slmpm_network *shape)
+static int check_placed(const struct group *g, const struct slmpm_network *shape)
 {
 	if (!g->boards.own)
 		return error_set(SLMPM_ESTATE,
@@ -386,7 +386,7 @@ static int overlay_lay(struct group *g, const struct slmpm_network *shape,
 		       const struct slmpm_overlay_options *limits, slmpm_overlay *out,
 		       int timeout_ms)
 {
-	int rc = check_group(g, shape);
+	int rc = check_placed(g, shape);
 	struct context *ctx = g->ctx;
 	struct overlay *n;
 
