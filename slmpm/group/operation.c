@@ -85,7 +85,7 @@ static COLD int late(struct group *g, int timeout_ms)
 {
 	uint32_t first = BOARD_NONE, n = 0, suspect;
 	const char *why = suspicion_of(g, &suspect);
-	char ranks[NAMED * 32] = "", which[32] = "";
+	char ranks[NAMED * sizeof(", 1023 (process -2147483648)")] = "", which[32] = "";
 	size_t at = 0;
 
 	for (uint32_t r = 0; r < g->boards.size; r++) {

@@ -109,7 +109,7 @@ static bool shrink_is_over(void *arg)
 
 static COLD int shrink_late(struct group *g, int timeout_ms)
 {
-	char ranks[NAMED * 24] = "";
+	char ranks[NAMED * sizeof(", 1023 (process -2147483648)")] = "";
 	uint32_t n = 0;
 	size_t at = 0;
 
