@@ -204,9 +204,15 @@ void group_announce(struct group *g)
 	boards_announce(&g->boards, g->announced_to);
 }
 
+/* For others: an operation, a meeting, or those that shrink it with this member. */
+static bool group_waits(const struct group *g)
+{
+	return g->under_way || g->meeting.waits || g->shrinking;
+}
+
 void group_announce_no_more(struct group *g)
 {
-	if (!g->announced || g->under_way || g->meeting.waits || g->shrinking)
+	if (!g->announced || group_waits(g))
 		return;
 	g->announced = false;
 	boards_awake(&g->boards);
@@ -364,7 +370,7 @@ int group_advance(struct context *ctx)
 void group_arm(struct context *ctx, bool asleep)
 {
 	LIST_EACH_ENTRY(struct group, g, &ctx->groups, node) {
-		if (!(g->under_way || g->meeting.waits || g->shrinking) || g->announced == asleep)
+		if (!group_waits(g) || g->announced == asleep)
 			continue;
 		if (asleep) {
 			group_announce(g);
@@ -412,7 +418,7 @@ uint64_t operations_deadlines(struct context *ctx, uint64_t now)
 	if (!ctx->collecting)
 		return next;
 	LIST_EACH_ENTRY(struct group, g, &ctx->groups, node) {
-		if (!g->under_way && !g->meeting.waits)
+		if (!group_waits(g))
 			continue;
 		passed |= group_inspect_unrung(g, now);
 		next = least_of(next, g->inspect_at);

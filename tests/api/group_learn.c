@@ -127,18 +127,25 @@ static void in_own_loop(slmpm_group g, int rank)
 	      circle_query(g).culprit);
 }
 
-/* All bells that rank 2 holds are out of order, for all: rank 0 sleeps when rank 1 comes. */
-static void silenced(slmpm_group g, int rank)
+/* All bells that this process holds are out of order, for all. */
+static void silence_bells(void)
 {
-	int64_t before = actor_now_ms();
-
-	for (int fd = 3; rank == 2 && fd < 256; fd++) {
+	for (int fd = 3; fd < 256; fd++) {
 		int type = 0;
 		socklen_t size = sizeof(type);
 
 		if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_DGRAM)
 			(void)shutdown(fd, SHUT_WR);
 	}
+}
+
+/* Rank 0 sleeps when rank 1 comes. */
+static void silenced(slmpm_group g, int rank)
+{
+	int64_t before = actor_now_ms();
+
+	if (rank == 2)
+		silence_bells();
 	if (rank == 1)
 		pause_ms(2 * MOMENT);
 	OK(slmpm_barrier(g, PATIENCE));
@@ -148,6 +155,23 @@ static void silenced(slmpm_group g, int rank)
 		pause_ms(2 * MOMENT);
 	OK(slmpm_group_meet(g, PATIENCE));
 	in_time(before);
+}
+
+/* And so in what survivors agree on. */
+static void silenced_shrinking(slmpm_group g, int rank)
+{
+	int64_t before = actor_now_ms();
+
+	if (rank == 3) {
+		silence_bells();
+		raise(SIGKILL);
+	}
+	if (rank == 1)
+		pause_ms(2 * MOMENT);
+	circle_breaks(g, -SLMPM_EDEAD, 3);
+	OK(slmpm_group_shrink(g, PATIENCE));
+	in_time(before);
+	OK(slmpm_barrier(g, PATIENCE));
 }
 
 static slmpm_group handled;
@@ -241,6 +265,7 @@ int main(void)
 		{"left too early", left_too_early, 4, 0},
 		{"in an own loop", in_own_loop, 3, 0},
 		{"bells out of order", silenced, 3, 0},
+		{"bells out of order, shrinking", silenced_shrinking, 4, 3},
 	};
 	static const char *const ways[] = {"adaptive", "block", "spin"};
 
