@@ -38,6 +38,13 @@ static slmpm_overlay laid(const struct crew *crew, const struct slmpm_overlay_op
 
 /* ---- a death --------------------------------------------------------------------------------- */
 
+/* When the others have left the barrier, and wait. */
+static void die(void)
+{
+	usleep(100000 * (useconds_t)actor_slow());
+	(void)raise(SIGKILL);
+}
+
 /* Rank 2 of 0 - 1 - 2 - 3 dies: 0 waits for rank 3's message, 3 for an exchange. */
 static void dies(const struct crew *crew, int rank)
 {
@@ -49,7 +56,7 @@ static void dies(const struct crew *crew, int rank)
 
 	OK(slmpm_barrier(crew->group[0], PATIENCE));
 	if (rank == crew->victim)
-		(void)raise(SIGKILL);
+		die();
 	if (rank == 3)
 		REFUSED(slmpm_overlay_exchange(o, out, in, PATIENCE), SLMPM_EDEAD, "rank 2");
 	else
@@ -73,7 +80,7 @@ static void goes_on(const struct crew *crew, int rank)
 
 	OK(slmpm_barrier(crew->group[0], PATIENCE));
 	if (rank == crew->victim)
-		(void)raise(SIGKILL);
+		die();
 	REFUSED(slmpm_overlay_recv(o, 0, 7, NULL, 0, NULL, PATIENCE), SLMPM_EDEAD, "rank 2");
 	REFUSED(slmpm_group_shrink(crew->group[0], PATIENCE), SLMPM_EBUSY, "networks");
 	OK(slmpm_overlay_close(o, PATIENCE));
@@ -96,9 +103,7 @@ static void sends_end(const struct crew *crew, int rank)
 
 	OK(slmpm_barrier(crew->group[0], PATIENCE));
 	if (rank == crew->victim)
-		usleep(100000);
-	if (rank == crew->victim)
-		(void)raise(SIGKILL);
+		die();
 	if (rank == 0) {
 		OK(slmpm_overlay_send(o, 2, 0, text, sizeof(text), NULL, &req));
 		EXPECT(slmpm_wait(&req, 1, &done, PATIENCE), 0);
@@ -157,6 +162,7 @@ static void leaves(const struct crew *crew, int rank)
 {
 	slmpm_overlay o = laid(crew, NULL);
 
+	OK(slmpm_barrier(crew->group[0], PATIENCE));
 	if (rank == 0)
 		REFUSED(slmpm_overlay_recv(o, 1, 0, NULL, 0, NULL, PATIENCE), SLMPM_ECLOSED,
 			"rank 1");
