@@ -39,6 +39,13 @@ struct messages {
 #define MARK_REST  12
 #define MARK_FIELD 15u
 
+/* All members give the same; else the length of a message says who disagrees. */
+static bool counts_are_same(uint32_t kind)
+{
+	return kind != SLMPM_COLL_ALLTOALL && kind != SLMPM_COLL_SCATTER &&
+	       kind != SLMPM_COLL_GATHER;
+}
+
 static uint32_t mark_of(const struct slmpm_coll *c, uint32_t size, uint64_t number)
 {
 	uint64_t rest = number;
@@ -48,9 +55,9 @@ static uint32_t mark_of(const struct slmpm_coll *c, uint32_t size, uint64_t numb
 		return mark | (uint32_t)(rest << MARK_REST);
 	if (flat_has_root(c->kind))
 		rest = rest * 31 + (uint32_t)c->root;
-	if (c->kind != SLMPM_COLL_ALLTOALL)
+	if (counts_are_same(c->kind))
 		rest = rest * 31 + (c->counts ? 0 : c->count);
-	for (uint32_t r = 0; c->counts && c->kind != SLMPM_COLL_ALLTOALL && r < size; r++)
+	for (uint32_t r = 0; c->counts && counts_are_same(c->kind) && r < size; r++)
 		rest = rest * 31 + c->counts[r];
 	rest = rest * UINT64_C(0x9e3779b97f4a7c15) >> (32 + MARK_REST);
 	mark |= c->type << MARK_TYPE;
@@ -118,7 +125,10 @@ static void describe_run(const struct group *g, const struct slmpm_coll *c, stru
 				    .mark = mark_of(c, g->boards.size, g->begun)};
 	if (run->spec.count / PIECES >= LONG / width)
 		run->spec.piece = (run->spec.count + PIECES - 1) / PIECES;
-	run->spec.algorithm = plan_choose(&run->spec, width);
+	/* Who is not the root need not know the others' counts. */
+	run->spec.algorithm = c->kind == SLMPM_COLL_SCATTER || c->kind == SLMPM_COLL_GATHER ?
+				      (uint32_t)PLAN_FLAT :
+				      plan_choose(&run->spec, width);
 }
 
 /* With which ranks, and how many messages of each. */

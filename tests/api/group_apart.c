@@ -101,6 +101,41 @@ static int disputes(void *arg)
 	return play(dispute, arg, -1);
 }
 
+/* ---- the root alone knows all counts --------------------------------------------------------- */
+
+static void scatter_and_gather(slmpm_peer founder, int i, void *unused)
+{
+	static const uint64_t counts[MANY] = {3, 0, 2, 1};
+	slmpm_group group = joined(founder);
+	uint64_t all[6] = {10, 11, 12, 13, 14, 15}, block[3] = {0}, again[6] = {0};
+	struct slmpm_coll c = {.size = sizeof(c),
+			       .kind = SLMPM_COLL_SCATTER,
+			       .type = SLMPM_UINT64,
+			       .root = 2,
+			       .from = all,
+			       .to = block,
+			       .counts = i == 2 ? counts : NULL,
+			       .count = counts[i]};
+
+	(void)unused;
+	OK(slmpm_collective(group, &c, PATIENCE));
+	c.kind = SLMPM_COLL_GATHER;
+	c.from = block;
+	c.to = again;
+	OK(slmpm_collective(group, &c, PATIENCE));
+	CHECK(i != 2 || memcmp(again, all, sizeof(all)) == 0, "what comes back is not what went");
+	OK(slmpm_barrier(group, PATIENCE));
+	actor_tell(founder, GO);
+	actor_hear(founder, DONE);
+	OK(slmpm_group_destroy(group));
+}
+
+static int root_counts(void *unused)
+{
+	(void)unused;
+	return play(scatter_and_gather, NULL, -1);
+}
+
 /* ---- late, dead, left ----------------------------------------------------------------------- */
 
 static void be_late(slmpm_peer founder, int i, void *unused)
@@ -268,6 +303,7 @@ int main(void)
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		EXPECT(child_run(disputes, &all[i], 60), 0);
+	EXPECT(child_run(root_counts, NULL, 60), 0);
 	EXPECT(child_run(lateness, NULL, 60), 0);
 	EXPECT(child_run(deaths, NULL, 60), 0);
 	EXPECT(child_run(leaves, NULL, 60), 0);
