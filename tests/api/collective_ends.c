@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 60 */
+/* waits */
 /*
  * What ends collective operations before they are done: a member that is killed, or stopped until
  * the deadline, that leaves, or does another one: all learn it, polling or asleep, and who.
