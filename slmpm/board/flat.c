@@ -55,13 +55,11 @@ int flat_catch_up(struct flat *f, uint32_t *who)
 	if (!boards_reach(f->b, number, who))
 		return 0;
 	for (uint32_t r = 0; r < f->b->size; r++) {
-		const struct post *p = board_post(f->b->of[r], number);
-		uint64_t what = board_load(&p->what), count = board_load(&p->count);
+		uint64_t what = board_load(&board_post(f->b->of[r], number)->what);
 
-		/* One that is ahead of this member by more compares itself. */
-		if (UNLIKELY((what ^ own) & ~POST_FLAGS) &&
-		    board_number(f->b->of[r], number) == number)
-			return flat_blame(f, r, number, what, count, count);
+		/* One that is ahead of this member by more, or just about to be, compares itself. */
+		if (UNLIKELY((what ^ own) & ~POST_FLAGS) && post_is_of(what, number))
+			return flat_blame(f, r, number, what, f->count, f->count);
 	}
 	return 1;
 }
@@ -327,7 +325,7 @@ int flat_begin(struct flat *f, struct boards *b, const struct slmpm_coll *c)
 	f->posted = f->again = false;
 	f->in_place = c->from == SLMPM_IN_PLACE;
 	f->culprit = BOARD_NONE;
-	f->what = with_history(b, what_of(c, b->size));
+	f->what = with_history(b, what_of(c, b->size)) | post_lap(f->number);
 	f->count = 0;
 	f->shift = 0;
 	f->bytes = 0;

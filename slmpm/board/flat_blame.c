@@ -122,6 +122,7 @@ static int flat_differ(const struct flat *f, uint64_t number, const struct said 
 static bool said_by(const struct flat *f, uint32_t r, uint64_t number, struct said *said)
 {
 	const struct board *board = f->b->of[r];
+	const struct post *p = board_post(board, number);
 
 	said->rank = r;
 	if (r == f->b->rank && number == f->number) {
@@ -131,9 +132,11 @@ static bool said_by(const struct flat *f, uint32_t r, uint64_t number, struct sa
 	}
 	if (board_number(board, number) != number)
 		return false;
-	said->what = board_load(&board_post(board, number)->what) & ~POST_BROKEN;
-	said->count = board_load(&board_post(board, number)->count);
-	return true;
+	said->count = board_load(&p->count);
+	/* Pairs with the release in boards_say: a count of a later operation shows by its lap. */
+	atomic_thread_fence(memory_order_acquire);
+	said->what = board_load(&p->what) & ~POST_BROKEN;
+	return post_is_of(said->what, number);
 }
 
 static bool is_unlike(const struct said *a, const struct said *b)
@@ -173,6 +176,7 @@ static bool find_first_unlike(const struct flat *f, uint64_t *number, struct sai
 COLD int flat_blame(struct flat *f, uint32_t r, uint64_t number, uint64_t what, uint64_t had,
 		    uint64_t count)
 {
+	uint64_t first = number;
 	struct said a, b;
 	uint32_t culprit;
 
@@ -180,13 +184,15 @@ COLD int flat_blame(struct flat *f, uint32_t r, uint64_t number, uint64_t what, 
 	atomic_thread_fence(memory_order_acquire);
 	if (what & POST_BROKEN && boards_ended(f->b, r, &culprit))
 		return flat_end_of(f, r);
-	if (!find_first_unlike(f, &number, &a, &b)) {
-		number = f->number;
+	if (!find_first_unlike(f, &first, &a, &b)) {
+		first = number;
 		a = (struct said){f->b->rank, f->what, count};
+		if (number != f->number) /* as it is looked at late */
+			a.what = board_load(&board_post(f->b->own, number)->what);
 		b = (struct said){r, what, had};
 	}
 	f->culprit = b.rank;
-	return flat_differ(f, number, &a, &b);
+	return flat_differ(f, first, &a, &b);
 }
 
 COLD int flat_refuse(struct flat *f, uint32_t r, const char *what)

@@ -9,8 +9,7 @@ static void post_short(struct flat *f)
 {
 	struct post *slot = boards_slot(f->b);
 
-	board_store(&slot->what, f->what);
-	board_store(&slot->count, f->count);
+	boards_say(slot, f->what, f->count);
 	if (f->out.length)
 		copy_short(slot->bytes, f->out.from, f->out.length);
 	boards_post(f->b);

@@ -204,8 +204,7 @@ static void post_long(struct flat *f)
 	struct flat_out *o = &f->out;
 	uint64_t end = least_of(BOARD_PIECE, o->length);
 
-	board_store(&slot->what, f->what);
-	board_store(&slot->count, f->count);
+	boards_say(slot, f->what, f->count);
 	if (f->what & POST_IN_LINE) {
 		put_in_line(f, slot->bytes);
 		o->done = o->length;

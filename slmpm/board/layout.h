@@ -9,6 +9,9 @@
  * have posted S - SLOTS + 1, and the ring up to where operation S began once all have posted S.
  * Within an operation longer than the ring, what each reader says in `taken` counts. Bytes on the
  * ring belong to the post; what comes later, `written` says.
+ * So one that has posted P, and reads, finds the slots of operation P and later ones as they are;
+ * those before may be written meanwhile. Their number says nothing then, as it is stored last:
+ * `what` says by its lap which operation it is of, as no member is 96 operations ahead of another.
  * A post never waits for room on the ring, for posts are what makes room.
  */
 #ifndef SLMPM_BOARD_LAYOUT_H
@@ -40,6 +43,7 @@
 #define POST_IN_LINE (UINT64_C(1) << 24) /* the contribution lies in the post */
 #define POST_TABLE   (UINT64_C(1) << 25) /* it begins with where each member's block lies */
 #define POST_ROTATED (UINT64_C(1) << 26) /* the first block is that of the next rank */
+#define POST_LAP     27                  /* two bits of how often the slot has been written */
 #define POST_FLAGS   (UINT64_C(0xff) << 24)
 #define POST_HISTORY (UINT64_C(0xffff) << POST_SAME)
 #define POST_BROKEN  UINT64_C(0x80) /* of no kind: its member has broken the group meanwhile */
@@ -139,6 +143,18 @@ static inline uint64_t post_own_width(uint64_t what)
 	       1;
 }
 
+/* The lap of operation NUMBER, in its place. */
+static inline uint64_t post_lap(uint64_t number)
+{
+	return (number / BOARD_SLOTS & 3) << POST_LAP;
+}
+
+/* WHAT, which lay in the slot of NUMBER, is of that operation. */
+static inline bool post_is_of(uint64_t what, uint64_t number)
+{
+	return !((what ^ post_lap(number)) & UINT64_C(3) << POST_LAP);
+}
+
 /* The number in the slot of NUMBER. Acquire pairs with the release in boards_post: the post's words
  * and bytes are seen with its number; and what its member has read before it posted it has read
  * before this member writes there again. */
@@ -198,6 +214,14 @@ bool boards_reach(struct boards *b, uint64_t number, uint32_t *who);
 static inline struct post *boards_slot(struct boards *b)
 {
 	return &b->own->posts[(b->posted + 1) % BOARD_SLOTS];
+}
+
+/* Its first words. */
+static inline void boards_say(struct post *slot, uint64_t what, uint64_t count)
+{
+	board_store(&slot->what, what);
+	/* Pairs with the fence in said_by: who has read this count reads no `what` before it. */
+	atomic_store_explicit(&slot->count, count, memory_order_release);
 }
 
 static inline void boards_post(struct boards *b)

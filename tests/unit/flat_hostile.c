@@ -62,8 +62,9 @@ static uint64_t what_of(uint32_t kind)
 {
 	struct slmpm_coll c = coll(kind, 0);
 
-	return (b.history & POST_HISTORY) | kind | (uint64_t)c.type << POST_TYPE |
-	       (uint64_t)c.op << POST_OP | (uint64_t)(uint32_t)c.root << POST_ROOT;
+	return (b.history & POST_HISTORY) | post_lap(b.posted + 1) | kind |
+	       (uint64_t)c.type << POST_TYPE | (uint64_t)c.op << POST_OP |
+	       (uint64_t)(uint32_t)c.root << POST_ROOT;
 }
 
 /* Operation KIND of COUNT, to which rank 1 has posted P: how that ends. */
