@@ -123,10 +123,34 @@ static COLD int shrink_late(struct group *g, int timeout_ms)
 			  n > 1 ? "s" : "", ranks, n > NAMED ? " and others" : "");
 }
 
+/* From what this member shows on no operation of it may begin, which would have another number than
+ * has been shown: until a verdict, whatever becomes of the call. */
+static void refuse_operations(struct group *g)
+{
+	uint32_t r = (uint32_t)g->culprit, theirs;
+
+	g->left = false;
+	if (g->error)
+		return;
+	g->error = g->status;
+	if (boards_broken(&g->boards, &theirs) == g->status)
+		(void)snprintf(g->detail, sizeof(g->detail), "%s", group_detail());
+	else if (g->culprit < 0)
+		(void)snprintf(g->detail, sizeof(g->detail), "group %u is broken", g->tag);
+	else
+		(void)snprintf(g->detail, sizeof(g->detail),
+			       "group %u is broken, by " BOARD_MEMBER "%s", g->tag,
+			       BOARD_MEMBER_OF(&g->boards, r),
+			       g->status == -SLMPM_EDEAD   ? ", which has died" :
+			       g->status == -SLMPM_ECLOSED ? ", which has left" :
+							     "");
+}
+
 /* All others are to come, too: what they have under way ends now. */
 static void begin_shrink(struct group *g, struct shrinking *s)
 {
 	parts.ungrouped(g, false);
+	refuse_operations(g);
 	boards_end(&g->boards, g->status, (uint32_t)g->culprit, NULL);
 	agree_begin(&s->agreement, &g->boards, member_is_gone, member_leaves, g);
 	g->shrinking = s;

@@ -285,6 +285,37 @@ static void in_threads(slmpm_group g, int rank)
 	works(g, 2, rank, 1);
 }
 
+/* Once a member has come to shrink, no operation of its own begins, though one has merely left: not
+ * after the call, nor while another thread waits in it. */
+static void none_begins(slmpm_group g, int rank)
+{
+	int64_t word = 0;
+	pthread_t thread;
+	slmpm_peer other;
+
+	works(g, 3, rank, 0);
+	if (rank == 2)
+		return;
+	while (circle_query(g).status != -SLMPM_ECLOSED)
+		usleep(1000);
+	OK(slmpm_group_peer(g, 1 - rank, &other, PATIENCE));
+	if (rank == 0) {
+		fails(slmpm_group_shrink(g, 0), SLMPM_EAGAIN, "rank 1");
+		fails(slmpm_broadcast(g, &word, 1, SLMPM_INT64, 0, PATIENCE), SLMPM_ECLOSED,
+		      "rank 2");
+		CHECK(pthread_create(&thread, NULL, shrink_beside, &g) == 0, "no thread");
+		usleep(MOMENT * 1000 * (unsigned)actor_slow());
+		fails(slmpm_broadcast(g, &word, 1, SLMPM_INT64, 0, PATIENCE), SLMPM_ECLOSED,
+		      "rank 2");
+		OK(slmpm_send(other, 3, &word, sizeof(word), PATIENCE));
+		CHECK(pthread_join(thread, NULL) == 0, "no thread");
+	} else {
+		EXPECT(slmpm_recv(other, 3, &word, sizeof(word), NULL, PATIENCE), sizeof(word));
+		shrink(g);
+	}
+	works(g, 2, rank, 1);
+}
+
 static void refused(slmpm_group g, int rank)
 {
 	REFUSED(slmpm_group_shrink((slmpm_group){0}, PATIENCE), SLMPM_EHANDLE, "group");
@@ -338,6 +369,7 @@ int main(void)
 		{"goes on", goes_on, 4, 0, 0},
 		{"sleeps", sleeps, 4, 0, 0},
 		{"in threads", in_threads, 3, SLMPM_THREADS, 0},
+		{"none begins", none_begins, 3, SLMPM_THREADS, 0},
 		{"refused", refused, 3, 0, 0},
 	};
 	static const char *const ways[] = {"adaptive", "block"};
