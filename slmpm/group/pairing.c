@@ -54,7 +54,7 @@ void pair_due(struct member *m, uint64_t when)
 {
 	struct context *ctx = m->group->ctx;
 
-	if (!may_pair(m->group))
+	if (m->out || !may_pair(m->group))
 		return;
 	m->when = when;
 	list_remove(&m->pairing);
@@ -492,7 +492,7 @@ bool pair_is_decided(void *arg)
 	const struct member *m = arg;
 	const struct pair *p = m->pair;
 
-	return pair_is_up(p) || m->error || m->ended || has_left_group(m) ||
+	return m->out || pair_is_up(p) || m->error || m->ended || has_left_group(m) ||
 	       (p && !pair_lives(p) && !comes_again(p->ep));
 }
 
@@ -502,6 +502,9 @@ COLD int pair_error(struct member *m, const char *call, int timeout_ms)
 	uint32_t r = pair_rank(m);
 	char what[128];
 
+	if (m->out)
+		return error_set(m->ended ? SLMPM_EDEAD : SLMPM_ECLOSED,
+				 "%s: process %d is not in the group any more", call, m->pid);
 	snprintf(what, sizeof(what), "%s: a connection with rank %u", call, r);
 	if (m->ended)
 		return error_set(SLMPM_EDEAD, "%s: " BOARD_MEMBER " has died", call,
@@ -559,6 +562,8 @@ static int check_pair(const struct group *g, int rank)
 				 CALL ": this process has founded the group and is no member");
 	if (g->state != GROUP_HAS_FORMED)
 		return error_set(-g->error, "%s", g->detail);
+	if (g->shrinking)
+		return error_set(SLMPM_EBUSY, CALL ": another thread calls slmpm_group_shrink");
 	if (rank < 0 || (uint32_t)rank >= g->boards.size)
 		return error_set(SLMPM_EINVAL, CALL ": rank %d of %u members", rank,
 				 g->boards.size);

@@ -31,14 +31,15 @@ struct distant {
 	bool left;    /* it has said so */
 };
 
-/* It is in the group. */
+/* BOARD_NONE: it has been left out of the group. */
 static inline uint32_t pair_rank(const struct member *m)
 {
+	const struct boards *b = &m->group->boards;
 	uint32_t seat = (uint32_t)(m - m->group->members), r = 0;
 
-	while (m->group->boards.seats[r] != seat)
+	while (r < b->size && b->seats[r] != seat)
 		r++;
-	return r;
+	return r < b->size ? r : BOARD_NONE;
 }
 
 static inline bool pair_lives(const struct pair *p)

@@ -286,7 +286,7 @@ static void in_threads(slmpm_group g, int rank)
 }
 
 /* Once a member has come to shrink, no operation of its own begins, though one has merely left: not
- * after the call, nor while another thread waits in it. */
+ * after the call, nor while another thread waits in it; nor is a connection looked for then. */
 static void none_begins(slmpm_group g, int rank)
 {
 	int64_t word = 0;
@@ -307,6 +307,7 @@ static void none_begins(slmpm_group g, int rank)
 		usleep(MOMENT * 1000 * (unsigned)actor_slow());
 		fails(slmpm_broadcast(g, &word, 1, SLMPM_INT64, 0, PATIENCE), SLMPM_ECLOSED,
 		      "rank 2");
+		fails(slmpm_group_peer(g, 2, &(slmpm_peer){0}, PATIENCE), SLMPM_EBUSY, "shrink");
 		OK(slmpm_send(other, 3, &word, sizeof(word), PATIENCE));
 		CHECK(pthread_join(thread, NULL) == 0, "no thread");
 	} else {
