@@ -66,17 +66,19 @@ static uint32_t mark_of(const struct slmpm_coll *c, uint32_t size, uint64_t numb
 	return mark | (uint32_t)rest << MARK_REST;
 }
 
-static COLD int differs(struct group *g, const struct slmpm_coll *c, uint32_t mark, int rank)
+static COLD int differs(struct group *g, const struct slmpm_coll *c, uint32_t mark, int rank,
+			int status)
 {
 	uint32_t other = offload_mark(g->messages->offload);
 	const char *in = "number, count or root";
 
-	if (!other)
+	if (!other || other == mark)
 		return error_set(SLMPM_EINVAL,
 				 CALL ": operation %" PRIu64
 				      " of the group, %s: what rank %d sends "
-				      "is longer",
-				 g->begun, flat_kind_name(c->kind), rank);
+				      "is %s",
+				 g->begun, flat_kind_name(c->kind), rank,
+				 !other || status == -SLMPM_ETRUNC ? "longer" : "shorter");
 	if ((other ^ mark) & MARK_FIELD)
 		return error_set(SLMPM_EINVAL,
 				 CALL ": operation %" PRIu64 " of the group: rank %d does %s, this "
@@ -384,7 +386,7 @@ static int conclude_run(struct group *g, const struct slmpm_coll *c, const struc
 	if (rc == 0)
 		return 0;
 	if (rc == -SLMPM_EINVAL || rc == -SLMPM_ETRUNC)
-		rc = differs(g, c, mark, end->culprit);
+		rc = differs(g, c, mark, end->culprit, rc);
 	else if (g->status && g->status != -SLMPM_ECLOSED)
 		return is_broken_by(g);
 	else

@@ -285,19 +285,29 @@ static int rank_of_peer(const struct offload *o, slmpm_peer peer)
 	return -1;
 }
 
-/* A message of a marked run has come, as its entry of SLOT. */
-static void note_message(struct offload *o, const struct slmpm_done *done, uint32_t slot)
+/* What a message of the run's own mark is: 0, or why it is none of the run. */
+static int length_differs(const struct slmpm_done *done)
 {
+	if (done->status < 0)
+		return done->status;
+	return done->len == message_len(done->cookie) ? 0 : -SLMPM_EINVAL;
+}
+
+/* A message of a marked run has come. */
+static void note_message(struct offload *o, const struct slmpm_done *done)
+{
+	struct offload_slot *slot = &o->slot[message_slot(done->cookie)];
 	int rank = rank_of_peer(o, done->peer);
+	int rc = done->imm == slot->mark ? length_differs(done) : -SLMPM_EINVAL;
 
 	if (rank >= 0)
 		o->came[rank]++;
-	if (done->imm == o->slot[slot].mark && done->status >= 0)
+	if (rc == 0)
 		return;
 	if (o->status == 0)
 		o->mark = done->imm;
-	o->slot[slot].differs = true;
-	offload_break(o, done->imm == o->slot[slot].mark ? done->status : -SLMPM_EINVAL, rank);
+	slot->differs = true;
+	offload_break(o, rc, rank);
 }
 
 /* A run ends with the completion of its last entry; others complete only where they fail, or what
@@ -305,7 +315,7 @@ static void note_message(struct offload *o, const struct slmpm_done *done, uint3
 static void note_end(struct offload *o, const struct slmpm_done *done)
 {
 	if (done->cookie > OFFLOAD_RUNS && (done->status >= 0 || done->status == -SLMPM_ETRUNC))
-		note_message(o, done, (uint32_t)done->cookie - OFFLOAD_RUNS - 1);
+		note_message(o, done);
 	else if (done->status < 0)
 		offload_break(o, done->status, rank_of_peer(o, done->peer));
 	else if (done->cookie < OFFLOAD_RUNS)

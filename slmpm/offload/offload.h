@@ -40,8 +40,8 @@ struct offload_run {
 	void *to;
 	uint64_t cookie;
 	slmpm_ctr ctr; /* counts its end; or {0} */
-	/* Not 0: goes with all its messages, and those that come have the same, or it fails as
-	 * -SLMPM_EINVAL. */
+	/* Not 0: goes with all its messages, and those that come have the same, and the lengths of
+	 * this member's plan; or it fails as -SLMPM_EINVAL, of one that is longer -SLMPM_ETRUNC. */
 	uint32_t mark;
 };
 

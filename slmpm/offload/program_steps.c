@@ -89,7 +89,7 @@ static void message_add(struct steps *s, const struct plan_step *step)
 		wr->imm = s->run->mark;
 	if (recv && s->run->mark) { /* it is compared */
 		wr->flags = 0;
-		wr->cookie = OFFLOAD_RUNS + 1 + s->slot;
+		wr->cookie = message_cookie(s->slot, step->count * s->width);
 	}
 	if (!step->count)
 		return;

@@ -17,7 +17,7 @@ struct offload_slot {
 	uint32_t mark;
 	bool busy;             /* its run's end has not been polled */
 	bool ended;            /* all its entries have */
-	bool differs;          /* a message of another mark has come for it */
+	bool differs;          /* a message of another mark or length has come for it */
 	unsigned char nothing; /* what its last entry calculates */
 };
 
@@ -51,6 +51,23 @@ struct steps {
 	struct slmpm_calc calc[STEPS_AT_ONCE];
 	struct slmpm_operand operand[STEPS_AT_ONCE][3];
 };
+
+/* Of a receive of SLOT that is compared, which is to get LEN bytes; others have OFFLOAD_RUNS, or
+ * less. */
+static inline uint64_t message_cookie(uint32_t slot, uint64_t len)
+{
+	return len * OFFLOAD_RUNS + slot + OFFLOAD_RUNS + 1;
+}
+
+static inline uint32_t message_slot(uint64_t cookie)
+{
+	return (uint32_t)((cookie - OFFLOAD_RUNS - 1) % OFFLOAD_RUNS);
+}
+
+static inline uint64_t message_len(uint64_t cookie)
+{
+	return (cookie - OFFLOAD_RUNS - 1) / OFFLOAD_RUNS;
+}
 
 /* Bytes of an element. */
 static inline uint32_t run_width(const struct offload_run *run)

@@ -136,6 +136,40 @@ static int root_counts(void *unused)
 	return play(scatter_and_gather, NULL, -1);
 }
 
+/* What rank 1 sends to rank 0 is LESS than that one expects, or more. */
+static void dispute_blocks(slmpm_peer founder, int i, void *less)
+{
+	uint64_t from[2 * MANY] = {0}, to[2 * MANY] = {0};
+	uint64_t counts[MANY] = {1, 1, 1, 1}, to_counts[MANY] = {1, 1, 1, 1};
+	const struct slmpm_coll alltoall = {.size = sizeof(alltoall),
+					    .kind = SLMPM_COLL_ALLTOALL,
+					    .type = SLMPM_UINT64,
+					    .from = from,
+					    .to = to,
+					    .counts = counts,
+					    .to_counts = to_counts};
+	slmpm_group group = joined(founder);
+	int rc;
+
+	if (i == 1)
+		counts[0] = less ? 1 : 2;
+	if (i == 0)
+		to_counts[1] = less ? 2 : 1;
+	rc = slmpm_collective(group, &alltoall, PATIENCE);
+	if (i == 0)
+		CHECK(rc == -SLMPM_EINVAL &&
+			      strstr(slmpm_error_detail(), less ? "what rank 1 sends is shorter" :
+								  "what rank 1 sends is longer"),
+		      "%d: %s", rc, slmpm_error_detail());
+	CHECK(rc == 0 || rc == -SLMPM_EINVAL, "%d: %s", rc, slmpm_error_detail());
+	stays_broken(founder, group, SLMPM_EINVAL);
+}
+
+static int disputed_blocks(void *less)
+{
+	return play(dispute_blocks, less, -1);
+}
+
 /* ---- late, dead, left ----------------------------------------------------------------------- */
 
 static void be_late(slmpm_peer founder, int i, void *unused)
@@ -304,6 +338,8 @@ int main(void)
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		EXPECT(child_run(disputes, &all[i], 60), 0);
 	EXPECT(child_run(root_counts, NULL, 60), 0);
+	EXPECT(child_run(disputed_blocks, NULL, 60), 0);
+	EXPECT(child_run(disputed_blocks, &yes, 60), 0);
 	EXPECT(child_run(lateness, NULL, 60), 0);
 	EXPECT(child_run(deaths, NULL, 60), 0);
 	EXPECT(child_run(leaves, NULL, 60), 0);

@@ -191,6 +191,7 @@ static void trial_make(struct trial *t, uint32_t kind, uint32_t algorithm, uint3
 				.root = number % size,
 				.count = counts[number % 7] / (blocks ? 4 : 1)};
 	t->run.type = number % 3 ? SLMPM_INT64 : SLMPM_DOUBLE;
+	t->run.mark = number % 2 ? number : 0;
 	t->run.op = SLMPM_CALC_SUM;
 	t->run.cookie = number;
 	t->all = lay_out(t, t->counts, t->places, true);
