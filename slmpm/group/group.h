@@ -36,6 +36,7 @@ struct member {
 	struct pair *pair;
 	struct distant *distant; /* of a group without boards */
 	uint32_t wanted;         /* calls that wait for one */
+	bool rung;               /* it has been asked for one, by its bell */
 	int error;               /* why there is none, for them: a negative errno */
 	/* Left out by slmpm_group_shrink: */
 	bool out;

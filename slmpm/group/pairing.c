@@ -23,6 +23,7 @@
 
 #define CALL    "slmpm_group_peer"
 #define BUSY_MS 1  /* its bell is full, or the board is */
+#define RING_MS 50 /* then it is rung again, unless there is an answer */
 #define RINGS   64 /* taken at once: more than wait in a bell as a rule */
 
 #ifndef SO_COOKIE
@@ -71,6 +72,7 @@ static void pair_withdraw(struct member *m)
 	if (m->offer >= 0)
 		close(m->offer);
 	m->offer = -1;
+	m->rung = false;
 }
 
 /* ---- sockets -------------------------------------------------------------------------------- */
@@ -238,12 +240,26 @@ static void pair_make(struct member *m, uint64_t now)
 	pair_offer(m, now);
 }
 
+/* Again until there is an answer: a ring may be lost. That a later one cannot be rung is no error:
+ * the bell is full, or the member has just died, which is seen otherwise. */
+static void pair_ring(struct member *m, uint64_t now)
+{
+	const struct boards *b = &m->group->boards;
+
+	if (m->rung)
+		(void)bell_pass(b->bells[pair_rank(m)], b->seats[b->rank], -1);
+	else
+		m->rung = pair_pass(m, -1, now) && !m->error;
+	if (m->rung)
+		pair_due(m, now + RING_MS * PAIR_MS);
+}
+
 static void pair_ask(struct member *m, uint64_t now)
 {
 	if (!m->wanted)
 		pair_withdraw(m);
 	else if (boards_pair(&m->group->boards, pair_rank(m), PAIR_ASKED))
-		(void)pair_pass(m, -1, now);
+		pair_ring(m, now);
 	else
 		pair_due(m, now + BUSY_MS * PAIR_MS);
 }

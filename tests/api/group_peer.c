@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "tests/lib/child.h"
@@ -378,6 +379,44 @@ static int dies(void *unused)
 	return play(3, die_late, kill_stopped);
 }
 
+/* ---- a ring that is lost -------------------------------------------------------------------- */
+
+static int swallow; /* rings that say who rings, without a socket: so many */
+
+/* The library's are these, too. */
+ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+	if (swallow && !msg->msg_controllen && msg->msg_iovlen == 1 &&
+	    msg->msg_iov->iov_len == sizeof(uint32_t)) {
+		swallow--;
+		return sizeof(uint32_t);
+	}
+	return syscall(SYS_sendmsg, fd, msg, flags);
+}
+
+/* Rank 0 makes it, and is in a barrier meanwhile. */
+static void lose_rings(slmpm_peer founder, int i, void *unused)
+{
+	slmpm_group group = joined(founder);
+
+	(void)unused;
+	OK(slmpm_barrier(group, PATIENCE));
+	if (i == 1) {
+		swallow = 2;
+		(void)with(group, 0);
+		CHECK(!swallow, "%d rings were not rung", swallow);
+	}
+	OK(slmpm_barrier(group, PATIENCE));
+	actor_hear(founder, DONE);
+	OK(slmpm_group_destroy(group));
+}
+
+static int rings_lost(void *unused)
+{
+	(void)unused;
+	return play(2, lose_rings, NULL);
+}
+
 /* ---- several threads ------------------------------------------------------------------------ */
 
 #define THREADS 3
@@ -545,6 +584,7 @@ int main(int argc, char **argv)
 		EXPECT(child_run(closed_alone, &asks, 60), 0);
 	EXPECT(child_run(losses, NULL, 60), 0);
 	EXPECT(child_run(dies, NULL, 60), 0);
+	EXPECT(child_run(rings_lost, NULL, 60), 0);
 	for (int k = 0; k < 5; k++)
 		EXPECT(child_run(threads_ask, NULL, 60), 0);
 	EXPECT(child_run(lies, NULL, 60), 0);
