@@ -535,7 +535,9 @@ COLD int pair_error(struct member *m, const char *call, int timeout_ms)
 	if (m->error)
 		return error_system(m->error, what);
 	if (p && !pair_lives(p) && !comes_again(p->ep))
-		return endpoint_error(p->ep);
+		return error_set(p->ep->life->error ? p->ep->life->error : SLMPM_ECLOSED,
+				 "%s: " BOARD_MEMBER ": %s", call,
+				 BOARD_MEMBER_OF(&m->group->boards, r), p->ep->life->reason);
 	return late_error(m->group->ctx, pair_lives(p) ? p->ep : NULL, timeout_ms,
 			  "%s: it has not answered", what);
 }
