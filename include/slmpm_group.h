@@ -65,11 +65,11 @@ struct slmpm_group_info {
 SLMPM_API int slmpm_group_query(slmpm_group group, struct slmpm_group_info *info);
 /*
  * A broken group goes on without those of its members that have died or left: all that are left
- * call this, agree on who they are, whoever dies meanwhile, and are members of the same group then,
- * in the old order, with ranks from 0. Blocks until they have agreed. A member that lives is waited
- * for. SLMPM_ETIMEOUT: the detail names who has not come; it may be called again. SLMPM_EAGAIN:
- * the same where TIMEOUT_MS is 0; SLMPM_ESTATE: the group is not broken, or this process has
- * founded it and is no member; SLMPM_EPROTO: a member says what cannot be; SLMPM_EBUSY.
+ * call this, agree on who they are, though more may die meanwhile, and are members of the same
+ * group then, in the old order, with ranks from 0. Blocks until they have agreed. A member that
+ * lives is waited for. SLMPM_ETIMEOUT: the detail names who has not come; it may be called again.
+ * SLMPM_EAGAIN: the same where TIMEOUT_MS is 0; SLMPM_ESTATE: the group is not broken, or this
+ * process has founded it and is no member; SLMPM_EPROTO: a member says what cannot be; SLMPM_EBUSY.
  */
 SLMPM_API int slmpm_group_shrink(slmpm_group group, int timeout_ms);
 

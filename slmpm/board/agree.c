@@ -216,7 +216,7 @@ static int take_verdict(struct agreement *a)
 			continue;
 		rc = check_said(a, r, &said);
 		if (rc >= 0 && PEER_FAULT(said.posted < a->b->posted))
-			rc = lies(a, r, "begins anew with numbers that have been");
+			rc = lies(a, r, "begins again with numbers that have been");
 		if (rc < 0 && includes(a->gone, r))
 			continue; /* it can be asked nothing more */
 		if (rc < 0)

@@ -104,7 +104,7 @@ uint32_t boards_missing(const struct boards *b, uint64_t number, uint32_t r);
 void boards_announce(struct boards *b, uint32_t who);
 /* Awake again. A bell too many does no harm. */
 void boards_awake(struct boards *b);
-/* Rings at all that sleep, whoever they wait for. */
+/* Rings at all that sleep, no matter for which member. */
 void boards_wake_all(struct boards *b);
 
 /* ---- connections among them ------------------------------------------------------------------ */

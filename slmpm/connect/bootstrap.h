@@ -54,7 +54,7 @@ bool bootstrap_host(const struct endpoint *ep, bool other, char host[NET_NAME]);
 /* Is it on this machine, as far as its connection says? */
 bool bootstrap_is_here(const struct endpoint *ep);
 /* KEY, of RANK, in the NUMBERth join of this side (OWN) or the other's, as it travels; and again as
- * it was. Over a stream whoever does not know its secret learns nothing from it. */
+ * it was. Over a stream a process that does not know its secret learns nothing from it. */
 void bootstrap_mask(const struct endpoint *ep, bool own, uint32_t number, uint32_t rank,
 		    unsigned char key[SECRET_SIZE]);
 /* The number of its process, by its own word. */

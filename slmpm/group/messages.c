@@ -2,7 +2,7 @@
 /*
  * Collective operations of a group whose members have no memory together: plans, run by the entries
  * of a work queue over the connections that this member's plan needs. All messages of an operation
- * say which it is: so members that disagree are found out by whoever gets the first of them.
+ * say which it is: so members that disagree are found out by the first one that gets such.
  */
 #include <inttypes.h>
 #include <stdio.h>
