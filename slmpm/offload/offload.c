@@ -373,6 +373,9 @@ static int wait_more(struct offload *o, uint64_t deadline, int timeout_ms)
 	rc = slmpm_cq_wait(o->cq, &done, 1, o->status < 0 && left ? 1 : left);
 	if (rc == 1)
 		note_end(o, &done);
+	if (rc == -SLMPM_EAGAIN &&
+	    timeout_ms > 0) /* the deadline has passed before it could wait */
+		rc = error_set(SLMPM_ETIMEOUT, "no run has ended");
 	return rc < 0 && (o->status == 0 || left == 0) ? rc : 0;
 }
 
