@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 120 */
 /* waits */
+/* native-only */
 /*
  * What members learn of one another, whatever they do: of a death behind one that has left, of a
  * group that is broken while another member is waited for, and in a loop of their own; though their
