@@ -208,7 +208,7 @@ static const struct trial {
 	{"slmpm_group_meet", NULL, LATE, NULL},
 	{"slmpm_group_shrink", NULL, LATE, NULL},
 	{"slmpm_group_drive", NULL, LATE, NULL},
-	{"slmpm_group_serve", NULL, GOES, NULL}, /* how operations end that come later */
+	{"slmpm_group_serve", NULL, GOES, NULL},  /* how operations end that come later */
 	{"slmpm_overlay_open", NULL, LATE, NULL}, /* overlay_ends.c */
 	{"slmpm_overlay_close", NULL, LATE, NULL},
 	{"slmpm_overlay_send", NULL, LATE, NULL},
