@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* native-only */
 /* timeout: 120 */
 /* waits */
 /*

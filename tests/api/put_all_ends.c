@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* native-only */
 /* timeout: 150 */
 /*
  * One put to many while all applications sleep; and while a target, or the origin, is killed: at
