@@ -3,7 +3,7 @@
 # The fabric of tests/fabrics/pipe, which was written from doc/adding_a_fabric.md alone: the programs of other tests,
 # linked with it in the list of fabrics. Its operations on memory complete later, carried out by the peer's poll.
 # timeout: 240
-# one-thread
+# native-only
 here=$SLMPM_BUILD/pipes
 fabric=tests/fabrics/pipe
 fail() { echo "$*"; exit 1; }
@@ -16,7 +16,7 @@ rm -rf "$here"
 mkdir -p "$here/gen" "$here/tests/fabric" "$here/tests/fault" "$here/tests/stress" || exit 1
 { cat "$SLMPM_BUILD/gen/fabric_list.h"; echo "FABRIC(pipe)"; } >"$here/gen/fabric_list.h"
 compile() {
-	"${CC:-gcc}" ${SLMPM_SAN:+-fsanitize="$SLMPM_SAN" -fno-sanitize-recover=all} -std=gnu11 -O2 -g -pthread "$@"
+	"${CC:-gcc}" -std=gnu11 -O2 -g -pthread "$@"
 }
 for source in fabrics/registry.c $fabric/*.c; do
 	compile -Wall -Wextra -Werror -D_GNU_SOURCE= -I. -Iinclude -I"$here/gen" -c "$source" -o "$here/$(basename "$source" .c).o" ||
@@ -40,7 +40,6 @@ for test in link_connect link_lies link_packets link_totals link_train link_proc
 	over fabric/$test
 done
 for way in "over pipes" "over pipes, asleep"; do
-	[ -z "${SLMPM_SAN:-}" ] || [ "$way" = "over pipes" ] || continue # what a sanitizer sees is the same
 	for test in fabric/onesided_random fabric/work_random fault/kill_one_sided stress/atomics; do
 		over $test "$way"
 	done
