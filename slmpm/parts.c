@@ -128,6 +128,10 @@ static void parts_compare(const struct endpoint *ep)
 
 #endif
 
+_Static_assert((int)EMULATE_END <= (int)WIRE_AM_ACK && (int)DEPOSIT_END <= (int)WIRE_AM_DRIVE &&
+		       (int)DRIVE_END <= (int)WIRE_AM_OVERLAY,
+	       "each room has numbers of its own");
+
 /* One with a number of the library's own. */
 static void parts_handle(struct endpoint *ep, const struct slmpm_am *am)
 {

@@ -2,7 +2,7 @@
 /*
  * A rectangle of the plate, twice: one iteration reads one copy and writes the other. Each cell
  * becomes the mean of its four neighbours, always added in the same order, so that it has the same
- * bits whoever computes it.
+ * bits in each tile that has it.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -52,7 +52,7 @@ static int64_t machine(void)
 	return (int64_t)(h >> 2);
 }
 
-/* Whether all ranks say yes; they have all come by then. */
+/* Whether YES holds at all ranks: a barrier as well. */
 static bool all_agree(MPI_Comm comm, bool yes)
 {
 	int mine = yes, all = 0;

@@ -13,9 +13,9 @@
 #define AM_EMULATED_DEFERRED 128 /* answers of the library's own that may wait for room */
 
 enum am_ack_id {
-	FIFO_PUT = SLMPM_AM_ID_MAX + 17, /* struct fifo_put (fifo.c), FIFO_HEAD; data */
-	AM_ACK,                          /* struct am_ack */
-	AM_CONFIRMED                     /* struct am_confirmed; head, data */
+	FIFO_PUT = WIRE_AM_ACK, /* struct fifo_put (fifo.c), FIFO_HEAD; data */
+	AM_ACK,                 /* struct am_ack */
+	AM_CONFIRMED            /* struct am_confirmed; head, data */
 };
 
 /* Heads, little-endian. */

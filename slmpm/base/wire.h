@@ -153,6 +153,17 @@ enum wire_bond {
  * with WIRE_FEATURE_IDS, and of no other's. */
 #define WIRE_FLAG_ADDRESSED 256u
 
+/* Handlers of active messages that are the library's own: each room's first number, of
+ * WIRE_AM_ROOM. */
+#define WIRE_AM_ROOM 16
+enum wire_am {
+	WIRE_AM_EMULATION = SLMPM_AM_ID_MAX + 1,
+	WIRE_AM_ACK = WIRE_AM_EMULATION + WIRE_AM_ROOM,
+	WIRE_AM_DEPOSIT = WIRE_AM_ACK + WIRE_AM_ROOM,
+	WIRE_AM_DRIVE = WIRE_AM_DEPOSIT + WIRE_AM_ROOM,
+	WIRE_AM_OVERLAY = WIRE_AM_DRIVE + WIRE_AM_ROOM
+};
+
 struct wire_addressee {   /* whom a packet is for */
 	uint32_t element; /* the pair's accelerator, by its host's number; 0: neither is one */
 	uint32_t process; /* who reads it, as its hello has it */

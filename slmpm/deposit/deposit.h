@@ -45,10 +45,10 @@ static inline void ranks_drop(struct ranks *s, uint32_t r)
 
 /* ---- what travels ---------------------------------------------------------------------------- */
 
-/* Numbers of the library's own handlers, behind those of emulation and fifo. */
+/* Numbers of handlers. */
 enum deposit_id {
-	DEPOSIT_WORD = SLMPM_AM_ID_MAX + 33, /* struct wire_deposit; two sets of ranks */
-	DEPOSIT_DATA,                        /* struct wire_deposit_data; bytes */
+	DEPOSIT_WORD = WIRE_AM_DEPOSIT, /* struct wire_deposit; two sets of ranks */
+	DEPOSIT_DATA,                   /* struct wire_deposit_data; bytes */
 	DEPOSIT_END
 };
 
@@ -209,7 +209,7 @@ void deposit_leave(struct group *g, bool goes);
 
 /* The next of F's packets: 1, 0: there is none, or as am_post. */
 int flow_post(struct line *l, struct flow *f, struct endpoint *ep);
-/* As parts.emulated, of one of enum deposit_id. */
+/* As parts.handle, of one of enum deposit_id. */
 void deposit_arrived(struct endpoint *ep, const struct slmpm_am *am);
 
 /* ---- origin.c -------------------------------------------------------------------------------- */

@@ -20,16 +20,16 @@ _Static_assert(AM_EMULATED_DEFERRED == 2 * EMULATE_WINDOW,
 
 /* Numbers of the library's own handlers. */
 enum emulate_id {
-	EMULATE_WRITE = SLMPM_AM_ID_MAX + 1, /* struct emulate_request; data */
-	EMULATE_READ,                        /* struct emulate_request */
-	EMULATE_ATOMIC,                      /* struct emulate_request, struct wire_atomic */
-	EMULATE_NOTIFY,                      /* struct emulate_request */
-	EMULATE_TAGGED_WRITE,                /* struct emulate_request; tagged messages follow */
-	EMULATE_TAGGED_READ,                 /* struct emulate_request; they come back */
-	EMULATE_GIVE_UP,                     /* struct emulate_answer: no more of a tagged write */
-	EMULATE_DONE,                        /* struct emulate_answer */
-	EMULATE_DATA,                        /* struct emulate_answer; data: a read's */
-	EMULATE_FAILED,                      /* struct emulate_answer */
+	EMULATE_WRITE = WIRE_AM_EMULATION, /* struct emulate_request; data */
+	EMULATE_READ,                      /* struct emulate_request */
+	EMULATE_ATOMIC,                    /* struct emulate_request, struct wire_atomic */
+	EMULATE_NOTIFY,                    /* struct emulate_request */
+	EMULATE_TAGGED_WRITE,              /* struct emulate_request; tagged messages follow */
+	EMULATE_TAGGED_READ,               /* struct emulate_request; they come back */
+	EMULATE_GIVE_UP,                   /* struct emulate_answer: no more of a tagged write */
+	EMULATE_DONE,                      /* struct emulate_answer */
+	EMULATE_DATA,                      /* struct emulate_answer; data: a read's */
+	EMULATE_FAILED,                    /* struct emulate_answer */
 	EMULATE_END
 };
 

@@ -17,10 +17,10 @@ struct slmpm_am;
 
 /* ---- what travels ---------------------------------------------------------------------------- */
 
-/* Numbers of the library's own handlers, behind the others'. */
+/* Numbers of handlers. */
 enum drive_id {
-	DRIVE_PREPARE = SLMPM_AM_ID_MAX + 49, /* struct wire_drive */
-	DRIVE_WORD,                           /* struct wire_drive_word */
+	DRIVE_PREPARE = WIRE_AM_DRIVE, /* struct wire_drive */
+	DRIVE_WORD,                    /* struct wire_drive_word */
 	DRIVE_END
 };
 

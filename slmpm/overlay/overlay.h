@@ -18,7 +18,7 @@
 struct offload;
 struct request;
 
-#define OVERLAY_ID       (SLMPM_AM_ID_MAX + 65) /* the handler's number */
+#define OVERLAY_ID       WIRE_AM_OVERLAY /* the handler's number */
 #define OVERLAY_CHANNELS 2
 #define OVERLAY_EARLY    16 /* networks that a neighbour may have laid ahead of this node */
 
