@@ -141,6 +141,8 @@ void group_remove(struct group *g, uint32_t rank);
 void group_met(struct group *g);
 /* It is broken by CULPRIT (or -1): the first one stays, but of a member that has left. */
 void group_break(struct group *g, int status, int32_t culprit);
+/* By what it is broken, as operation NUMBER, of KIND, finds it. */
+COLD int group_broken_error(const struct group *g, uint64_t number, uint32_t kind);
 /* What RANK, which is late, is suspect of: NULL: nothing. */
 COLD const char *member_suspicion(const struct group *g, uint32_t rank);
 /* Has a member died, left, or broken it? */

@@ -143,6 +143,20 @@ void group_remove(struct group *g, uint32_t rank)
 	g->boards.bells[rank] = -1;
 }
 
+int group_broken_error(const struct group *g, uint64_t number, uint32_t kind)
+{
+	uint32_t r = (uint32_t)g->culprit;
+
+	if (g->culprit < 0)
+		return boards_error(&g->boards, -g->status, number, kind, "it is broken");
+	if (g->status == -SLMPM_EDEAD || g->status == -SLMPM_ECLOSED)
+		return boards_error(&g->boards, -g->status, number, kind, BOARD_MEMBER " has %s",
+				    BOARD_MEMBER_OF(&g->boards, r),
+				    g->status == -SLMPM_EDEAD ? "died" : "left the group");
+	return boards_error(&g->boards, -g->status, number, kind, "it is broken, by " BOARD_MEMBER,
+			    BOARD_MEMBER_OF(&g->boards, r));
+}
+
 /* Its number here, which in another namespace of processes is not the one that it knows. */
 static int own_number_of(const struct member *m)
 {

@@ -73,27 +73,21 @@ static COLD int differs(struct group *g, const struct slmpm_coll *c, uint32_t ma
 	const char *in = "number, count or root";
 
 	if (!other || other == mark)
-		return error_set(SLMPM_EINVAL,
-				 CALL ": operation %" PRIu64
-				      " of the group, %s: what rank %d sends "
-				      "is %s",
-				 g->begun, flat_kind_name(c->kind), rank,
-				 !other || status == -SLMPM_ETRUNC ? "longer" : "shorter");
+		return boards_error(&g->boards, SLMPM_EINVAL, g->begun, c->kind,
+				    "what " BOARD_MEMBER " sends is %s", OF(g, rank),
+				    !other || status == -SLMPM_ETRUNC ? "longer" : "shorter");
 	if ((other ^ mark) & MARK_FIELD)
-		return error_set(SLMPM_EINVAL,
-				 CALL ": operation %" PRIu64 " of the group: rank %d does %s, this "
-				      "process (rank %u) %s",
-				 g->begun, rank, flat_kind_name(other & MARK_FIELD), g->boards.rank,
-				 flat_kind_name(c->kind));
+		return boards_error(&g->boards, SLMPM_EINVAL, g->begun, 0,
+				    BOARD_MEMBER " does %s, " BOARD_MEMBER " %s", OF(g, rank),
+				    flat_kind_name(other & MARK_FIELD), OF(g, g->boards.rank),
+				    flat_kind_name(c->kind));
 	if ((other ^ mark) >> MARK_TYPE & MARK_FIELD)
 		in = "type";
 	else if ((other ^ mark) >> MARK_OP & MARK_FIELD)
 		in = "operation";
-	return error_set(SLMPM_EINVAL,
-			 CALL ": operation %" PRIu64
-			      " of the group, %s: rank %d has another %s than "
-			      "this process (rank %u)",
-			 g->begun, flat_kind_name(c->kind), rank, in, g->boards.rank);
+	return boards_error(&g->boards, SLMPM_EINVAL, g->begun, c->kind,
+			    BOARD_MEMBER " has another %s than " BOARD_MEMBER, OF(g, rank), in,
+			    OF(g, g->boards.rank));
 }
 
 /* ---- its plan ------------------------------------------------------------------------------- */
@@ -232,23 +226,10 @@ static COLD int break_apart(struct group *g, int error, int culprit)
 	return error_set(-error, "%s", g->detail);
 }
 
-/* Others have said so. */
-static COLD int is_broken_by(struct group *g)
+/* As operation NUMBER, of KIND, finds it. */
+static COLD int is_broken_by(struct group *g, uint64_t number, uint32_t kind)
 {
-	int rc;
-
-	if (g->culprit < 0)
-		rc = error_set(-g->status, CALL ": the group is broken: %s",
-			       slmpm_strerror(g->status));
-	else if (g->status == -SLMPM_EDEAD)
-		rc = error_set(SLMPM_EDEAD, CALL ": " BOARD_MEMBER " has died", OF(g, g->culprit));
-	else if (g->status == -SLMPM_ECLOSED)
-		rc = error_set(SLMPM_ECLOSED, CALL ": " BOARD_MEMBER " has left the group",
-			       OF(g, g->culprit));
-	else
-		rc = error_set(-g->status, CALL ": the group is broken, by " BOARD_MEMBER ": %s",
-			       OF(g, g->culprit), slmpm_strerror(g->status));
-	return break_apart(g, rc, g->culprit);
+	return break_apart(g, group_broken_error(g, number, kind), g->culprit);
 }
 
 /* The first whose messages are missing. */
@@ -270,7 +251,7 @@ static COLD int messages_late(struct group *g, const struct slmpm_coll *c, int t
 	int r = missing(g);
 	const struct pair *p = r < 0 ? NULL : g->members[r].pair;
 	int rc = late_error(g->ctx, pair_lives(p) ? p->ep : NULL, timeout_ms,
-			    "operation %" PRIu64 " of the group, %s: nothing yet from rank %d",
+			    "group %u, operation %" PRIu64 ", %s: nothing yet from rank %d", g->tag,
 			    g->begun, flat_kind_name(c->kind), r);
 
 	return break_apart(g, rc, r);
@@ -385,13 +366,12 @@ static int conclude_run(struct group *g, const struct slmpm_coll *c, const struc
 
 	if (rc == 0)
 		return 0;
-	if (rc == -SLMPM_EINVAL || rc == -SLMPM_ETRUNC)
+	if ((rc == -SLMPM_EINVAL || rc == -SLMPM_ETRUNC) && end->culprit >= 0)
 		rc = differs(g, c, mark, end->culprit, rc);
 	else if (g->status && g->status != -SLMPM_ECLOSED)
-		return is_broken_by(g);
+		return is_broken_by(g, g->begun, c->kind);
 	else
-		rc = error_set(-rc, CALL ": operation %" PRIu64 " of the group, %s, rank %d: %s",
-			       g->begun, flat_kind_name(c->kind), end->culprit, slmpm_strerror(rc));
+		rc = boards_error(&g->boards, -rc, g->begun, c->kind, "by rank %d", end->culprit);
 	return break_apart(g, rc, end->culprit);
 }
 
@@ -417,11 +397,11 @@ static int carry_out(struct group *g, const struct slmpm_coll *c, const struct o
 	if (rc == -SLMPM_ETIMEOUT && !g->status)
 		return messages_late(g, c, timeout_ms);
 	if (g->status)
-		return is_broken_by(g);
+		return is_broken_by(g, g->begun, c->kind);
 	return break_apart(g, rc, missing(g));
 }
 
-static COLD int may_collect(struct group *g)
+static COLD int may_collect(struct group *g, uint32_t kind)
 {
 	if (g->ctx->handling)
 		return context_forbids(g->ctx, CALL);
@@ -431,7 +411,7 @@ static COLD int may_collect(struct group *g)
 	if (g->error)
 		return error_set(-g->error, "%s", g->detail);
 	if (g->status && g->status != -SLMPM_ECLOSED)
-		return is_broken_by(g);
+		return is_broken_by(g, g->begun + 1, kind);
 	if (g->begun != g->done)
 		return error_set(SLMPM_EBUSY, CALL ": another thread has an operation of the group "
 						   "under way");
@@ -445,7 +425,7 @@ int messages_collect(struct group *g, const struct slmpm_coll *c, int timeout_ms
 	int rc;
 
 	(void)wait_inspect(g->ctx); /* what others have said of the group */
-	rc = may_collect(g);
+	rc = may_collect(g, c->kind);
 	if (rc == 0)
 		rc = flat_check(c, g->boards.size, g->boards.rank);
 	if (rc == 0 && c->combine)

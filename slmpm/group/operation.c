@@ -47,18 +47,7 @@ static COLD int break_by(struct group *g, int error, uint32_t culprit)
 /* It had been broken by then, as operation NUMBER, of KIND, was under way or begun. */
 static COLD int break_as_is(struct group *g, uint64_t number, uint32_t kind)
 {
-	uint32_t r = (uint32_t)g->culprit;
-
-	if (g->culprit < 0)
-		(void)boards_error(&g->boards, -g->status, number, kind, "it is broken");
-	else if (g->status == -SLMPM_EDEAD)
-		(void)boards_error(&g->boards, SLMPM_EDEAD, number, kind, BOARD_MEMBER " has died",
-				   BOARD_MEMBER_OF(&g->boards, r));
-	else
-		(void)boards_error(&g->boards, -g->status, number, kind,
-				   "it is broken, by " BOARD_MEMBER,
-				   BOARD_MEMBER_OF(&g->boards, r));
-	return break_by(g, g->status, r);
+	return break_by(g, group_broken_error(g, number, kind), (uint32_t)g->culprit);
 }
 
 int operation_broken(struct group *g, int rc)

@@ -3,8 +3,8 @@
 /* waits */
 /*
  * Groups whose members have no memory together, for some are connected by TCP: what they disagree
- * in, who is late, dies or leaves is named; strangers that find where a member listens; those that
- * do not form.
+ * in, who is late, dies or leaves is named; unauthenticated connections to where a member listens;
+ * groups that do not form.
  */
 #include <arpa/inet.h>
 #include <signal.h>
@@ -60,7 +60,7 @@ static void stays_broken(slmpm_peer founder, slmpm_group group, int error)
 {
 	struct slmpm_group_info info;
 
-	REFUSED(slmpm_barrier(group, PATIENCE), error, "");
+	REFUSED(slmpm_barrier(group, PATIENCE), error, "rank ");
 	info = circle_query(group);
 	CHECK(info.status == -error && info.begun == info.done, "status %d", info.status);
 	actor_tell(founder, GO);
@@ -157,9 +157,8 @@ static void dispute_blocks(slmpm_peer founder, int i, void *less)
 		to_counts[1] = less ? 2 : 1;
 	rc = slmpm_collective(group, &alltoall, PATIENCE);
 	if (i == 0)
-		CHECK(rc == -SLMPM_EINVAL &&
-			      strstr(slmpm_error_detail(), less ? "what rank 1 sends is shorter" :
-								  "what rank 1 sends is longer"),
+		CHECK(rc == -SLMPM_EINVAL && strstr(slmpm_error_detail(),
+						    less ? "sends is shorter" : "sends is longer"),
 		      "%d: %s", rc, slmpm_error_detail());
 	CHECK(rc == 0 || rc == -SLMPM_EINVAL, "%d: %s", rc, slmpm_error_detail());
 	stays_broken(founder, group, SLMPM_EINVAL);
@@ -230,7 +229,7 @@ static int leaves(void *unused)
 	return play(leave, NULL, -1);
 }
 
-/* ---- strangers ------------------------------------------------------------------------------ */
+/* ---- unauthenticated connections ------------------------------------------------------------ */
 
 /* The port of the one that listens in this process. */
 static unsigned own_port(void)
@@ -253,7 +252,7 @@ static void be_found(slmpm_peer founder, int i, void *unused)
 						  .kind = SLMPM_COLL_BARRIER};
 	slmpm_group group = joined(founder);
 	slmpm_prepared prepared;
-	slmpm_ctx stranger;
+	slmpm_ctx other;
 	slmpm_peer peer;
 	char url[100];
 	int up;
@@ -263,15 +262,15 @@ static void be_found(slmpm_peer founder, int i, void *unused)
 	up = actor_events(circle_own, SLMPM_EVENT_UP);
 	snprintf(url, sizeof(url), "tcp://127.0.0.1:%u#0123456789abcdef0123456789abcdef",
 		 own_port());
-	OK(slmpm_open(&stranger, &(struct slmpm_options){.size = sizeof(struct slmpm_options),
-							 .flags = SLMPM_THREADS}));
+	OK(slmpm_open(&other, &(struct slmpm_options){.size = sizeof(struct slmpm_options),
+						      .flags = SLMPM_THREADS}));
 	/* Nothing answers but by this thread. */
-	REFUSED(slmpm_connect(&peer, stranger, url, 100), SLMPM_ETIMEOUT, "");
+	REFUSED(slmpm_connect(&peer, other, url, 100), SLMPM_ETIMEOUT, "");
 	for (int k = 0; k < 3; k++)
 		actor_nap(circle_own);
-	OK(slmpm_shut(stranger, PATIENCE));
+	OK(slmpm_shut(other, PATIENCE));
 	up = actor_events(circle_own, SLMPM_EVENT_UP);
-	CHECK(up == 0, "%d strangers", up);
+	CHECK(up == 0, "%d unauthenticated", up);
 	OK(slmpm_barrier(group, PATIENCE));
 	/* What boards alone have. */
 	REFUSED(slmpm_group_meet(group, PATIENCE), SLMPM_ENOTSUP, "TCP");
@@ -283,7 +282,7 @@ static void be_found(slmpm_peer founder, int i, void *unused)
 	OK(slmpm_group_destroy(group));
 }
 
-static int strangers(void *unused)
+static int unauthenticated(void *unused)
 {
 	(void)unused;
 	return play(be_found, NULL, -1);
@@ -343,7 +342,7 @@ int main(void)
 	EXPECT(child_run(lateness, NULL, 60), 0);
 	EXPECT(child_run(deaths, NULL, 60), 0);
 	EXPECT(child_run(leaves, NULL, 60), 0);
-	EXPECT(child_run(strangers, NULL, 60), 0);
+	EXPECT(child_run(unauthenticated, NULL, 60), 0);
 	EXPECT(child_run(not_formed, NULL, 60), 0);
 	EXPECT(child_run(not_formed, &yes, 60), 0);
 	return 0;
