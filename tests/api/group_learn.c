@@ -98,7 +98,8 @@ static void left_too_early(slmpm_group g, int rank)
 
 	if (rank == 1)
 		return;
-	pause_ms(rank == 3 ? LONG : MOMENT);
+	if (rank)
+		pause_ms(rank == 3 ? LONG : MOMENT);
 	rc = slmpm_gather(g, &mine, rank == 2 ? all : NULL, 1, SLMPM_UINT64, 2, PATIENCE);
 	if (rank == 0) {
 		OK(rc);
