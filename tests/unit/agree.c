@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "slmpm/board/agree.h"
+#include "tests/lib/actor.h"
 #include "tests/lib/random.h"
 #include "tests/unit/members.h"
 
@@ -300,7 +301,8 @@ static uint32_t play_round(struct rng *g, uint32_t *generations)
 int main(void)
 {
 	const char *text = getenv("SLMPM_TEST_KILLS");
-	uint32_t rounds = text ? (uint32_t)strtoul(text, NULL, 0) : ROUNDS;
+	uint32_t rounds =
+		text ? (uint32_t)strtoul(text, NULL, 0) : (uint32_t)(ROUNDS / actor_slow());
 	struct rng g = {rng_run_seed((uint64_t)getpid())};
 	uint32_t left = 0, several = 0;
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/lib/actor.h"
 #include "tests/lib/random.h"
 #include "tests/unit/members.h"
 
@@ -429,6 +430,8 @@ int main(void)
 
 	for (unsigned i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		struct random_run run = {seed, sizes[i] == 2 ? 600 : 200};
+
+		run.jobs /= actor_slow() == 1 ? 1 : 4;
 
 		members_run(sizes[i], all_kinds, &seed, 60);
 		members_run(sizes[i], at_random, &run, 60);
