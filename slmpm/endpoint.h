@@ -366,10 +366,13 @@ static inline void endpoint_block(struct endpoint *ep, enum endpoint_block bit, 
 /* A pass over it would do nothing unless something has come: no bit is set that says more than how
  * the next message goes. */
 #define BLOCKS_AT_REST (BLOCK_CHECK | BLOCK_SAMPLE | BLOCK_BOUND)
+static inline bool endpoint_has_work(const struct endpoint *ep)
+{
+	return ep->blocked & ~(uint32_t)BLOCKS_AT_REST || ep->bundle.count;
+}
 static inline bool endpoint_is_at_rest(const struct endpoint *ep)
 {
-	return !(ep->blocked & ~(uint32_t)BLOCKS_AT_REST) && !ep->bundle.count &&
-	       !ep->unpack.left && ep->link.next == ep->link.end;
+	return !endpoint_has_work(ep) && !ep->unpack.left && ep->link.next == ep->link.end;
 }
 static inline bool endpoint_is_blocked(const struct endpoint *ep, enum endpoint_block bit)
 {

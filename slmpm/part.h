@@ -85,8 +85,12 @@ struct parts {
 	int (*run_kept)(struct endpoint *ep);
 	/* What has been begun with it goes on for one turn: how many things happened. */
 	int (*const *step)(struct endpoint *ep);
-	/* What waits to be sent to it goes out as far as there is room: packets. */
-	int (*push[PART_PUSHES])(struct endpoint *ep);
+	/* What waits to be sent to it, as a bit of ep->blocked says, goes out as far as there is
+	 * room: packets. */
+	struct {
+		uint32_t block; /* enum endpoint_block */
+		int (*push)(struct endpoint *ep);
+	} pushes[PART_PUSHES];
 	/* Its link is lost. */
 	void (*lost)(struct endpoint *ep);
 	/* Of EP, which has fetched messages: the peer has some yet to fetch. */

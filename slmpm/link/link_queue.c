@@ -107,9 +107,10 @@ static int push_all(struct endpoint *ep)
 	int n = 0;
 
 	for (uint32_t i = 0; i < PART_PUSHES && ep->state == SLMPM_PEER_UP; i++) {
-		uint32_t at = turn & 1 ? PART_PUSHES - 1 - i : i;
+		uint32_t at = ((turn & 1 ? PART_PUSHES - 1 - i : i) + turn / 2) % PART_PUSHES;
 
-		n += parts.push[(at + turn / 2) % PART_PUSHES](ep);
+		if (ep->blocked & parts.pushes[at].block)
+			n += parts.pushes[at].push(ep);
 	}
 	return n;
 }

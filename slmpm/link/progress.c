@@ -136,7 +136,7 @@ static INLINE int progress_endpoint(struct endpoint *ep)
 #ifdef SLMPM_COMPARE
 	parts.compare(ep);
 #endif
-	n = UNLIKELY(ep->blocked) ? parts.run_kept(ep) : 0;
+	n = UNLIKELY(endpoint_is_blocked(ep, BLOCK_KEPT)) ? parts.run_kept(ep) : 0;
 
 	if (ep->state != SLMPM_PEER_UP) {
 		if (ep->closing && ep->rooms->process && ep->life->was_up)
@@ -146,7 +146,7 @@ static INLINE int progress_endpoint(struct endpoint *ep)
 	n += take_some(ep, false);
 	if (ep->link.ended && ep->state == SLMPM_PEER_UP)
 		endpoint_end(ep, SLMPM_PEER_CLOSED, SLMPM_ECLOSED, "it closed the connection");
-	if (ep->blocked || ep->bundle.count) {
+	if (endpoint_has_work(ep)) {
 		n += link_push(ep);
 		n += take_steps(ep);
 	}
@@ -159,7 +159,7 @@ static INLINE int progress_endpoint(struct endpoint *ep)
  * so, and cost a pass no more than this. */
 static inline bool rests(const struct endpoint *ep)
 {
-	return !ep->blocked && ep->link.port->quiet && !ep->bundle.count && !ep->unpack.left &&
+	return !endpoint_has_work(ep) && ep->link.port->quiet && !ep->unpack.left &&
 	       !ep->link.port->domain->rescan;
 }
 
