@@ -249,6 +249,68 @@ SLMPM_API int slmpm_group_drive(slmpm_group group, const struct slmpm_drive *dri
  */
 SLMPM_API int slmpm_group_serve(slmpm_group group, const struct slmpm_how *how);
 
+/* ---- What they wait for ---------------------------------------------------------------------- */
+
+#define SLMPM_SHOWN_OPERATIONS 8  /* of a group: operations under way, ... */
+#define SLMPM_SHOWN_MEMBERS    64 /* ... and members, that are shown */
+
+/* slmpm_shown_operation.kind, beside enum slmpm_coll_kind */
+#define SLMPM_SHOWN_MEET   256u /* slmpm_group_meet */
+#define SLMPM_SHOWN_SHRINK 257u /* slmpm_group_shrink */
+
+struct slmpm_shown_operation { /* it has begun, or waits for its turn */
+	uint64_t number;       /* from 1 on; of a meeting among these; of a shrink 0 */
+	uint64_t since_ns;     /* CLOCK_MONOTONIC: when it was seen first, some ms late */
+	uint32_t kind;
+	uint32_t reserved; /* zero */
+};
+
+/* slmpm_shown_member.flags */
+#define SLMPM_SHOWN_LEFT      1u /* it has left the group */
+#define SLMPM_SHOWN_DEAD      2u /* its process has ended */
+#define SLMPM_SHOWN_CONNECTED 4u /* of a group with .apart: by a connection that stands */
+
+struct slmpm_shown_member {
+	uint32_t rank, flags;
+	int32_t pid;      /* as the process knows it; 0: it does not */
+	uint32_t kind;    /* of the last operation that it has begun; 0: not known */
+	uint64_t step;    /* number of that; of a group with .apart messages that have come of it */
+	uint64_t present; /* of its contribution to that: bytes that are there for others, ... */
+	uint64_t length;  /* ... of these; 0: it lies in one line, or there is none */
+	uint64_t since_ns; /* it is waited for: since it was seen to go on; 0: it is not */
+	char host[64];     /* where it listens; "": it is on this machine */
+};
+
+struct slmpm_group_shown { /* fields beyond .size count as zero */
+	uint32_t size;
+	uint32_t tag;
+	uint64_t group;    /* its handle in that process */
+	uint64_t taken_ns; /* CLOCK_MONOTONIC */
+	/* As in struct slmpm_group_info. */
+	int32_t rank;
+	uint32_t members;
+	int32_t status, culprit;
+	uint64_t begun, done, generation;
+	uint32_t apart;           /* 1: its members are connected by TCP */
+	uint32_t under_way;       /* operations, a meeting and a shrink among them; ... */
+	uint32_t operation_count; /* ... of these the first ones follow, in order */
+	uint32_t waiting;         /* members that are waited for; ... */
+	uint32_t member_count;    /* ... they come first, then the others, both by rank */
+	uint32_t reserved;        /* zero */
+	struct slmpm_shown_operation operation[SLMPM_SHOWN_OPERATIONS];
+	struct slmpm_shown_member member[SLMPM_SHOWN_MEMBERS];
+};
+
+/*
+ * Group I, from 0, of process PID, which is this user's, in no order: as it was when that last
+ * waited or made progress, some ms ago while it does. Operations that end without a wait cost
+ * nothing for it, and show when one waits. SLMPM_ENOENT: behind the last one; SLMPM_EVERSION: its
+ * library shows them otherwise; SLMPM_EAGAIN: they changed all the time. Does not block.
+ */
+SLMPM_API int slmpm_groups_read(int pid, int i, struct slmpm_group_shown *group, size_t size);
+
+/* ---- By name --------------------------------------------------------------------------------- */
+
 /* Blocking ones by name. */
 SLMPM_API inline int slmpm_collect(slmpm_group group, uint32_t kind, const void *from, void *to,
 				   uint64_t count, uint32_t type, uint32_t op, int root,

@@ -57,6 +57,8 @@ struct parts {
 	void (*inspect)(struct context *ctx, uint64_t ticks);
 	/* Its work queues are shown to others as they are now. */
 	void (*publish)(struct context *ctx);
+	/* So are its groups. */
+	void (*collect_publish)(struct context *ctx);
 	/* Others see how things are. */
 	bool (*is_shown)(const struct context *ctx);
 	/* The application makes progress itself, and WAITS: the library's thread pauses. */

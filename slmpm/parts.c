@@ -20,6 +20,7 @@
 #include "slmpm/group/drive.h"
 #include "slmpm/group/group.h"
 #include "slmpm/group/operation.h"
+#include "slmpm/group/page.h"
 #include "slmpm/launch/launch.h"
 #include "slmpm/link/addressee.h"
 #include "slmpm/link/bundle.h"
@@ -174,6 +175,7 @@ const struct parts parts = {
 
 	.inspect = monitor_inspect,
 	.publish = workqueue_publish,
+	.collect_publish = groups_publish,
 	.is_shown = monitor_is_shown,
 	.step_aside = engine_step_aside,
 	.show = engine_show,

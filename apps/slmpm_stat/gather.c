@@ -110,6 +110,7 @@ int gather_process(struct gathered *g, int pid)
 	jobs_add(g, monitors);
 	gather_totals(g, pid, process.program);
 	gather_queues(g, pid, process.program);
+	gather_groups(g, pid, process.program);
 	slmpm_monitors_close(monitors);
 	return 0;
 }
@@ -169,5 +170,6 @@ void gather_drop(struct gathered *g)
 	free(g->jobs);
 	free(g->totals);
 	free(g->queues);
+	free(g->groups);
 	*g = (struct gathered){.all = g->all};
 }

@@ -307,6 +307,69 @@ static json_t *queues_array(const struct gathered *g)
 	return all;
 }
 
+static json_t *operations_array(const struct slmpm_group_shown *g)
+{
+	json_t *all = json_array();
+
+	for (uint32_t i = 0; i < g->operation_count; i++) {
+		json_t *o = json_pack("{ss sf}", "kind", group_kind(g->operation[i].kind),
+				      "seconds", group_seconds(g, g->operation[i].since_ns));
+
+		set(o, "number", g->operation[i].number);
+		json_array_append_new(all, o);
+	}
+	return all;
+}
+
+static json_t *member_object(const struct slmpm_group_shown *g, const struct slmpm_shown_member *m)
+{
+	const char *state = group_member_state(m);
+	json_t *o = json_pack("{si si sb}", "rank", (int)m->rank, "pid", m->pid, "awaited",
+			      m->since_ns != 0);
+
+	if (m->since_ns)
+		json_object_set_new(o, "seconds", json_real(group_seconds(g, m->since_ns)));
+	if (m->kind)
+		json_object_set_new(o, "kind", json_string(group_kind(m->kind)));
+	if (m->host[0])
+		json_object_set_new(o, "host", json_string(m->host));
+	json_object_set_new(o, "state", json_string(state ? state : "-"));
+	set(o, "step", m->step);
+	set(o, "present", m->present);
+	set(o, "length", m->length);
+	return o;
+}
+
+static json_t *group_object(const struct group *group)
+{
+	const struct slmpm_group_shown *g = &group->g;
+	json_t *members = json_array(), *o;
+
+	for (uint32_t i = 0; i < g->member_count; i++)
+		json_array_append_new(members, member_object(g, &g->member[i]));
+	o = json_pack("{si ss si si si sb sf so so}", "pid", group->pid, "program", group->program,
+		      "rank", g->rank, "status", g->status, "culprit", g->culprit, "apart",
+		      g->apart != 0, "age", group_age(g), "operations", operations_array(g),
+		      "members", members);
+	set(o, "group", g->tag);
+	set(o, "size", g->members);
+	set(o, "begun", g->begun);
+	set(o, "done", g->done);
+	set(o, "generation", g->generation);
+	set(o, "under_way", g->under_way);
+	set(o, "waiting", g->waiting);
+	return o;
+}
+
+static json_t *groups_array(const struct gathered *g)
+{
+	json_t *all = json_array();
+
+	for (size_t i = 0; i < g->group_count; i++)
+		json_array_append_new(all, group_object(&g->groups[i]));
+	return all;
+}
+
 int json_print(const struct gathered *g)
 {
 	json_t *links = json_array(), *jobs = json_array(), *all;
@@ -316,8 +379,9 @@ int json_print(const struct gathered *g)
 		json_array_append_new(links, link_object(&g->links[i]));
 	for (size_t i = 0; i < g->job_count; i++)
 		json_array_append_new(jobs, job_object(&g->jobs[i]));
-	all = json_pack("{so so so so so}", "links", links, "mean", means_object(g), "jobs", jobs,
-			"totals", totals_array(g), "queues", queues_array(g));
+	all = json_pack("{so so so so so so}", "links", links, "mean", means_object(g), "jobs",
+			jobs, "totals", totals_array(g), "queues", queues_array(g), "groups",
+			groups_array(g));
 	rc = all ? json_dumpf(all, stdout, JSON_INDENT(2)) : -1;
 	putchar('\n');
 	json_decref(all);

@@ -381,4 +381,5 @@ void prometheus_print(const struct gathered *g)
 	print_jobs(g);
 	print_totals(g);
 	queues_prometheus(g);
+	groups_prometheus(g);
 }

@@ -4,6 +4,7 @@
 #define APPS_SLMPM_STAT_H
 
 #include <slmpm.h>
+#include <slmpm_group.h>
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,7 +41,16 @@ struct queue { /* a work queue of one process */
 	struct slmpm_stats_queue q;
 };
 
+struct group { /* of one process */
+	int pid;
+	int place; /* in what that shows */
+	char program[32];
+	struct slmpm_group_shown g;
+};
+
 struct gathered {
+	struct group *groups;
+	size_t group_count;
 	struct queue *queues;
 	size_t queue_count;
 	struct total *totals;
@@ -88,6 +98,19 @@ uint64_t total_value(const struct slmpm_totals *t, size_t figure);
 void gather_queues(struct gathered *g, int pid, const char *program);
 void queues_text(const struct gathered *g);
 void queues_prometheus(const struct gathered *g);
+
+/* ---- groups.c ---- */
+
+/* Those of process PID, whose name is PROGRAM. */
+void gather_groups(struct gathered *g, int pid, const char *program);
+void groups_text(const struct gathered *g);
+void groups_prometheus(const struct gathered *g);
+const char *group_kind(uint32_t kind);
+/* Seconds until it was shown, for then what it shows was so; and since. 0 of what cannot be. */
+double group_seconds(const struct slmpm_group_shown *g, uint64_t since_ns);
+double group_age(const struct slmpm_group_shown *g);
+/* "ended", "left", "stopped" or "traced"; NULL: none of them. */
+const char *group_member_state(const struct slmpm_shown_member *m);
 
 /* ---- aggregate.c: over several links ---- */
 

@@ -179,6 +179,7 @@ void text_print(const struct gathered *g, bool detailed)
 	}
 	print_means(g);
 	queues_text(g);
+	groups_text(g);
 	for (size_t i = 0; i < g->job_count; i++)
 		print_job(&g->jobs[i]);
 }

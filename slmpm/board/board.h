@@ -86,6 +86,17 @@ __attribute__((format(printf, 5, 6), cold)) int boards_error(const struct boards
 							     uint64_t number, uint32_t kind,
 							     const char *format, ...);
 
+/* ---- steps ----------------------------------------------------------------------------------- */
+
+struct board_step {
+	uint64_t number;          /* of the last operation that a member has posted */
+	uint32_t kind;            /* of that; 0: it is not known */
+	uint64_t present, length; /* of its contribution, where that lies on its ring */
+};
+
+/* How far rank R is, which has a board, in its own words. */
+void boards_step(const struct boards *b, uint32_t r, struct board_step *step);
+
 /* ---- meetings -------------------------------------------------------------------------------- */
 
 #define BOARD_LEFT UINT64_MAX /* comes to all meetings: none waits for it */

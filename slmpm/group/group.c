@@ -16,6 +16,7 @@
 #include "slmpm/endpoint.h"
 #include "slmpm/group/drive.h"
 #include "slmpm/group/operation.h"
+#include "slmpm/group/page.h"
 #include "slmpm/group/space.h"
 #include "slmpm/link/progress.h"
 #include "slmpm/link/wait.h"
@@ -82,6 +83,7 @@ void group_free(struct group *g)
 {
 	parts.ungrouped(g, true);
 	formation_free(g);
+	group_page_free(g);
 	pairs_leave(g);
 	prepared_free_all(g);
 	drives_shut(g);
@@ -171,6 +173,7 @@ void group_forked(struct context *ctx)
 {
 	LIST_EACH_ENTRY(struct group, g, &ctx->groups, node) {
 		formation_forked(g);
+		group_page_forked(g);
 		close_copy(g->bell.fd);
 		for (uint32_t s = 0; s < g->seats; s++) {
 			close_copy(g->members[s].process.fd);

@@ -18,10 +18,10 @@
 struct deposits;
 struct distant;
 struct formation;
+struct group_page;
 struct listener;
 struct messages;
 struct pair;
-struct shrinking;
 
 enum group_state { GROUP_IS_FORMING, GROUP_HAS_FORMED, GROUP_HAS_FAILED };
 
@@ -55,6 +55,12 @@ struct meeting {         /* of this process (meeting.c) */
 	bool inside;     /* a thread waits for that */
 	int32_t lost;    /* process that was left out and had not come; 0: none */
 	int result;      /* 1: all were there; negative; 0: none yet */
+};
+
+struct shrinking { /* a call of slmpm_group_shrink (shrink.c) */
+	struct agreement agreement;
+	int result;                /* when it is over: 1, or a negative error, ... */
+	char detail[ERROR_DETAIL]; /* ... and why */
 };
 
 struct group {
@@ -100,6 +106,8 @@ struct group {
 	uint32_t laid, overlays;            /* networks (slmpm/overlay): so far; that are open */
 	struct deposits *deposits;          /* puts to many (deposit.h); or NULL */
 	struct formation *formation;        /* of who founds, and while it forms */
+	struct group_page *page;            /* what others see of it (page.h); or NULL */
+	bool unshown;                       /* there is no room for one */
 	/* It is forming (-SLMPM_EAGAIN), or that or an operation has failed; and why. */
 	int error;
 	char detail[ERROR_DETAIL];
@@ -178,6 +186,11 @@ int distant_ended(struct endpoint *ep, const struct wire_group *packet);
 /* As slmpm_collective, its context locked; it is not while it waits. */
 int messages_collect(struct group *g, const struct slmpm_coll *c, int timeout_ms);
 void messages_close(struct group *g);
+/* For those who ask how it stands: the kind of the one under way; whether it waits for messages of
+ * RANK; and how many have come of it. */
+uint32_t messages_kind(const struct group *g);
+bool messages_await(const struct group *g, uint32_t rank);
+uint64_t messages_came(const struct group *g, uint32_t rank);
 
 /* ---- pairing.c: connections among them ------------------------------------------------------- */
 

@@ -29,7 +29,8 @@
 struct messages {
 	struct offload *offload;
 	uint64_t *expected; /* messages by rank, as offload_came counts them */
-	bool *needs;        /* by rank: the operation under way */
+	bool *needs;        /* by rank: the operation under way, ... */
+	uint32_t kind;      /* ... and what it is */
 };
 
 /* ---- which it is ---------------------------------------------------------------------------- */
@@ -137,6 +138,7 @@ static int look_through(struct group *g, const struct offload_run *run)
 
 	if (rc < 0)
 		return error_set(-rc, CALL ": no plan for %s", flat_kind_name(run->spec.kind));
+	m->kind = run->spec.kind;
 	memset(m->needs, 0, g->boards.size * sizeof(*m->needs));
 	for (uint32_t r = 0; r < g->boards.size; r++)
 		m->expected[r] = offload_came(m->offload, r);
@@ -244,6 +246,25 @@ static int missing(const struct group *g)
 		if (m->needs[r])
 			return (int)r;
 	return -1;
+}
+
+uint32_t messages_kind(const struct group *g)
+{
+	return g->messages && g->begun != g->done ? g->messages->kind : 0;
+}
+
+bool messages_await(const struct group *g, uint32_t rank)
+{
+	const struct messages *m = g->messages;
+
+	return messages_kind(g) && m->needs[rank] &&
+	       (offload_came(m->offload, rank) < m->expected[rank] ||
+		!pair_is_up(g->members[rank].pair));
+}
+
+uint64_t messages_came(const struct group *g, uint32_t rank)
+{
+	return g->messages ? offload_came(g->messages->offload, rank) : 0;
 }
 
 static COLD int messages_late(struct group *g, const struct slmpm_coll *c, int timeout_ms)

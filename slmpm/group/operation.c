@@ -13,6 +13,7 @@
 #include "slmpm/base/clock.h"
 #include "slmpm/completion/late.h"
 #include "slmpm/engine/engine.h"
+#include "slmpm/group/page.h"
 #include "slmpm/request.h"
 
 #define CALL      "slmpm_collective"
@@ -75,6 +76,7 @@ static COLD int late(struct group *g, int timeout_ms)
 	uint32_t first = BOARD_NONE, n = 0, suspect;
 	const char *why = suspicion_of(g, &suspect);
 	char ranks[NAMED * sizeof(", 1023 (process -2147483648)")] = "", which[32] = "";
+	char waited[32], steps[GROUP_STEPS];
 	size_t at = 0;
 
 	for (uint32_t r = 0; r < g->boards.size; r++) {
@@ -85,12 +87,13 @@ static COLD int late(struct group *g, int timeout_ms)
 			at += (size_t)snprintf(ranks + at, sizeof(ranks) - at, "%s%u (process %d)",
 					       n > 1 ? ", " : "", r, g->boards.processes[r]);
 	}
+	group_page_steps(g, timeout_ms, waited, steps);
 	if (why && n > 1)
 		(void)snprintf(which, sizeof(which), " is rank %u", suspect);
 	(void)boards_error(&g->boards, late_code(timeout_ms), g->flat.number, g->flat.coll->kind,
-			   "nothing yet from %s%s%s%s%s%s%s", n > 1 ? "ranks " : "rank ", ranks,
-			   n > NAMED ? " and others" : "", why ? ", suspect" : "", which,
-			   why ? ": " : "", why ? why : "");
+			   "nothing yet from %s%s%s%s%s%s%s%s%s", n > 1 ? "ranks " : "rank ", ranks,
+			   n > NAMED ? " and others" : "", waited, why ? ", suspect" : "", which,
+			   why ? ": " : "", why ? why : "", steps);
 	flat_drop(&g->flat);
 	return break_by(g, -SLMPM_ETIMEOUT, why ? suspect : first);
 }

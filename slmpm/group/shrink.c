@@ -12,12 +12,6 @@
 
 #define CALL "slmpm_group_shrink"
 
-struct shrinking { /* a call of it */
-	struct agreement agreement;
-	int result;                /* when it is over: 1, or a negative error, ... */
-	char detail[ERROR_DETAIL]; /* ... and why */
-};
-
 /* ---- who is gone ----------------------------------------------------------------------------- */
 
 /* Its descriptor is asked, of which the context may have to hear yet. */

@@ -13,6 +13,8 @@ static inline void inspect_now(struct context *ctx, uint64_t ticks)
 	parts.inspect(ctx, ticks);
 	if (ctx->stats_queues)
 		parts.publish(ctx);
+	if (!list_empty(&ctx->groups))
+		parts.collect_publish(ctx);
 }
 
 static inline void inspect_tick(struct context *ctx)

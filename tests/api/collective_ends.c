@@ -87,7 +87,7 @@ static void stopped(slmpm_group g, int rank)
 	}
 	if (!rank) {
 		refused(slmpm_barrier(g, MOMENT), SLMPM_ETIMEOUT,
-			"suspect: its process is stopped");
+			" s, suspect: its process is stopped; ranks at operation 2, ");
 		refused(slmpm_barrier(g, MOMENT), SLMPM_ETIMEOUT,
 			"group 3, operation 2, barrier: nothing yet from rank 2 (process ");
 		return;

@@ -91,6 +91,7 @@ ASK(stats, slmpm_peer_stats(near, s, size))
 ASK(monitor, slmpm_monitor(near, s, size))
 ASK(aggregate, slmpm_aggregate(s, size))
 ASK(monitors_read, slmpm_monitors_read(monitors, 0, s, size))
+ASK(group_shown, slmpm_groups_read(getpid(), 0, s, size))
 ASK(stats_queue, slmpm_stats_queue(page, 0, s, size))
 ASK(monitors_means, slmpm_monitors_aggregate(monitors, s, size))
 
@@ -176,6 +177,7 @@ static const struct asked {
 	{"slmpm_monitor", sizeof(struct slmpm_monitor), monitors_read, true},
 	{"slmpm_aggregate", sizeof(struct slmpm_aggregate), monitors_means, true},
 	{"slmpm_totals", sizeof(struct slmpm_totals), totals, true},
+	{"slmpm_group_shown", sizeof(struct slmpm_group_shown), group_shown, true},
 	{"slmpm_stats_queue", sizeof(struct slmpm_stats_queue), stats_queue, true},
 };
 
@@ -582,6 +584,16 @@ static void handler(const struct slmpm_am *am, void *arg)
 	(void)am, (void)arg;
 }
 
+/* Once its context has waited. */
+static void show_group(void)
+{
+	struct slmpm_event event = {.size = sizeof(event)};
+	struct slmpm_group_shown shown;
+
+	while (slmpm_groups_read(getpid(), 0, &shown, sizeof(shown)) < 0)
+		(void)slmpm_next_event(ctx, &event, 20);
+}
+
 static void set_up(void)
 {
 	struct slmpm_key key;
@@ -600,6 +612,7 @@ static void set_up(void)
 	OK(slmpm_mirror_attach(other, far, 1, SLMPM_MIRROR_FOLLOW, PATIENCE));
 	OK(slmpm_ctr_create(ctx, &ctr));
 	OK(slmpm_group_create(&group, ctx, &(slmpm_peer){0}, 1, 1, 0));
+	show_group();
 	OK(slmpm_overlay_open(&overlay, group,
 			      &(struct slmpm_network){.size = sizeof(struct slmpm_network),
 						      .kind = SLMPM_NETWORK_TREE,

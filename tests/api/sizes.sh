@@ -11,8 +11,8 @@ all=$(awk '/^struct [a-z_]+ \{/ { name = $2; first = 1; next }
 	first && /\t(const )?[a-z_0-9]+ / { print name, ($0 ~ /^\tuint32_t size;/ ? "sized" : "plain"); first = 0 }' include/slmpm*.h)
 diff <(awk '$2 == "sized" { print $1 }' <<<"$all" | sort -u) \
 	<({ sed -nE 's/^\t\{"(slmpm_[a-z_]+)", .*/\1/p' tests/api/sizes.c; echo slmpm_calc; } | sort -u) || { echo "< slmpm*.h, > sizes.c"; exit 1; }
-# Never to grow: iov, span, key, timing, stats_wait, name. With room: done, operand, fifo, monitor_path, aggregate_fabric. The library's own: am, deposit, stats_page.
+# Never to grow: iov, span, key, timing, stats_wait, shown_operation, shown_member, name. With room: done, operand, fifo, monitor_path, aggregate_fabric. The library's own: am, deposit, stats_page.
 diff <(awk '$2 == "plain" { print $1 }' <<<"$all" | sort -u) \
-	<(printf 'slmpm_%s\n' iov span key timing stats_wait name done operand fifo monitor_path aggregate_fabric am deposit stats_page | sort) ||
+	<(printf 'slmpm_%s\n' iov span key timing stats_wait shown_operation shown_member name done operand fifo monitor_path aggregate_fabric am deposit stats_page | sort) ||
 	{ echo "< slmpm*.h, > known here"; exit 1; }
 echo "$(wc -l <<<"$all") structures"

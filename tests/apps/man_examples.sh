@@ -75,6 +75,7 @@ until "$work/slmpm_listen.3-1" 'good morning' 2>/dev/null; do
 done
 prints slmpm_link.3-1 ".*link 0 over shm.*: up${line}link 1 over shm.*: up" "shm:example.$$"
 prints slmpm_stats.3-1 "(pid .*: 1 messages in, .*, 0 remote reads($line.*)?)" "$(pgrep -P $listener)"
+prints slmpm_groups_read.3-1 "" "$(pgrep -P $listener)"
 prints slmpm_peer_id.3-1 "others: .*${line}.*: [0-9]+ connections, [0-9]+ messages out, [0-9]+ in.*" "$(pgrep -P $listener)"
 prints slmpm_monitor.3-1 '.* over bond: 0 queued, .*echo [0-9]+ ns.*' "$(pgrep -P $listener)"
 kill $listener

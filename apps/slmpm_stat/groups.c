@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The groups of each process: a line a group, and who is waited for, and how far each member is. */
+#include "apps/slmpm_stat/stat.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define GROUPS_MAX 1024 /* of a process */
+
+static struct group *groups_add(struct gathered *g)
+{
+	struct group *more = realloc(g->groups, (g->group_count + 1) * sizeof(*more));
+
+	if (!more)
+		return NULL;
+	g->groups = more;
+	return &more[g->group_count++];
+}
+
+void gather_groups(struct gathered *g, int pid, const char *program)
+{
+	struct group next = {.pid = pid}, *to;
+
+	snprintf(next.program, sizeof(next.program), "%s", program);
+	for (int i = 0; i < GROUPS_MAX; i++) {
+		int rc = slmpm_groups_read(pid, i, &next.g, sizeof(next.g));
+
+		if (rc == -SLMPM_ENOENT)
+			break;
+		next.place = i;
+		if (rc == 0 && (to = groups_add(g)))
+			*to = next;
+	}
+}
+
+/* ---- words ----------------------------------------------------------------------------------- */
+
+const char *group_kind(uint32_t kind)
+{
+	static const char *const names[] = {
+		[SLMPM_COLL_BARRIER] = "barrier",
+		[SLMPM_COLL_BROADCAST] = "broadcast",
+		[SLMPM_COLL_REDUCE] = "reduce",
+		[SLMPM_COLL_ALLREDUCE] = "allreduce",
+		[SLMPM_COLL_SCATTER] = "scatter",
+		[SLMPM_COLL_GATHER] = "gather",
+		[SLMPM_COLL_ALLGATHER] = "allgather",
+		[SLMPM_COLL_ALLTOALL] = "alltoall",
+		[SLMPM_COLL_REDUCE_SCATTER] = "reduce-scatter",
+		[SLMPM_COLL_SCAN] = "scan",
+		[SLMPM_COLL_EXSCAN] = "exscan",
+	};
+
+	if (kind == SLMPM_SHOWN_MEET)
+		return "meet";
+	if (kind == SLMPM_SHOWN_SHRINK)
+		return "shrink";
+	return kind && kind < sizeof(names) / sizeof(names[0]) ? names[kind] : "?";
+}
+
+double group_seconds(const struct slmpm_group_shown *g, uint64_t since_ns)
+{
+	double s = (double)g->taken_ns / 1e9 - (double)since_ns / 1e9;
+
+	return s > 0 && s < 1e9 ? s : 0;
+}
+
+double group_age(const struct slmpm_group_shown *g)
+{
+	struct timespec t;
+	double s;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	s = (double)t.tv_sec + (double)t.tv_nsec / 1e9 - (double)g->taken_ns / 1e9;
+	return s > 0 && s < 1e9 ? s : 0;
+}
+
+const char *group_member_state(const struct slmpm_shown_member *m)
+{
+	char path[64], line[256], *after = NULL;
+	FILE *f;
+
+	if (m->flags & SLMPM_SHOWN_DEAD)
+		return "ended";
+	if (m->flags & SLMPM_SHOWN_LEFT)
+		return "left";
+	if (m->pid <= 0)
+		return NULL;
+	snprintf(path, sizeof(path), "/proc/%d/stat", m->pid);
+	f = fopen(path, "re");
+	if (f && fgets(line, sizeof(line), f))
+		after = strrchr(line, ')');
+	if (f)
+		fclose(f);
+	if (!after || after[1] != ' ')
+		return NULL;
+	return after[2] == 'T' ? "stopped" : after[2] == 't' ? "traced" : NULL;
+}
+
+/* ---- the plain form -------------------------------------------------------------------------- */
+
+static void print_step(const struct group *group, const struct slmpm_shown_member *m)
+{
+	if (group->g.apart) {
+		printf("%" PRIu64 " messages have come", m->step);
+		if (!(m->flags & SLMPM_SHOWN_CONNECTED) && (int)m->rank != group->g.rank)
+			printf(", not connected");
+		return;
+	}
+	printf("at operation %" PRIu64, m->step);
+	if (m->kind)
+		printf(", %s", group_kind(m->kind));
+	if (m->length)
+		printf(", %" PRIu64 " of %" PRIu64 " bytes", m->present, m->length);
+}
+
+static void print_wait(const struct group *group, const struct slmpm_shown_member *m)
+{
+	const char *state = group_member_state(m);
+
+	printf("        waits for rank %" PRIu32, m->rank);
+	if (m->pid > 0)
+		printf(", process %d", m->pid);
+	if (m->host[0])
+		printf(", %s", m->host);
+	if (state)
+		printf(" (%s)", state);
+	printf(", for %.3f s: ", group_seconds(&group->g, m->since_ns));
+	print_step(group, m);
+	putchar('\n');
+}
+
+static bool is_alike(const struct slmpm_shown_member *a, const struct slmpm_shown_member *b)
+{
+	return a->step == b->step && a->kind == b->kind && a->present == b->present &&
+	       a->length == b->length && a->flags == b->flags && a->rank + 1 == b->rank;
+}
+
+/* Those that are not waited for; neighbours at one step in one line. */
+static void print_steps(const struct group *group)
+{
+	const struct slmpm_group_shown *g = &group->g;
+
+	for (uint32_t i = 0, n; i < g->member_count; i += n) {
+		const struct slmpm_shown_member *m = &g->member[i];
+
+		n = 1;
+		if (m->since_ns)
+			continue;
+		while (i + n < g->member_count && !m[n].since_ns && is_alike(&m[n - 1], &m[n]))
+			n++;
+		printf("        rank%s %" PRIu32, n > 1 ? "s" : "", m->rank);
+		if (n > 1)
+			printf(" to %" PRIu32, m->rank + n - 1);
+		printf(": ");
+		print_step(group, m);
+		printf("%s\n", m->flags & SLMPM_SHOWN_DEAD ? " (ended)" :
+			       m->flags & SLMPM_SHOWN_LEFT ? " (left)" :
+							     "");
+	}
+	if (g->member_count < g->members)
+		printf("        and %" PRIu32 " others\n", g->members - g->member_count);
+}
+
+static void print_group(const struct group *group)
+{
+	const struct slmpm_group_shown *g = &group->g;
+	char age[16];
+
+	printf("%7d %-15.15s %10" PRIu32 " %5" PRId32 " %7" PRIu32 " %9" PRIu64 " %9" PRIu64
+	       " %7" PRIu32 " %8s\n",
+	       group->pid, group->program, g->tag, g->rank, g->members, g->begun, g->done,
+	       g->waiting, word_time(age, group_age(g) * 1e9));
+	if (g->status && g->culprit >= 0)
+		printf("        broken, by rank %" PRId32 ": %s\n", g->culprit,
+		       slmpm_strerror(g->status));
+	else if (g->status)
+		printf("        broken: %s\n", slmpm_strerror(g->status));
+	for (uint32_t i = 0; i < g->operation_count; i++)
+		printf("        under way: %s %" PRIu64 ", for %.3f s\n",
+		       group_kind(g->operation[i].kind), g->operation[i].number,
+		       group_seconds(g, g->operation[i].since_ns));
+	for (uint32_t i = 0; i < g->member_count && g->member[i].since_ns; i++)
+		print_wait(group, &g->member[i]);
+	print_steps(group);
+}
+
+void groups_text(const struct gathered *g)
+{
+	if (g->group_count)
+		printf("%7s %-15s %10s %5s %7s %9s %9s %7s %8s\n", "PID", "PROGRAM", "GROUP",
+		       "RANK", "MEMBERS", "BEGUN", "DONE", "WAITING", "AGE");
+	for (size_t i = 0; i < g->group_count; i++)
+		print_group(&g->groups[i]);
+}
+
+/* ---- Prometheus ------------------------------------------------------------------------------ */
+
+enum group_figure { GROUP_BEGUN, GROUP_DONE, GROUP_WAITING, GROUP_SECONDS, GROUP_FIGURES };
+
+static double figure_of(const struct slmpm_group_shown *g, enum group_figure figure)
+{
+	double longest = 0;
+
+	switch (figure) {
+	case GROUP_BEGUN: return (double)g->begun;
+	case GROUP_DONE: return (double)g->done;
+	case GROUP_WAITING: return g->waiting;
+	default: break;
+	}
+	for (uint32_t i = 0; i < g->member_count && g->member[i].since_ns; i++)
+		if (group_seconds(g, g->member[i].since_ns) > longest)
+			longest = group_seconds(g, g->member[i].since_ns);
+	return longest;
+}
+
+void groups_prometheus(const struct gathered *g)
+{
+	static const struct {
+		const char *name, *type, *help;
+	} figures[GROUP_FIGURES] = {
+		[GROUP_BEGUN] = {"begun_operations_total", "counter", "Operations begun"},
+		[GROUP_DONE] = {"done_operations_total", "counter", "Operations that have ended"},
+		[GROUP_WAITING] = {"waiting_members", "gauge", "Members that are waited for"},
+		[GROUP_SECONDS] = {"wait_seconds", "gauge",
+				   "How long the one that has been waited for longest has"},
+	};
+
+	for (int k = 0; k < GROUP_FIGURES; k++) {
+		printf("# HELP slmpm_group_%s %s.\n# TYPE slmpm_group_%s %s\n", figures[k].name,
+		       figures[k].help, figures[k].name, figures[k].type);
+		for (size_t i = 0; i < g->group_count; i++)
+			printf("slmpm_group_%s{pid=\"%d\",group=\"%d\"} %.15g\n", figures[k].name,
+			       g->groups[i].pid, g->groups[i].place,
+			       figure_of(&g->groups[i].g, (enum group_figure)k));
+	}
+}

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What others see of a group: its operations under way, how far each member is, and who is waited
+ * for since when. Nothing is noted where operations begin or go on: all is read from the boards, or
+ * from what has come, as the context inspects its links. Since when is when it was seen first.
+ */
+#include "slmpm/group/page.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "shm/mapping.h"
+#include "slmpm/base/clock.h"
+#include "slmpm/base/places.h"
+#include "slmpm/group/operation.h"
+#include "slmpm/group/page_layout.h"
+#include "slmpm/group/pairing.h"
+
+#define NS_PER_MS UINT64_C(1000000)
+#define FEW       8 /* members: each one's step is in a text */
+
+struct group_page {
+	struct mapping m; /* struct shown_page */
+	struct slmpm_group_shown next;
+};
+
+/* ---- made, and given back -------------------------------------------------------------------- */
+
+static struct shown_page *page_of(const struct group *g)
+{
+	return g->page->m.base;
+}
+
+/* With the first wait: most groups of short lives have none. Without room for it none is shown. */
+static void page_make(struct group *g)
+{
+	struct group_page *page = calloc(1, sizeof(*page));
+	struct shown_page *to;
+
+	g->unshown = true;
+	if (!page)
+		return;
+	if (mapping_create(&page->m, PAGE_LABEL, sizeof(*to)) < 0) {
+		free(page);
+		return;
+	}
+	(void)mapping_close_seals(&page->m);
+	to = page->m.base;
+	to->version = PAGE_VERSION;
+	to->size = sizeof(to->places[0]);
+	/* Pairs with the acquire in view_is_sound. */
+	atomic_store_explicit(&to->magic, PAGE_MAGIC, memory_order_release);
+	g->page = page;
+	g->unshown = false;
+}
+
+void group_page_free(struct group *g)
+{
+	if (!g->page)
+		return;
+	mapping_destroy(&g->page->m);
+	free(g->page);
+	g->page = NULL;
+}
+
+void group_page_forked(const struct group *g)
+{
+	if (g->page)
+		close(g->page->m.fd);
+}
+
+/* ---- operations ------------------------------------------------------------------------------ */
+
+/* When one of that number and kind was seen first, or NOW. */
+static uint64_t seen_first(const struct slmpm_group_shown *before, uint64_t number, uint32_t kind,
+			   uint64_t now)
+{
+	for (uint32_t i = 0; i < before->operation_count; i++)
+		if (before->operation[i].number == number && before->operation[i].kind == kind)
+			return before->operation[i].since_ns;
+	return now;
+}
+
+static void show_operation(struct slmpm_group_shown *to, const struct slmpm_group_shown *before,
+			   uint64_t number, uint32_t kind, uint64_t since)
+{
+	if (to->operation_count == SLMPM_SHOWN_OPERATIONS)
+		return;
+	to->operation[to->operation_count++] =
+		(struct slmpm_shown_operation){.number = number,
+					       .kind = kind,
+					       .since_ns = seen_first(before, number, kind, since)};
+}
+
+static void show_operations(const struct group *g, struct slmpm_group_shown *to,
+			    const struct slmpm_group_shown *before)
+{
+	uint64_t number = g->flat.number;
+
+	to->under_way = (uint32_t)(g->begun - g->done);
+	if (g->apart && to->under_way)
+		show_operation(to, before, g->begun, messages_kind(g), to->taken_ns);
+	LIST_EACH_ENTRY(struct collective, op, &g->operations, node) {
+		uint64_t since = to->taken_ns;
+
+		if (op->deadline != UINT64_MAX) /* when it was started */
+			since = op->deadline - (uint64_t)op->timeout_ms * NS_PER_MS;
+		show_operation(to, before, number++, op->coll->kind, since);
+	}
+	if (g->meeting.waits) {
+		to->under_way++;
+		show_operation(to, before, g->meeting.number, SLMPM_SHOWN_MEET, to->taken_ns);
+	}
+	if (g->shrinking) {
+		to->under_way++;
+		show_operation(to, before, 0, SLMPM_SHOWN_SHRINK, to->taken_ns);
+	}
+}
+
+/* ---- members --------------------------------------------------------------------------------- */
+
+static bool is_awaited(const struct group *g, uint32_t r)
+{
+	if (r == g->boards.rank)
+		return false;
+	if (g->apart)
+		return messages_await(g, r);
+	if (g->shrinking)
+		return agree_waits_for(&g->shrinking->agreement, r);
+	return (g->under_way && flat_waits_for(&g->flat, r)) ||
+	       (g->meeting.waits && boards_came(&g->boards, r) < g->meeting.number);
+}
+
+static void show_distant(const struct group *g, uint32_t r, struct slmpm_shown_member *to)
+{
+	const struct member *m = member_of(g, r);
+
+	to->step = messages_came(g, r);
+	if (!m->distant)
+		return;
+	snprintf(to->host, sizeof(to->host), "%.*s", (int)sizeof(to->host) - 1, m->distant->url);
+	if (pair_is_up(m->pair))
+		to->flags |= SLMPM_SHOWN_CONNECTED;
+	if (m->distant->left)
+		to->flags |= SLMPM_SHOWN_LEFT;
+}
+
+static void show_step(const struct group *g, uint32_t r, struct slmpm_shown_member *to)
+{
+	struct board_step step;
+
+	boards_step(&g->boards, r, &step);
+	to->step = step.number;
+	to->kind = step.kind;
+	to->present = step.present;
+	to->length = step.length;
+	if (boards_left(&g->boards, r))
+		to->flags |= SLMPM_SHOWN_LEFT;
+}
+
+static const struct slmpm_shown_member *member_before(const struct slmpm_group_shown *before,
+						      uint32_t rank)
+{
+	for (uint32_t i = 0; i < before->member_count; i++)
+		if (before->member[i].rank == rank)
+			return &before->member[i];
+	return NULL;
+}
+
+/* M has begun what is waited for. Of a meeting, and by messages, that is not known. */
+static bool has_begun(const struct slmpm_group_shown *s, const struct slmpm_shown_member *m)
+{
+	const struct slmpm_shown_operation *op = &s->operation[0];
+
+	return s->operation_count && !s->apart && op->kind < SLMPM_SHOWN_MEET &&
+	       m->step >= op->number;
+}
+
+/* NOW is waited for: since it was seen to go on, or since the operation that it has not begun was
+ * seen. */
+static uint64_t awaited_since(const struct slmpm_group_shown *to,
+			      const struct slmpm_group_shown *before,
+			      const struct slmpm_shown_member *now)
+{
+	const struct slmpm_shown_member *last = member_before(before, now->rank);
+	bool stands = last && last->step == now->step && last->present == now->present &&
+		      before->generation == to->generation;
+
+	if (stands && last->since_ns)
+		return last->since_ns;
+	return to->operation_count && !has_begun(to, now) ? to->operation[0].since_ns :
+							    to->taken_ns;
+}
+
+static void show_member(const struct group *g, uint32_t r, bool awaited,
+			struct slmpm_group_shown *to, const struct slmpm_group_shown *before)
+{
+	struct slmpm_shown_member *m = &to->member[to->member_count];
+
+	if (to->member_count == SLMPM_SHOWN_MEMBERS)
+		return;
+	*m = (struct slmpm_shown_member){.rank = r, .pid = g->boards.processes[r]};
+	if (g->apart)
+		show_distant(g, r, m);
+	else if (g->boards.of[r])
+		show_step(g, r, m);
+	if (member_of(g, r)->ended)
+		m->flags |= SLMPM_SHOWN_DEAD;
+	if (awaited)
+		m->since_ns = awaited_since(to, before, m);
+	to->member_count++;
+}
+
+static void show_members(const struct group *g, struct slmpm_group_shown *to,
+			 const struct slmpm_group_shown *before)
+{
+	for (uint32_t r = 0; r < g->boards.size; r++) {
+		if (!is_awaited(g, r))
+			continue;
+		to->waiting++;
+		show_member(g, r, true, to, before);
+	}
+	for (uint32_t r = 0; r < g->boards.size; r++)
+		if (to->member_count < SLMPM_SHOWN_MEMBERS && !is_awaited(g, r))
+			show_member(g, r, false, to, before);
+}
+
+/* ---- shown ----------------------------------------------------------------------------------- */
+
+/* As it is now; NULL: there is no room for it. */
+static const struct slmpm_group_shown *group_show(struct group *g, uint64_t now)
+{
+	const struct slmpm_group_shown *before;
+	struct slmpm_group_shown *to;
+	struct shown_page *page;
+
+	if (!g->page && !g->unshown)
+		page_make(g);
+	if (!g->page)
+		return NULL;
+	page = page_of(g);
+	to = &g->page->next;
+	before = &page->places[atomic_load_explicit(&page->turn, memory_order_relaxed) & 1];
+	*to = (struct slmpm_group_shown){
+		.size = sizeof(*to),
+		.tag = g->tag,
+		.group = handle_id(g),
+		.taken_ns = now,
+		.rank = (int32_t)g->boards.rank,
+		.members = g->boards.size,
+		.status = g->status,
+		.culprit = g->culprit,
+		.begun = g->begun,
+		.done = g->done,
+		.generation = g->boards.generation,
+		.apart = g->apart,
+	};
+	show_operations(g, to, before);
+	show_members(g, to, before);
+	places_fill(&page->turn, page->places, sizeof(page->places[0]), to,
+		    offsetof(struct slmpm_group_shown, member) +
+			    to->member_count * sizeof(to->member[0]));
+	return to;
+}
+
+void groups_publish(struct context *ctx)
+{
+	uint64_t now = clock_now();
+
+	LIST_EACH_ENTRY(struct group, g, &ctx->groups, node)
+		if (g->state == GROUP_HAS_FORMED)
+			(void)group_show(g, now);
+}
+
+/* ---- in texts -------------------------------------------------------------------------------- */
+
+/* ns that the one that has been waited for longest has been. */
+static uint64_t longest_wait(const struct slmpm_group_shown *s, uint64_t least)
+{
+	uint64_t longest = 0;
+
+	for (uint32_t i = 0; i < s->waiting && i < s->member_count; i++) {
+		const struct slmpm_shown_member *m = &s->member[i];
+		uint64_t waited = s->taken_ns - m->since_ns;
+
+		/* Since the operation was begun, which may not have been seen at once. */
+		if (!has_begun(s, m) && waited < least)
+			waited = least;
+		longest = waited > longest ? waited : longest;
+	}
+	return longest;
+}
+
+void group_page_steps(struct group *g, int timeout_ms, char waited[32], char steps[GROUP_STEPS])
+{
+	const struct slmpm_group_shown *s = group_show(g, clock_now());
+	uint64_t least = timeout_ms > 0 ? (uint64_t)timeout_ms * NS_PER_MS : 0, ns = least;
+	size_t at = 0;
+
+	waited[0] = steps[0] = 0;
+	if (s)
+		ns = longest_wait(s, least);
+	if (ns)
+		(void)snprintf(waited, 32, " for %.3f s", (double)ns / 1e9);
+	if (g->apart || g->boards.size > FEW)
+		return;
+	at = (size_t)snprintf(steps, GROUP_STEPS, "; ranks at operation ");
+	for (uint32_t r = 0; r < g->boards.size; r++) {
+		struct board_step step;
+
+		boards_step(&g->boards, r, &step);
+		at += (size_t)snprintf(steps + at, GROUP_STEPS - at, "%s%" PRIu64, r ? ", " : "",
+				       step.number);
+		if (at >= GROUP_STEPS)
+			return;
+	}
+}

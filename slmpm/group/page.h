@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What others see of a group (slmpm_groups_read), and since when a member has been waited for. */
+#ifndef SLMPM_GROUP_PAGE_H
+#define SLMPM_GROUP_PAGE_H
+
+#include "slmpm/group/group.h"
+
+/* As of parts: those of CTX that have formed, as they are now. */
+void groups_publish(struct context *ctx);
+/* The group goes; the process is a child of its own. */
+void group_page_free(struct group *g);
+void group_page_forked(const struct group *g);
+
+#define GROUP_STEPS 160
+
+/* For texts, behind who is late: " for 0.300 s", for so long those that G waits for have not gone
+ * on, at least TIMEOUT_MS where none of these has begun it; and, of few members, each one's last
+ * operation. */
+void group_page_steps(struct group *g, int timeout_ms, char waited[32], char steps[GROUP_STEPS]);
+
+#endif
