@@ -126,9 +126,7 @@ static int check_memory(const struct slmpm_coll *c, uint32_t size, uint32_t rank
 	struct side from, to;
 
 	find_sides(c, size, rank, shift, &from, &to);
-	if (in_place && !from.used && c->kind != SLMPM_COLL_BROADCAST)
-		return bad(c, "in place is at the root alone");
-	if (in_place && !to.used)
+	if (in_place && !(from.used && to.used))
 		return bad(c, "in place is at the root alone");
 	if (from.used && !in_place && !c->from && from.bytes)
 		return bad(c, ".from is NULL");

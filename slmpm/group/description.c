@@ -24,7 +24,7 @@ struct described {
 
 static int take_combine(struct slmpm_combine *full, const struct slmpm_combine *given)
 {
-	int rc = sized_take(CALL, full, given, sizeof(*full));
+	int rc = sized_take("slmpm_combine", full, given, sizeof(*full));
 
 	if (rc < 0)
 		return rc;

@@ -9,6 +9,7 @@
 
 #include "slmpm/am/am.h"
 #include "slmpm/base/sized.h"
+#include "slmpm/board/flat_parts.h"
 #include "slmpm/completion/completion.h"
 #include "slmpm/completion/queue.h"
 #include "slmpm/engine/engine.h"
@@ -130,10 +131,8 @@ static int driven_side(const struct group *g, uint32_t space, uint64_t offset, u
 /* Whether this member has it in place. */
 static bool is_in_place(const struct group *g, const struct slmpm_coll *c, uint32_t flags)
 {
-	bool roots = c->kind == SLMPM_COLL_REDUCE || c->kind == SLMPM_COLL_GATHER ||
-		     c->kind == SLMPM_COLL_SCATTER;
-
-	return flags & SLMPM_DRIVE_IN_PLACE && (!roots || c->root == (int32_t)g->boards.rank);
+	return flags & SLMPM_DRIVE_IN_PLACE &&
+	       (!flat_has_root(c->kind) || c->root == (int32_t)g->boards.rank);
 }
 
 static int take_memory(struct driven *d, const struct wire_drive *w)

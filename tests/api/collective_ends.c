@@ -255,6 +255,9 @@ static void arguments(slmpm_group g, int rank)
 	REFUSED(slmpm_reduce(g, z, z + 1, 2, type, op, rank, PATIENCE), SLMPM_EINVAL, "overlap");
 	REFUSED(slmpm_broadcast(g, x, 1, type, MEMBERS, PATIENCE), SLMPM_EINVAL, "no root 4");
 	REFUSED(slmpm_broadcast(g, NULL, 1, type, 0, PATIENCE), SLMPM_EINVAL, "is NULL");
+	REFUSED(slmpm_collect(g, SLMPM_COLL_BROADCAST, SLMPM_IN_PLACE, y, 1, type, 0, !rank,
+			      PATIENCE),
+		SLMPM_EINVAL, "in place is at the root alone");
 	REFUSED(slmpm_reduce(g, x, y, 1, type, op, -1, PATIENCE), SLMPM_EINVAL, "no root -1");
 	REFUSED(slmpm_scatter(g, x, NULL, 1, type, 0, PATIENCE), SLMPM_EINVAL, ".to is NULL");
 	REFUSED(slmpm_gather(g, NULL, y, 1, type, 0, PATIENCE), SLMPM_EINVAL, ".from is NULL");

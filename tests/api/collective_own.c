@@ -323,8 +323,17 @@ static void refused(const struct crew *crew, int rank)
 	c.count = UINT64_MAX / 32;
 	c.from = SLMPM_IN_PLACE;
 	REFUSED(slmpm_collective(g, &c, PATIENCE), SLMPM_EINVAL, "no memory");
-	c.from = &x;
+	combine.width = SLMPM_COLL_WIDTH; /* 2^64 bytes */
+	c.count = UINT64_C(1) << 48;
+	REFUSED(slmpm_collective(g, &c, PATIENCE), SLMPM_EINVAL, "no memory");
 	c.count = 1;
+	combine.size = 8; /* ends before its function */
+	REFUSED(slmpm_collective(g, &c, PATIENCE), SLMPM_EINVAL, "no function");
+	combine.size = 4;
+	REFUSED(slmpm_collective(g, &c, PATIENCE), SLMPM_EINVAL, "slmpm_combine: .size");
+	combine.size = sizeof(combine);
+	combine.width = 64;
+	c.from = &x;
 	c.kind = SLMPM_COLL_BROADCAST;
 	REFUSED(slmpm_collective(g, &c, PATIENCE), SLMPM_EINVAL, ".combine");
 	c.kind = SLMPM_COLL_ALLREDUCE;
