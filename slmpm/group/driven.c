@@ -68,6 +68,14 @@ static void say(struct group *g, const struct drive_address *which, enum drive_w
 	}
 }
 
+/* By whom it ends with STATUS, where that is what has broken the group; else by this member. */
+static uint32_t culprit_of(const struct group *g, int status)
+{
+	bool broken = status < 0 && (status == g->status || status == g->error);
+
+	return broken && g->culprit >= 0 ? (uint32_t)g->culprit : UINT32_MAX;
+}
+
 /* ---- its end --------------------------------------------------------------------------------- */
 
 static void driven_free(struct driven *d)
@@ -94,9 +102,7 @@ static void driven_end(struct driven *d, int status)
 
 	completion_done(g->ctx, &d->notified, &done);
 	driven_free(d);
-	say(g, &which, DRIVE_ENDED, status,
-	    status < 0 && g->culprit >= 0 ? (uint32_t)g->culprit : UINT32_MAX,
-	    status < 0 ? g->detail : "");
+	say(g, &which, DRIVE_ENDED, status, culprit_of(g, status), status < 0 ? g->detail : "");
 }
 
 static void driven_ended(struct collective *op, int result)
@@ -245,7 +251,7 @@ void driven_prepare(struct endpoint *ep, const struct wire_drive *w)
 	if (ep)
 		g->driven_last = which.number;
 	rc = driven_take(g, &which, w);
-	say(g, &which, rc < 0 ? DRIVE_ENDED : DRIVE_AGREED, rc, UINT32_MAX,
+	say(g, &which, rc < 0 ? DRIVE_ENDED : DRIVE_AGREED, rc, culprit_of(g, rc),
 	    rc < 0 ? group_detail() : "");
 }
 
