@@ -20,6 +20,7 @@ struct seat {                    /* of a rank */
 	struct joining *joining; /* NULL: it has not come */
 	int board, bell;         /* to be passed on; the bell of this process alone */
 	bool ready;
+	bool withdrew; /* it had come, and has given up */
 	uint16_t port; /* where it listens */
 };
 
@@ -138,17 +139,26 @@ static uint32_t first_missing(const struct group *g)
 	return r;
 }
 
-void formation_late(struct group *g, int timeout_ms)
+int formation_waits(struct group *g, int timeout_ms)
 {
 	const struct formation *f = g->formation;
 	uint32_t r = first_missing(g);
+	const struct seat *s = &f->seats[r];
 	bool all_came = f->come == f->others;
 	uint32_t missing = f->others - (all_came ? f->ready : f->come);
-	int rc = late_error(g->ctx, f->seats[r].ep, timeout_ms,
-			    "rank %u (%s) of group %u %s; %u of %u are there", r,
-			    seat_name(&f->seats[r]), g->tag,
-			    all_came ? "does not answer" : "has not come", g->boards.size - missing,
-			    g->boards.size);
+
+	return late_error(g->ctx, s->ep, timeout_ms,
+			  "group %u is forming: rank %u (%s) %s; %u of %u are there", g->tag, r,
+			  seat_name(s),
+			  all_came    ? "does not answer" :
+			  s->withdrew ? "has given up" :
+					"has not come",
+			  g->boards.size - missing, g->boards.size);
+}
+
+void formation_late(struct group *g, int timeout_ms)
+{
+	int rc = formation_waits(g, timeout_ms);
 
 	formation_fail(g, -rc, "%s", group_detail());
 }
@@ -527,6 +537,7 @@ void formation_joined(struct group *g, struct joining *j, uint32_t rank)
 	j->group = g;
 	j->rank = rank;
 	f->seats[rank].joining = j;
+	f->seats[rank].withdrew = false;
 	if (++f->come == f->others)
 		formation_spread(g);
 }
@@ -563,6 +574,7 @@ void formation_withdrawn(struct group *g, uint32_t rank, int error, const char *
 		return;
 	}
 	f->come--;
+	s->withdrew = true;
 	close_seat(s);
 	group_remove(g, rank);
 	formation_take_waiting(g); /* another one of its joins */

@@ -222,13 +222,41 @@ static bool group_is_decided(void *arg)
 	return g->state != GROUP_IS_FORMING;
 }
 
+/* What is missing of the group that J is to make this process a member of. */
+static const char *lacks(const struct joining *j)
+{
+	return !j->begun ? "has not all members" :
+	       !j->ready ? "has not named all members" :
+			   "has not the answers of others";
+}
+
+/* The peer that founds it, with *J; NULL: this process does, or that one has ended. */
+static struct endpoint *founder_of(const struct group *g, const struct joining **j)
+{
+	const struct context *ctx = g->ctx;
+
+	for (uint32_t i = 0; i < ctx->live; i++)
+		if ((*j = joining_of(ctx->endpoints[i], g)))
+			return ctx->endpoints[i];
+	return NULL;
+}
+
 int group_await(struct group *g, int timeout_ms)
 {
+	const struct joining *j;
+	struct endpoint *ep;
+
 	if (!timeout_ms)
 		progress_opportunistic(g->ctx);
 	if (wait_until(g->ctx, group_is_decided, g, timeout_ms) == 0)
 		return 0;
-	return late_error(g->ctx, NULL, timeout_ms, "group %u is forming", g->tag);
+	if (g->formation)
+		return formation_waits(g, timeout_ms);
+	ep = founder_of(g, &j);
+	if (!ep)
+		return late_error(g->ctx, NULL, timeout_ms, "group %u is forming", g->tag);
+	return late_error(g->ctx, ep, timeout_ms, "group %u is forming: %s %s", g->tag,
+			  ep->life->name, lacks(j));
 }
 
 /* Gives out its handle if it has formed; else takes it apart. */
@@ -347,10 +375,7 @@ static struct group *ask_for(struct endpoint *ep, uint32_t tag, int *rc)
 static void join_late(struct group *g, struct endpoint *ep, int timeout_ms)
 {
 	struct joining *j = joining_of(ep, g);
-	const char *how = !j->begun ? "has not all members" :
-			  !j->ready ? "has not named all members" :
-				      "has not the answers of others";
-	int rc = late_error(g->ctx, ep, timeout_ms, "%s %s of group %u", ep->life->name, how,
+	int rc = late_error(g->ctx, ep, timeout_ms, "%s %s of group %u", ep->life->name, lacks(j),
 			    g->tag);
 
 	group_fail(g, -rc, "%s", group_detail());

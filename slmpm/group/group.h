@@ -227,6 +227,8 @@ struct groups;
  * NULL with *RC and the detail set. */
 struct group *formation_begin(struct context *ctx, const slmpm_peer *members, uint32_t n,
 			      uint32_t tag, int timeout_ms, int *rc);
+/* A deadline of a call that waits for it has passed: who is missing. */
+int formation_waits(struct group *g, int timeout_ms);
 /* Its deadline has passed: it fails. */
 void formation_late(struct group *g, int timeout_ms);
 /* The group that waits for EP to join by TAG; its rank. NULL: none. */

@@ -264,6 +264,56 @@ static int forms(void *unused)
 	return 0;
 }
 
+/* Who waits for a group that forms learns who is missing. */
+static void part_gives_up(slmpm_peer founder, int i, void *unused)
+{
+	slmpm_group group;
+
+	(void)unused;
+	if (i == 0) {
+		OK(slmpm_group_join_start(&group, founder, TAG));
+		actor_tell(founder, GO);
+		REFUSED(slmpm_group_meet(group, SHORT), SLMPM_ETIMEOUT, "has not all members");
+		actor_hear(founder, GO);
+		OK(slmpm_group_destroy(group));
+		actor_tell(founder, GO);
+	}
+	actor_hear(founder, DONE);
+}
+
+/* At last, for what has been sent may take its time. */
+static void forming_says(slmpm_group group, const char *who, const char *what)
+{
+	int64_t end = actor_now_ms() + PATIENCE;
+
+	do
+		REFUSED(slmpm_group_meet(group, SHORT), SLMPM_ETIMEOUT, "group 6 is forming: ");
+	while (!strstr(slmpm_error_detail(), what) && actor_now_ms() < end);
+	CHECK(strstr(slmpm_error_detail(), who) && strstr(slmpm_error_detail(), what), "%s",
+	      slmpm_error_detail());
+}
+
+static int gives_up(void *unused)
+{
+	struct circle c = {0};
+	slmpm_group group;
+
+	(void)unused;
+	circle_begin(&c, 2, part_gives_up, NULL, 30);
+	OK(slmpm_group_create_start(&group, c.ctx, (slmpm_peer[]){c.peers[0], c.peers[1], {0}}, 3,
+				    TAG));
+	actor_hear(c.peers[0], GO);
+	forming_says(group, "group 6 is forming: rank 1 (", "has not come; 2 of 3 are there");
+	actor_tell(c.peers[0], GO);
+	actor_hear(c.peers[0], GO);
+	forming_says(group, "group 6 is forming: rank 0 (", "has given up; 1 of 3 are there");
+	for (int i = 0; i < 2; i++)
+		actor_tell(c.peers[i], DONE);
+	OK(slmpm_group_destroy(group));
+	circle_end(&c);
+	return 0;
+}
+
 /* ---- death ----------------------------------------------------------------------------------- */
 
 static void meet_and_note(slmpm_group group, int own, unsigned ends, bool kills)
@@ -345,6 +395,7 @@ int main(int argc, char **argv)
 		EXPECT(child_run(rounds, &sizes[i], 60), 0);
 	EXPECT(child_run(late, NULL, 60), 0);
 	EXPECT(child_run(forms, NULL, 60), 0);
+	EXPECT(child_run(gives_up, NULL, 60), 0);
 	for (int k = 0; k < 12; k++, seed += MOST)
 		EXPECT(child_run(dies, &seed, 60), 0);
 	return 0;
