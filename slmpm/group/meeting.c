@@ -10,6 +10,7 @@
 
 #include "slmpm/completion/late.h"
 #include "slmpm/context.h"
+#include "slmpm/group/page.h"
 #include "slmpm/link/progress.h"
 #include "slmpm/link/wait.h"
 
@@ -127,11 +128,13 @@ static bool meeting_is_over(void *arg)
 static COLD int meeting_late(struct group *g, int timeout_ms)
 {
 	uint32_t r = g->meeting.next;
+	char waited[GROUP_WAITED];
 
+	group_page_waited(g, timeout_ms, waited);
 	return late_error(g->ctx, NULL, timeout_ms,
 			  "meeting %" PRIu64 " of group %u: rank %u, "
-			  "process %d, has not come",
-			  g->meeting.number, g->tag, r, g->boards.processes[r]);
+			  "process %d, has not come%s",
+			  g->meeting.number, g->tag, r, g->boards.processes[r], waited);
 }
 
 static int meeting_wait(struct group *g, int timeout_ms)

@@ -13,6 +13,7 @@
 #include "slmpm/board/flat_parts.h"
 #include "slmpm/calc/calc.h"
 #include "slmpm/completion/late.h"
+#include "slmpm/group/page.h"
 #include "slmpm/group/pairing.h"
 #include "slmpm/link/wait.h"
 #include "slmpm/offload/offload.h"
@@ -270,11 +271,15 @@ uint64_t messages_came(const struct group *g, uint32_t rank)
 static COLD int messages_late(struct group *g, const struct slmpm_coll *c, int timeout_ms)
 {
 	int r = missing(g);
-	const struct pair *p = r < 0 ? NULL : g->members[r].pair;
-	int rc = late_error(g->ctx, pair_lives(p) ? p->ep : NULL, timeout_ms,
-			    "group %u, operation %" PRIu64 ", %s: nothing yet from rank %d", g->tag,
-			    g->begun, flat_kind_name(c->kind), r);
+	const struct member *m = r < 0 ? NULL : &g->members[r];
+	char waited[GROUP_WAITED];
+	int rc;
 
+	group_page_waited(g, timeout_ms, waited);
+	rc = late_error(g->ctx, m && pair_lives(m->pair) ? m->pair->ep : NULL, timeout_ms,
+			"group %u, operation %" PRIu64 ", %s: nothing yet from rank %d (%s)%s",
+			g->tag, g->begun, flat_kind_name(c->kind), r,
+			m && m->distant ? m->distant->url : "?", waited);
 	return break_apart(g, rc, r);
 }
 

@@ -76,7 +76,7 @@ static COLD int late(struct group *g, int timeout_ms)
 	uint32_t first = BOARD_NONE, n = 0, suspect;
 	const char *why = suspicion_of(g, &suspect);
 	char ranks[NAMED * sizeof(", 1023 (process -2147483648)")] = "", which[32] = "";
-	char waited[32], steps[GROUP_STEPS];
+	char waited[GROUP_WAITED], steps[GROUP_STEPS];
 	size_t at = 0;
 
 	for (uint32_t r = 0; r < g->boards.size; r++) {
@@ -87,7 +87,8 @@ static COLD int late(struct group *g, int timeout_ms)
 			at += (size_t)snprintf(ranks + at, sizeof(ranks) - at, "%s%u (process %d)",
 					       n > 1 ? ", " : "", r, g->boards.processes[r]);
 	}
-	group_page_steps(g, timeout_ms, waited, steps);
+	group_page_waited(g, timeout_ms, waited);
+	group_page_steps(g, steps);
 	if (why && n > 1)
 		(void)snprintf(which, sizeof(which), " is rank %u", suspect);
 	(void)boards_error(&g->boards, late_code(timeout_ms), g->flat.number, g->flat.coll->kind,

@@ -294,27 +294,34 @@ static uint64_t longest_wait(const struct slmpm_group_shown *s, uint64_t least)
 	return longest;
 }
 
-void group_page_steps(struct group *g, int timeout_ms, char waited[32], char steps[GROUP_STEPS])
+void group_page_waited(struct group *g, int timeout_ms, char text[GROUP_WAITED])
 {
-	const struct slmpm_group_shown *s = group_show(g, clock_now());
 	uint64_t least = timeout_ms > 0 ? (uint64_t)timeout_ms * NS_PER_MS : 0, ns = least;
-	size_t at = 0;
+	const struct slmpm_group_shown *s;
 
-	waited[0] = steps[0] = 0;
+	text[0] = 0;
+	if (!timeout_ms) /* one of many calls that only try */
+		return;
+	s = group_show(g, clock_now());
 	if (s)
 		ns = longest_wait(s, least);
-	if (ns)
-		(void)snprintf(waited, 32, " for %.3f s", (double)ns / 1e9);
+	if (ns >= NS_PER_MS)
+		(void)snprintf(text, GROUP_WAITED, " for %.3f s", (double)ns / 1e9);
+}
+
+void group_page_steps(const struct group *g, char text[GROUP_STEPS])
+{
+	size_t at = 0;
+
+	text[0] = 0;
 	if (g->apart || g->boards.size > FEW)
 		return;
-	at = (size_t)snprintf(steps, GROUP_STEPS, "; ranks at operation ");
-	for (uint32_t r = 0; r < g->boards.size; r++) {
+	at = (size_t)snprintf(text, GROUP_STEPS, "; ranks at operation ");
+	for (uint32_t r = 0; r < g->boards.size && at < GROUP_STEPS; r++) {
 		struct board_step step;
 
 		boards_step(&g->boards, r, &step);
-		at += (size_t)snprintf(steps + at, GROUP_STEPS - at, "%s%" PRIu64, r ? ", " : "",
+		at += (size_t)snprintf(text + at, GROUP_STEPS - at, "%s%" PRIu64, r ? ", " : "",
 				       step.number);
-		if (at >= GROUP_STEPS)
-			return;
 	}
 }

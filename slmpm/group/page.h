@@ -11,11 +11,13 @@ void groups_publish(struct context *ctx);
 void group_page_free(struct group *g);
 void group_page_forked(const struct group *g);
 
-#define GROUP_STEPS 160
+#define GROUP_WAITED 32
+#define GROUP_STEPS  160
 
 /* For texts, behind who is late: " for 0.300 s", for so long those that G waits for have not gone
- * on, at least TIMEOUT_MS where none of these has begun it; and, of few members, each one's last
- * operation. */
-void group_page_steps(struct group *g, int timeout_ms, char waited[32], char steps[GROUP_STEPS]);
+ * on, at least TIMEOUT_MS where they have not begun what is waited for. */
+void group_page_waited(struct group *g, int timeout_ms, char text[GROUP_WAITED]);
+/* And, of few members on one machine, each one's last operation. */
+void group_page_steps(const struct group *g, char text[GROUP_STEPS]);
 
 #endif

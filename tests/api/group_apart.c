@@ -174,12 +174,17 @@ static int disputed_blocks(void *less)
 static void be_late(slmpm_peer founder, int i, void *unused)
 {
 	slmpm_group group = joined(founder);
+	const char *late;
 
 	(void)unused;
 	if (i == 1)
 		usleep(2 * SHORT * 1000 * (unsigned)actor_slow());
 	else
 		REFUSED(slmpm_barrier(group, SHORT * actor_slow()), SLMPM_ETIMEOUT, "rank ");
+	late = strstr(slmpm_error_detail(), "nothing yet from rank ");
+	/* The first one says so; the others, perhaps, that it has. */
+	CHECK(i == 1 || !late || (strstr(late, " (tcp://127.0.0.1:") && strstr(late, ") for ")),
+	      "%s", slmpm_error_detail());
 	stays_broken(founder, group, SLMPM_ETIMEOUT);
 }
 
