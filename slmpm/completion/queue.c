@@ -141,6 +141,18 @@ int slmpm_cq_poll(slmpm_cq cq, struct slmpm_done *done, int n)
 	return rc;
 }
 
+int queue_take_come(slmpm_cq cq, struct slmpm_done *done, int n)
+{
+	int rc = 0;
+	struct queue *q = CONTEXT_LOCK_OBJECT(&queue_table, struct queue, cq.id, &rc);
+
+	if (!q)
+		return rc;
+	rc = queue_take(q, done, n);
+	context_unlock(q->ctx);
+	return rc;
+}
+
 struct polling {
 	slmpm_cq cq;
 	struct queue *queue; /* NULL: another thread has destroyed it */

@@ -80,6 +80,8 @@ static inline struct slmpm_done *queue_next(struct queue *q)
 	q->in_flight--;
 	return &q->ring[q->tail++ & (q->size - 1)];
 }
+/* Those that have come, up to N, without progress: how many; negative. */
+int queue_take_come(slmpm_cq cq, struct slmpm_done *done, int n);
 /* Into the room taken. */
 void queue_put(struct queue *q, const struct slmpm_done *done);
 /* The context's, when it ends. */

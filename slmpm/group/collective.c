@@ -10,7 +10,8 @@
 #include "slmpm/group/operation.h"
 #include "slmpm/link/wait.h"
 
-#define CALL "slmpm_collective"
+#define CALL    "slmpm_collective"
+#define STOP_MS 10
 
 /* By name, for other languages. */
 extern inline int slmpm_collect(slmpm_group group, uint32_t kind, const void *from, void *to,
@@ -71,6 +72,8 @@ static int wait_for(struct group *g, const struct slmpm_coll *c, int timeout_ms)
 		context_wake(g->ctx);
 	if (wait_until(g->ctx, is_over, &w, timeout_ms) < 0 && !w.result)
 		operations_late(g, timeout_ms);
+	while (UNLIKELY(!w.result)) /* what is under way between machines has to end first */
+		(void)wait_until(g->ctx, is_over, &w, STOP_MS);
 	if (w.result < 0)
 		return error_set(-w.result, "%s", g->detail);
 	return w.result;
@@ -111,6 +114,8 @@ int collective_await(struct group *g, const struct slmpm_coll *c, int timeout_ms
 	struct collective *op;
 	int rc = context_forbids(g->ctx, CALL);
 
+	if (g->apart && !g->under_way)
+		(void)wait_inspect(g->ctx); /* what others have said of it */
 	if (rc == 0)
 		rc = operation_check(g, c);
 	if (rc == 0 && !c->combine)
@@ -137,7 +142,7 @@ static int collect(struct group *g, const struct slmpm_coll *c, int timeout_ms)
 		return rc;
 	if (UNLIKELY(!timeout_ms && g->boards.size > 1))
 		return no_time();
-	rc = operation_begin(g, c);
+	rc = operation_begin_flat(g, c);
 	if (UNLIKELY(rc < 0))
 		return rc;
 	g->begun++;
@@ -166,7 +171,7 @@ int slmpm_collective(slmpm_group group, const struct slmpm_coll *coll, int timeo
 		coll = &full;
 	}
 	if (UNLIKELY(rc == 0 && g->apart))
-		rc = messages_collect(g, coll, timeout_ms);
+		rc = collective_await(g, coll, timeout_ms);
 	else if (LIKELY(rc == 0))
 		rc = collect(g, coll, timeout_ms);
 	context_unlock(ctx);

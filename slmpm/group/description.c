@@ -57,6 +57,13 @@ static void in_bytes(struct described *d, uint32_t n)
 		d->counts[i] = own_bytes(d->counts[i], d->combine.width);
 }
 
+static void in_elements(struct described *d, uint32_t n)
+{
+	d->coll.count /= d->combine.width;
+	for (uint32_t i = 0; i < n; i++)
+		d->counts[i] /= d->combine.width;
+}
+
 /* ---- copied ---------------------------------------------------------------------------------- */
 
 static uint32_t arrays_of(const struct slmpm_coll *c)
@@ -106,6 +113,8 @@ int operation_new(struct group *g, const struct slmpm_coll *c, struct collective
 		d->combine = combine;
 		in_bytes(d, arrays_of(c) * g->boards.size);
 		rc = flat_check(&d->coll, g->boards.size, g->boards.rank);
+		if (rc == 0 && g->apart) /* plans have them, of any width */
+			in_elements(d, arrays_of(c) * g->boards.size);
 	}
 	if (rc < 0) {
 		free(d);

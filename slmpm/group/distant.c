@@ -231,7 +231,7 @@ int distant_ended(struct endpoint *ep, const struct wire_group *packet)
 		return 0;
 	if (!error) {
 		m->distant->left = true;
-		group_break(g, -SLMPM_ECLOSED, (int32_t)pair_rank(m));
+		group_left(g, pair_rank(m));
 	} else {
 		group_break(g, wire_status(error),
 			    named && named <= g->boards.size ? (int32_t)named - 1 :

@@ -149,6 +149,8 @@ void group_remove(struct group *g, uint32_t rank);
 void group_met(struct group *g);
 /* It is broken by CULPRIT (or -1): the first one stays, but of a member that has left. */
 void group_break(struct group *g, int status, int32_t culprit);
+/* RANK has left it, which breaks nothing: an operation that it was to be in fails. */
+void group_left(struct group *g, uint32_t rank);
 /* By what it is broken, as operation NUMBER, of KIND, finds it. */
 COLD int group_broken_error(const struct group *g, uint64_t number, uint32_t kind);
 /* What RANK, which is late, is suspect of: NULL: nothing. */
@@ -183,12 +185,23 @@ int distant_ended(struct endpoint *ep, const struct wire_group *packet);
 
 /* ---- messages.c: collective operations of such ---------------------------------------------- */
 
-/* As slmpm_collective, its context locked; it is not while it waits. */
-int messages_collect(struct group *g, const struct slmpm_coll *c, int timeout_ms);
+/* As flat_begin; with the detail set. */
+int messages_begin(struct group *g, const struct slmpm_coll *c);
+/* As operation_step. */
+int messages_step(struct group *g);
+/* The deadline of the one that is under way has passed: its error. */
+COLD int messages_late(struct group *g, int timeout_ms);
+/* The group is broken by what the thread's detail says, by CULPRIT or -1: ERROR. */
+COLD int messages_break(struct group *g, int error, int culprit);
+/* Then nothing is read or written any more for the one that was under way. */
+COLD bool messages_have_stopped(struct group *g);
+/* The context closes. */
+void messages_drop(struct group *g);
+/* It is to be advanced then, though nothing comes: ns. */
+uint64_t messages_due(struct group *g);
 void messages_close(struct group *g);
-/* For those who ask how it stands: the kind of the one under way; whether it waits for messages of
- * RANK; and how many have come of it. */
-uint32_t messages_kind(const struct group *g);
+/* For those who ask how it stands: whether the one under way waits for messages of RANK, and how
+ * many have come of it. */
 bool messages_await(const struct group *g, uint32_t rank);
 uint64_t messages_came(const struct group *g, uint32_t rank);
 

@@ -85,6 +85,12 @@ void group_break(struct group *g, int status, int32_t culprit)
 		set_status(g, status, culprit, false);
 }
 
+void group_left(struct group *g, uint32_t rank)
+{
+	if (!g->status)
+		set_status(g, -SLMPM_ECLOSED, (int32_t)rank, true);
+}
+
 /* What rank R says of its end, or of the group's: false: nothing. Who has left breaks nothing. */
 static bool take_end(struct group *g, uint32_t r)
 {
@@ -92,8 +98,7 @@ static bool take_end(struct group *g, uint32_t r)
 	int rc = boards_ended(&g->boards, r, &culprit);
 
 	if (rc == -SLMPM_ECLOSED && culprit == r) {
-		if (!g->status)
-			set_status(g, rc, (int32_t)r, true);
+		group_left(g, r);
 	} else if (rc < 0) {
 		group_break(g, rc, (int32_t)culprit);
 	}

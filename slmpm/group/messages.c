@@ -2,7 +2,8 @@
 /*
  * Collective operations of a group whose members have no memory together: plans, run by the entries
  * of a work queue over the connections that this member's plan needs. All messages of an operation
- * say which it is: so members that disagree are found out by the first one that gets such.
+ * say which it is: so members that disagree are found out by the first one that gets such. One is
+ * under way at a time (operation.c); whoever makes progress in the context goes on with it.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,25 +14,37 @@
 #include "slmpm/board/flat_parts.h"
 #include "slmpm/calc/calc.h"
 #include "slmpm/completion/late.h"
+#include "slmpm/dial/dial.h"
+#include "slmpm/engine/engine.h"
+#include "slmpm/group/operation.h"
 #include "slmpm/group/page.h"
 #include "slmpm/group/pairing.h"
-#include "slmpm/link/wait.h"
 #include "slmpm/offload/offload.h"
 
 #define CALL        "slmpm_collective"
 #define STREAM      (SLMPM_STREAM_MAX - 15) /* the first of those of its connections that it uses */
-#define SLICE_MS    20                      /* between looks for what others say of the group */
 #define GRACE_MS    1000 /* that the last messages of a member that has left may take */
+#define BROKEN_MS   100  /* the same, of all, for an operation that may be before what broke it */
 #define PIECES      200  /* of a vector, at most: each has entries of its own */
 /* A rank, in texts: BOARD_MEMBER. */
 #define OF(g, rank) BOARD_MEMBER_OF(&(g)->boards, (uint32_t)(rank))
 #define LONG        (64 * 1024) /* bytes of a piece from which on that is so */
 
+#define NEEDED 1u
+#define WANTED 2u /* a connection has been asked for */
+
+enum stage { NOT_BEGUN, CONNECTS, RUNS };
+
 struct messages {
 	struct offload *offload;
-	uint64_t *expected; /* messages by rank, as offload_came counts them */
-	bool *needs;        /* by rank: the operation under way, ... */
-	uint32_t kind;      /* ... and what it is */
+	uint64_t *expected;   /* messages by rank, as offload_came counts them */
+	unsigned char *needs; /* by rank: NEEDED, WANTED, by the operation under way, which is: */
+	enum stage stage;
+	const struct slmpm_coll *coll;
+	uint64_t number;
+	struct offload_run run;
+	uint32_t first; /* that may not be connected yet */
+	uint64_t until; /* what is still to come of one that fails, or that has left, does; 0 */
 };
 
 /* ---- which it is ---------------------------------------------------------------------------- */
@@ -40,6 +53,7 @@ struct messages {
 #define MARK_OP    8
 #define MARK_REST  12
 #define MARK_FIELD 15u
+#define MARK_OWN   15u /* type: a function of the program's own */
 
 /* All members give the same; else the length of a message says who disagrees. */
 static bool counts_are_same(uint32_t kind)
@@ -61,33 +75,48 @@ static uint32_t mark_of(const struct slmpm_coll *c, uint32_t size, uint64_t numb
 		rest = rest * 31 + (c->counts ? 0 : c->count);
 	for (uint32_t r = 0; c->counts && counts_are_same(c->kind) && r < size; r++)
 		rest = rest * 31 + c->counts[r];
+	if (c->combine)
+		rest = rest * 31 + c->combine->width;
 	rest = rest * UINT64_C(0x9e3779b97f4a7c15) >> (32 + MARK_REST);
-	mark |= c->type << MARK_TYPE;
-	if (flat_combines(c->kind))
+	mark |= (c->combine ? MARK_OWN : c->type) << MARK_TYPE;
+	if (c->combine)
+		mark |= (c->combine->flags & SLMPM_COLL_COMMUTES) << MARK_OP;
+	else if (flat_combines(c->kind))
 		mark |= c->op << MARK_OP;
 	return mark | (uint32_t)rest << MARK_REST;
+}
+
+static bool is_own(uint32_t mark)
+{
+	return (mark >> MARK_TYPE & MARK_FIELD) == MARK_OWN;
 }
 
 static COLD int differs(struct group *g, const struct slmpm_coll *c, uint32_t mark, int rank,
 			int status)
 {
 	uint32_t other = offload_mark(g->messages->offload);
-	const char *in = "number, count or root";
+	const char *in = c->combine ? "number, count, width or root" : "number, count or root";
 
 	if (!other || other == mark)
-		return boards_error(&g->boards, SLMPM_EINVAL, g->begun, c->kind,
+		return boards_error(&g->boards, SLMPM_EINVAL, g->messages->number, c->kind,
 				    "what " BOARD_MEMBER " sends is %s", OF(g, rank),
 				    !other || status == -SLMPM_ETRUNC ? "longer" : "shorter");
 	if ((other ^ mark) & MARK_FIELD)
-		return boards_error(&g->boards, SLMPM_EINVAL, g->begun, 0,
+		return boards_error(&g->boards, SLMPM_EINVAL, g->messages->number, 0,
 				    BOARD_MEMBER " does %s, " BOARD_MEMBER " %s", OF(g, rank),
 				    flat_kind_name(other & MARK_FIELD), OF(g, g->boards.rank),
 				    flat_kind_name(c->kind));
+	if ((other ^ mark) >> MARK_TYPE & MARK_FIELD && (is_own(mark) || is_own(other)))
+		return boards_error(&g->boards, SLMPM_EINVAL, g->messages->number, c->kind,
+				    BOARD_MEMBER " has a function of its own, " BOARD_MEMBER
+						 " an operation of a type",
+				    OF(g, is_own(mark) ? g->boards.rank : (uint32_t)rank),
+				    OF(g, is_own(mark) ? (uint32_t)rank : g->boards.rank));
 	if ((other ^ mark) >> MARK_TYPE & MARK_FIELD)
 		in = "type";
 	else if ((other ^ mark) >> MARK_OP & MARK_FIELD)
 		in = "operation";
-	return boards_error(&g->boards, SLMPM_EINVAL, g->begun, c->kind,
+	return boards_error(&g->boards, SLMPM_EINVAL, g->messages->number, c->kind,
 			    BOARD_MEMBER " has another %s than " BOARD_MEMBER, OF(g, rank), in,
 			    OF(g, g->boards.rank));
 }
@@ -100,17 +129,31 @@ static bool keeps_order(const struct slmpm_coll *c)
 	       (c->op == SLMPM_CALC_SUM || c->op == SLMPM_CALC_PRODUCT);
 }
 
+static uint32_t order_asked(const struct slmpm_coll *c)
+{
+	if (c->combine)
+		return c->combine->flags & SLMPM_COLL_COMMUTES ? 0 : PLAN_NONCOMMUTATIVE;
+	return keeps_order(c) ? PLAN_RANK_ORDER : 0;
+}
+
+static uint32_t width_of(const struct slmpm_coll *c)
+{
+	if (c->combine)
+		return (uint32_t)c->combine->width;
+	return c->kind == SLMPM_COLL_BARRIER ? 1 : calc_width(c->type);
+}
+
 static void describe_run(const struct group *g, const struct slmpm_coll *c, struct offload_run *run)
 {
 	bool in_place = c->from == SLMPM_IN_PLACE, barrier = c->kind == SLMPM_COLL_BARRIER;
-	uint32_t width = barrier ? 1 : calc_width(c->type);
+	uint32_t width = width_of(c);
 
 	*run = (struct offload_run){.spec = {.kind = c->kind,
 					     .size = g->boards.size,
 					     .rank = g->boards.rank,
 					     .root = flat_has_root(c->kind) ? (uint32_t)c->root : 0,
 					     .flags = (in_place ? PLAN_IN_PLACE : 0) |
-						      (keeps_order(c) ? PLAN_RANK_ORDER : 0),
+						      order_asked(c),
 					     .count = barrier ? 0 : c->count,
 					     .counts = c->counts,
 					     .places = c->places,
@@ -118,9 +161,10 @@ static void describe_run(const struct group *g, const struct slmpm_coll *c, stru
 					     .to_places = c->to_places},
 				    .type = c->type,
 				    .op = c->op,
+				    .combine = c->combine,
 				    .from = in_place ? NULL : c->from,
 				    .to = c->to,
-				    .mark = mark_of(c, g->boards.size, g->begun)};
+				    .mark = mark_of(c, g->boards.size, g->messages->number)};
 	if (run->spec.count / PIECES >= LONG / width)
 		run->spec.piece = (run->spec.count + PIECES - 1) / PIECES;
 	/* Who is not the root need not know the others' counts. */
@@ -138,15 +182,15 @@ static int look_through(struct group *g, const struct offload_run *run)
 	int rc = plan_begin(&plan, &run->spec);
 
 	if (rc < 0)
-		return error_set(-rc, CALL ": no plan for %s", flat_kind_name(run->spec.kind));
-	m->kind = run->spec.kind;
+		return error_set(-rc, "%s: there is no plan for it",
+				 flat_kind_name(run->spec.kind));
 	memset(m->needs, 0, g->boards.size * sizeof(*m->needs));
 	for (uint32_t r = 0; r < g->boards.size; r++)
 		m->expected[r] = offload_came(m->offload, r);
 	while (plan_next(&plan, &step)) {
 		if (step.op != PLAN_SEND && step.op != PLAN_RECV)
 			continue;
-		m->needs[step.peer] = true;
+		m->needs[step.peer] = NEEDED;
 		m->expected[step.peer] += step.op == PLAN_RECV;
 	}
 	return 0;
@@ -217,22 +261,80 @@ void messages_close(struct group *g)
 
 /* ---- ends ----------------------------------------------------------------------------------- */
 
-/* The group is broken by what the thread's detail says. */
-static COLD int break_apart(struct group *g, int error, int culprit)
+/* Of one that has ended in order, what has been sent before can still be read. */
+static bool is_connected(const struct member *to)
 {
-	const char *detail = group_detail();
+	const struct pair *p = to->pair;
 
+	return pair_is_up(p) || (p && p->ep->life->was_up && !dial_is_read(p->ep));
+}
+
+static void want_all(struct group *g)
+{
+	struct messages *m = g->messages;
+
+	for (uint32_t r = 0; r < g->boards.size; r++) {
+		if (!m->needs[r] || is_connected(&g->members[r]))
+			continue;
+		pair_want(&g->members[r]);
+		m->needs[r] |= WANTED;
+	}
+}
+
+static void unwant_all(struct group *g)
+{
+	struct messages *m = g->messages;
+
+	for (uint32_t r = 0; r < g->boards.size; r++) {
+		if (m->needs[r] & WANTED)
+			pair_unwant(&g->members[r]);
+		m->needs[r] &= (unsigned char)~WANTED;
+	}
+}
+
+COLD int messages_break(struct group *g, int error, int culprit)
+{
+	struct messages *m = g->messages;
+
+	(void)snprintf(g->detail, sizeof(g->detail), "%s", group_detail());
 	g->error = error;
-	snprintf(g->detail, sizeof(g->detail), "%s", detail);
 	group_break(g, error, culprit);
 	distant_end(g, error, culprit < 0 ? BOARD_NONE : (uint32_t)culprit);
+	if (m && m->stage == CONNECTS) {
+		unwant_all(g);
+		m->stage = NOT_BEGUN;
+	} else if (m && m->stage == RUNS) {
+		offload_break(m->offload, error, -1);
+		m->until = clock_deadline(GRACE_MS);
+	}
 	return error_set(-error, "%s", g->detail);
 }
 
-/* As operation NUMBER, of KIND, finds it. */
-static COLD int is_broken_by(struct group *g, uint64_t number, uint32_t kind)
+/* Others have said so. */
+static COLD int is_broken_by(struct group *g)
 {
-	return break_apart(g, group_broken_error(g, number, kind), g->culprit);
+	const struct messages *m = g->messages;
+
+	return messages_break(g, group_broken_error(g, m->number, m->coll->kind), g->culprit);
+}
+
+COLD bool messages_have_stopped(struct group *g)
+{
+	struct messages *m = g->messages;
+	struct offload_end end;
+
+	if (!m || m->stage != RUNS)
+		return true;
+	if (offload_take(m->offload, &end, 1) == 0 && clock_now() < m->until)
+		return false;
+	m->stage = NOT_BEGUN;
+	return true;
+}
+
+void messages_drop(struct group *g)
+{
+	if (g->messages)
+		g->messages->stage = NOT_BEGUN;
 }
 
 /* The first whose messages are missing. */
@@ -249,16 +351,11 @@ static int missing(const struct group *g)
 	return -1;
 }
 
-uint32_t messages_kind(const struct group *g)
-{
-	return g->messages && g->begun != g->done ? g->messages->kind : 0;
-}
-
 bool messages_await(const struct group *g, uint32_t rank)
 {
 	const struct messages *m = g->messages;
 
-	return messages_kind(g) && m->needs[rank] &&
+	return m && m->stage != NOT_BEGUN && m->needs[rank] &&
 	       (offload_came(m->offload, rank) < m->expected[rank] ||
 		!pair_is_up(g->members[rank].pair));
 }
@@ -268,209 +365,197 @@ uint64_t messages_came(const struct group *g, uint32_t rank)
 	return g->messages ? offload_came(g->messages->offload, rank) : 0;
 }
 
-static COLD int messages_late(struct group *g, const struct slmpm_coll *c, int timeout_ms)
+COLD int messages_late(struct group *g, int timeout_ms)
 {
-	int r = missing(g);
-	const struct member *m = r < 0 ? NULL : &g->members[r];
+	const struct messages *m = g->messages;
+	int r = m->stage == CONNECTS && m->first < g->boards.size ? (int)m->first : missing(g);
+	const struct member *late = r < 0 ? NULL : &g->members[r];
 	char waited[GROUP_WAITED];
 	int rc;
 
 	group_page_waited(g, timeout_ms, waited);
-	rc = late_error(g->ctx, m && pair_lives(m->pair) ? m->pair->ep : NULL, timeout_ms,
+	rc = late_error(g->ctx, late && pair_lives(late->pair) ? late->pair->ep : NULL, timeout_ms,
 			"group %u, operation %" PRIu64 ", %s: nothing yet from rank %d (%s)%s",
-			g->tag, g->begun, flat_kind_name(c->kind), r,
-			m && m->distant ? m->distant->url : "?", waited);
-	return break_apart(g, rc, r);
+			g->tag, m->number, flat_kind_name(m->coll->kind), r,
+			late && late->distant ? late->distant->url : "?", waited);
+	return messages_break(g, rc, r);
 }
 
 /* ---- connections ---------------------------------------------------------------------------- */
 
-struct needed {
-	struct group *g;
-	uint32_t first; /* that may not be there yet */
-};
-
-static bool are_decided(void *arg)
+static bool are_decided(struct group *g)
 {
-	struct needed *n = arg;
-	struct group *g = n->g;
+	struct messages *m = g->messages;
 
-	for (; n->first < g->boards.size; n->first++)
-		if (g->messages->needs[n->first] && !pair_is_decided(&g->members[n->first]))
+	for (; m->first < g->boards.size; m->first++) {
+		struct member *to = &g->members[m->first];
+
+		if (m->needs[m->first] && !is_connected(to) && !pair_is_decided(to))
 			return false;
+	}
 	return true;
 }
 
-static void want_all(struct group *g, bool want)
-{
-	for (uint32_t r = 0; r < g->boards.size; r++) {
-		if (!g->messages->needs[r])
-			continue;
-		if (want)
-			pair_want(&g->members[r]);
-		else
-			pair_unwant(&g->members[r]);
-	}
-}
-
-/* All that the plan needs, as peers. */
-static int connect_all(struct group *g, int timeout_ms)
+/* All that the plan needs are peers, and it begins: 1; 0: not yet. */
+static int begin_run(struct group *g)
 {
 	struct messages *m = g->messages;
-	struct needed n = {g, 0};
 	int rc = 0;
 	uint32_t r;
 
-	want_all(g, true);
-	(void)wait_until(g->ctx, are_decided, &n, timeout_ms);
+	if (!are_decided(g))
+		return 0;
 	for (r = 0; r < g->boards.size && rc == 0; r++) {
 		struct member *to = &g->members[r];
 
 		if (!m->needs[r])
 			continue;
-		if (pair_is_up(to->pair) && !to->distant->left)
+		if (is_connected(to))
 			offload_peer(m->offload, r, (slmpm_peer){handle_id(to->pair->ep)});
 		else
-			rc = pair_error(to, CALL, timeout_ms);
+			rc = pair_error(to, CALL, -1);
 	}
-	want_all(g, false);
-	return rc < 0 ? break_apart(g, rc, (int)r - 1) : 0;
+	if (rc < 0)
+		return messages_break(g, rc, (int)r - 1);
+	unwant_all(g);
+	m->stage = NOT_BEGUN;
+	rc = offload_start(m->offload, &m->run);
+	if (rc < 0)
+		return messages_break(g, rc, -1);
+	m->stage = RUNS;
+	return 1;
 }
 
 /* ---- the operation -------------------------------------------------------------------------- */
 
-/* What is known of the group meanwhile: negative, it is of no use to wait on. */
-static int group_state_of(struct group *g, uint64_t *grace)
+/* It has left, and has not done its part: by the last error. */
+static COLD int member_has_left(struct group *g, int r)
 {
-	int status;
+	const struct messages *m = g->messages;
+	int rc = boards_error(&g->boards, SLMPM_ECLOSED, m->number, m->coll->kind,
+			      BOARD_MEMBER " has left the group", OF(g, r));
 
-	context_lock(g->ctx);
-	status = g->status;
-	context_unlock(g->ctx);
-	if (status != -SLMPM_ECLOSED)
-		return status;
-	/* What a member has sent before it left may be on its way. */
-	if (!*grace)
-		*grace = clock_deadline(GRACE_MS);
-	return clock_now() < *grace ? 0 : status;
+	return messages_break(g, rc, r);
 }
 
-/* Nothing is read or written for it any more. */
-static void wait_for_rest(struct offload *o)
+/* What END says, which is an error. */
+static COLD int conclude_run(struct group *g, const struct offload_end *end)
 {
-	struct offload_end end;
-
-	(void)offload_wait(o, &end, 1, GRACE_MS);
-}
-
-/* Until it has ended: its end; -SLMPM_ETIMEOUT; or what the group's status is. */
-static int await_run(struct group *g, uint64_t deadline, struct offload_end *end)
-{
-	uint64_t grace = 0;
-
-	for (;;) {
-		int left = clock_ms(clock_now(), deadline, SLICE_MS);
-		int rc = offload_wait(g->messages->offload, end, 1, left ? left : 1);
-
-		if (rc > 0)
-			return 0;
-		if (rc < 0 && rc != -SLMPM_ETIMEOUT && rc != -SLMPM_EAGAIN)
-			return rc;
-		rc = group_state_of(g, &grace);
-		if (rc < 0)
-			return rc;
-		if (clock_now() >= deadline)
-			return -SLMPM_ETIMEOUT;
-	}
-}
-
-/* What END says. */
-static int conclude_run(struct group *g, const struct slmpm_coll *c, const struct offload_end *end,
-			uint32_t mark)
-{
+	const struct messages *m = g->messages;
 	int rc = end->status;
 
-	if (rc == 0)
-		return 0;
 	if ((rc == -SLMPM_EINVAL || rc == -SLMPM_ETRUNC) && end->culprit >= 0)
-		rc = differs(g, c, mark, end->culprit, rc);
-	else if (g->status && g->status != -SLMPM_ECLOSED)
-		return is_broken_by(g, g->begun, c->kind);
+		rc = differs(g, m->coll, m->run.mark, end->culprit, rc);
+	else if (group_is_broken(g))
+		return is_broken_by(g);
+	else if (end->culprit >= 0 && g->members[end->culprit].distant->left)
+		return member_has_left(g, end->culprit);
 	else
-		rc = boards_error(&g->boards, -rc, g->begun, c->kind, "by rank %d", end->culprit);
-	return break_apart(g, rc, end->culprit);
+		rc = boards_error(&g->boards, -rc, m->number, m->coll->kind, "by rank %d",
+				  end->culprit);
+	return messages_break(g, rc, end->culprit);
 }
 
-static int carry_out(struct group *g, const struct slmpm_coll *c, const struct offload_run *run,
-		     uint64_t deadline, int timeout_ms)
+/* What a member has sent before it left may be on its way: 0, or it has been waited for. */
+static COLD int await_left(struct group *g)
 {
-	struct offload *o = g->messages->offload;
-	struct context *ctx = g->ctx;
-	struct offload_end end = {0};
-	int rc = offload_start(o, run);
+	struct messages *m = g->messages;
 
-	if (rc < 0)
-		return break_apart(g, rc, -1);
-	context_unlock(ctx);
-	rc = await_run(g, deadline, &end);
-	if (rc < 0) {
-		offload_break(o, rc, -1);
-		wait_for_rest(o);
+	for (uint32_t r = 0; r < g->boards.size; r++) {
+		if (!m->needs[r] || !g->members[r].distant->left ||
+		    offload_came(m->offload, r) >= m->expected[r])
+			continue;
+		if (!m->until)
+			m->until = clock_deadline(GRACE_MS);
+		return clock_now() < m->until ? 0 : member_has_left(g, (int)r);
 	}
-	context_lock(ctx);
-	if (rc == 0)
-		return conclude_run(g, c, &end, run->mark);
-	if (rc == -SLMPM_ETIMEOUT && !g->status)
-		return messages_late(g, c, timeout_ms);
-	if (g->status)
-		return is_broken_by(g, g->begun, c->kind);
-	return break_apart(g, rc, missing(g));
-}
-
-static COLD int may_collect(struct group *g, uint32_t kind)
-{
-	if (g->ctx->handling)
-		return context_forbids(g->ctx, CALL);
-	if (!g->boards.own)
-		return error_set(SLMPM_ESTATE,
-				 CALL ": this process has founded the group and is no member");
-	if (g->error)
-		return error_set(-g->error, "%s", g->detail);
-	if (g->status && g->status != -SLMPM_ECLOSED)
-		return is_broken_by(g, g->begun + 1, kind);
-	if (g->begun != g->done)
-		return error_set(SLMPM_EBUSY, CALL ": another thread has an operation of the group "
-						   "under way");
+	if (!group_is_broken(g))
+		m->until = 0;
 	return 0;
 }
 
-int messages_collect(struct group *g, const struct slmpm_coll *c, int timeout_ms)
+/* Another says so: perhaps as it does a later one, and what this one needs is on its way. */
+static COLD bool may_still_end(struct group *g)
 {
-	uint64_t deadline = clock_deadline(timeout_ms);
-	struct offload_run run;
-	int rc;
+	struct messages *m = g->messages;
 
-	(void)wait_inspect(g->ctx); /* what others have said of the group */
-	rc = may_collect(g, c->kind);
-	if (rc == 0)
-		rc = flat_check(c, g->boards.size, g->boards.rank);
-	if (rc == 0 && c->combine)
-		rc = group_has_boards(g, CALL ", of an operation of the program's own");
-	if (rc == 0 && !timeout_ms && g->boards.size > 1)
-		rc = error_set(SLMPM_EAGAIN,
-			       CALL ": a timeout of 0 is not enough for the others to "
-				    "answer");
-	if (rc == 0 && !g->messages)
-		rc = messages_open(g);
+	if (!m->until)
+		m->until = clock_deadline(BROKEN_MS);
+	return clock_now() < m->until;
+}
+
+/* The program's own function, which runs as a handler does (operation.c). False: not in this
+ * thread. */
+static COLD bool fold_with_care(struct group *g)
+{
+	struct context *ctx = g->ctx;
+	bool handling = ctx->handling;
+
+	if (!(g->messages->coll->combine->flags & SLMPM_COLL_SAFE) && engine_serves(ctx)) {
+		if (ctx->waiting)
+			engine_step_aside(ctx, false);
+		return false;
+	}
+	ctx->handling = true;
+	offload_fold(g->messages->offload);
+	ctx->handling = handling;
+	return true;
+}
+
+/* 1: it has ended. */
+static int run_on(struct group *g)
+{
+	struct messages *m = g->messages;
+	struct offload_end end;
+
+	while (offload_take(m->offload, &end, 1) == 0)
+		if (!offload_awaits_fold(m->offload) || !fold_with_care(g))
+			return UNLIKELY(g->left) ? await_left(g) : 0;
+	m->stage = NOT_BEGUN;
+	return end.status == 0 ? 1 : conclude_run(g, &end);
+}
+
+int messages_step(struct group *g)
+{
+	int rc = 1;
+
+	if (g->error)
+		return messages_have_stopped(g) ? g->error : 0;
+	if (group_is_broken(g) && !may_still_end(g))
+		rc = is_broken_by(g);
+	else if (g->messages->stage == CONNECTS)
+		rc = begin_run(g);
+	if (rc > 0)
+		rc = run_on(g);
+	return rc >= 0 || messages_have_stopped(g) ? rc : 0;
+}
+
+int messages_begin(struct group *g, const struct slmpm_coll *c)
+{
+	struct messages *m;
+	int rc = g->messages ? 0 : messages_open(g);
+
 	if (rc < 0)
 		return rc;
-	g->begun++;
-	describe_run(g, c, &run);
-	rc = look_through(g, &run);
-	if (rc == 0)
-		rc = connect_all(g, timeout_ms);
-	if (rc == 0)
-		rc = carry_out(g, c, &run, deadline, timeout_ms);
-	g->done++;
-	return rc;
+	m = g->messages;
+	m->coll = c;
+	m->number = g->done + 1;
+	m->first = 0;
+	m->until = 0;
+	describe_run(g, c, &m->run);
+	rc = look_through(g, &m->run);
+	if (rc < 0)
+		return rc;
+	m->stage = CONNECTS;
+	want_all(g);
+	return 0;
+}
+
+uint64_t messages_due(struct group *g)
+{
+	const struct messages *m = g->messages;
+
+	if (m->stage == CONNECTS && are_decided(g))
+		return 0;
+	return m->until ? m->until : UINT64_MAX;
 }

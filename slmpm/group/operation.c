@@ -29,6 +29,8 @@ static COLD int break_by(struct group *g, int error, uint32_t culprit)
 	uint32_t theirs;
 	int first;
 
+	if (g->apart)
+		return messages_break(g, error, culprit < g->boards.size ? (int)culprit : -1);
 	(void)snprintf(g->detail, sizeof(g->detail), "%s", group_detail());
 	/* The words of the first one are those of all. */
 	first = boards_broken(&g->boards, &theirs);
@@ -218,10 +220,13 @@ static void settle(struct group *g)
 	group_announce_no_more(g);
 }
 
-/* By the group's error. */
+/* By the group's error, as soon as nothing is under way any more. */
 static COLD int end_all(struct group *g)
 {
 	int n = 0;
+
+	if (g->apart && !messages_have_stopped(g))
+		return 0;
 
 	for (; !list_empty(&g->operations); n++)
 		operation_end(first_of(g), g->error);
@@ -229,18 +234,28 @@ static COLD int end_all(struct group *g)
 	return n;
 }
 
+/* No more of the one that is under way. */
+static void operation_drop(struct group *g)
+{
+	if (!g->apart)
+		flat_drop(&g->flat);
+}
+
 void operations_break(struct group *g, int error)
 {
 	(void)break_by(g, error, BOARD_NONE);
 	if (!g->under_way)
 		return;
-	flat_drop(&g->flat);
+	operation_drop(g);
 	(void)end_all(g);
 }
 
 void operations_late(struct group *g, int timeout_ms)
 {
-	(void)late(g, timeout_ms);
+	if (g->apart && !g->error)
+		(void)messages_late(g, timeout_ms);
+	else if (!g->apart)
+		(void)late(g, timeout_ms);
 	(void)end_all(g);
 }
 
@@ -248,7 +263,8 @@ void operations_shut(struct group *g)
 {
 	if (!g->under_way)
 		return;
-	flat_drop(&g->flat);
+	operation_drop(g);
+	messages_drop(g);
 	g->error = -SLMPM_ECLOSED;
 	(void)snprintf(g->detail, sizeof(g->detail), "the context has been closed");
 	(void)end_all(g);
@@ -265,15 +281,16 @@ int operation_failed(const struct request *r)
 /* The first one has been done: the next begins. Negative: the group is broken. */
 static int pass_on(struct group *g)
 {
+	int rc;
+
 	operation_end(first_of(g), 1);
 	g->announced_to = BOARD_NONE; /* what it is to be rung for has been */
 	if (list_empty(&g->operations)) {
 		settle(g);
 		return 0;
 	}
-	if (operation_begin(g, first_of(g)->coll) == 0)
-		return 0;
-	return break_by(g, -SLMPM_ENOMEM, g->boards.rank);
+	rc = operation_begin(g, first_of(g)->coll);
+	return rc == 0 ? 0 : break_by(g, rc, g->boards.rank);
 }
 
 /* A function of the program's runs in a thread of the library's where it says so alone, and as a
@@ -281,10 +298,13 @@ static int pass_on(struct group *g)
 static int step_with_care(struct group *g)
 {
 	struct context *ctx = g->ctx;
-	const struct slmpm_combine *own = g->flat.coll->combine;
+	const struct slmpm_combine *own;
 	bool handling = ctx->handling;
 	int rc;
 
+	if (g->apart)
+		return messages_step(g);
+	own = g->flat.coll->combine;
 	if (LIKELY(!own))
 		return operation_step(g);
 	if (!(own->flags & SLMPM_COLL_SAFE) && engine_serves(ctx)) {
@@ -312,7 +332,7 @@ int operations_go_on(struct group *g)
 		} else if (rc == 0) {
 			/* While a thread sleeps, or the application on the descriptor, what came
 			 * before it was announced has rung no bell: once more. */
-			if (!g->ctx->armed || group_is_announced(g))
+			if (!g->ctx->armed || g->apart || group_is_announced(g))
 				break;
 			group_announce(g);
 		}
@@ -363,7 +383,7 @@ int group_advance(struct context *ctx)
 void group_arm(struct context *ctx, bool asleep)
 {
 	LIST_EACH_ENTRY(struct group, g, &ctx->groups, node) {
-		if (!group_waits(g) || g->announced == asleep)
+		if (!group_waits(g) || g->announced == asleep || g->apart)
 			continue;
 		if (asleep) {
 			group_announce(g);
@@ -413,8 +433,12 @@ uint64_t operations_deadlines(struct context *ctx, uint64_t now)
 	LIST_EACH_ENTRY(struct group, g, &ctx->groups, node) {
 		if (!group_waits(g))
 			continue;
-		passed |= group_inspect_unrung(g, now);
-		next = least_of(next, g->inspect_at);
+		if (g->apart) {
+			next = least_of(next, messages_due(g));
+		} else {
+			passed |= group_inspect_unrung(g, now);
+			next = least_of(next, g->inspect_at);
+		}
 		if (g->under_way)
 			passed |= g->due <= now && expire(g, now);
 		if (g->under_way)

@@ -32,10 +32,17 @@ COLD int operation_may_be_driven(struct group *g, uint32_t kind);
 COLD int operation_check(struct group *g, const struct slmpm_coll *c);
 COLD int operation_lacks_memory(const struct slmpm_coll *c);
 
-/* C, which has been checked, where none is under way. 0, or -SLMPM_ENOMEM with the detail set. */
-static inline int operation_begin(struct group *g, const struct slmpm_coll *c)
+/* C, which has been checked, where none is under way, of a group with boards. 0, or -SLMPM_ENOMEM
+ * with the detail set. */
+static inline int operation_begin_flat(struct group *g, const struct slmpm_coll *c)
 {
 	return LIKELY(flat_begin(&g->flat, &g->boards, c) == 0) ? 0 : operation_lacks_memory(c);
+}
+
+/* The same of any. 0, or negative with the detail set. */
+static inline int operation_begin(struct group *g, const struct slmpm_coll *c)
+{
+	return g->apart ? messages_begin(g, c) : operation_begin_flat(g, c);
 }
 
 /* ---- one step -------------------------------------------------------------------------------- */
@@ -50,7 +57,7 @@ static inline bool group_is_broken(const struct group *g)
 	return UNLIKELY(g->status) && !g->left;
 }
 
-/* As flat_step; negative: the group is broken. */
+/* As flat_step, of a group with boards; negative: the group is broken. */
 static inline int operation_step(struct group *g)
 {
 	int rc = flat_step(&g->flat);

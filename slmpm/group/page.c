@@ -98,11 +98,9 @@ static void show_operation(struct slmpm_group_shown *to, const struct slmpm_grou
 static void show_operations(const struct group *g, struct slmpm_group_shown *to,
 			    const struct slmpm_group_shown *before)
 {
-	uint64_t number = g->flat.number;
+	uint64_t number = g->apart ? g->done + 1 : g->flat.number;
 
 	to->under_way = (uint32_t)(g->begun - g->done);
-	if (g->apart && to->under_way)
-		show_operation(to, before, g->begun, messages_kind(g), to->taken_ns);
 	LIST_EACH_ENTRY(struct collective, op, &g->operations, node) {
 		uint64_t since = to->taken_ns;
 

@@ -77,8 +77,6 @@ int slmpm_collective_prepare(slmpm_prepared *out, slmpm_group group, const struc
 	if (rc == 0 && !out)
 		rc = error_set(SLMPM_EINVAL, "slmpm_collective_prepare: no place for the handle");
 	if (rc == 0)
-		rc = group_has_boards(g, "slmpm_collective_prepare");
-	if (rc == 0)
 		rc = prepare_in(g, &full, out);
 	context_unlock(ctx);
 	return rc;

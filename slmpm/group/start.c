@@ -104,8 +104,6 @@ int slmpm_collective_start(slmpm_group group, const struct slmpm_coll *coll,
 	rc = sized_take(CALL, &full, coll, sizeof(full));
 	if (rc == 0)
 		rc = how_take(CALL, &all, how, 0);
-	if (rc == 0)
-		rc = group_has_boards(g, CALL);
 	if (rc == 0 && completion_blocks(&all, req))
 		rc = collective_await(g, &full, all.timeout_ms);
 	else if (rc == 0)

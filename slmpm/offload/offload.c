@@ -8,6 +8,7 @@
 #include "slmpm/base/clock.h"
 #include "slmpm/base/error.h"
 #include "slmpm/calc/calc.h"
+#include "slmpm/completion/queue.h"
 #include "slmpm/workqueue/program.h"
 
 #define DEPTH 1024
@@ -22,6 +23,7 @@ static void offload_free(struct offload *o)
 			if (o->slot[i].lane[k].id)
 				(void)slmpm_ctr_destroy(o->slot[i].lane[k]);
 		free(o->slot[i].scratch);
+		free(o->slot[i].own);
 	}
 	if (o->cq.id)
 		(void)slmpm_cq_destroy(o->cq);
@@ -32,8 +34,10 @@ static void offload_free(struct offload *o)
 
 void offload_forget(struct offload *o)
 {
-	for (uint32_t i = 0; i < OFFLOAD_RUNS; i++)
+	for (uint32_t i = 0; i < OFFLOAD_RUNS; i++) {
 		free(o->slot[i].scratch);
+		free(o->slot[i].own);
+	}
 	free(o->peers);
 	free(o->came);
 	free(o);
@@ -136,7 +140,7 @@ static int check_types(const struct offload_run *run)
 					.arg_count = 1,
 					.target_count = 1};
 
-	if (run->spec.kind == PLAN_BARRIER)
+	if (run->spec.kind == PLAN_BARRIER || run->combine)
 		return 0;
 	if (!calc_is_type(run->type))
 		return error_set(SLMPM_EINVAL, "%u is no type", run->type);
@@ -242,11 +246,46 @@ static int run_prepare(struct offload *o, struct offload_slot *slot, const struc
 	return rc;
 }
 
+static int run_start(struct offload *o, uint32_t index, const struct offload_run *run,
+		     struct plan *p)
+{
+	struct steps *s = malloc(sizeof(*s));
+	int rc;
+
+	if (!s)
+		return error_set(SLMPM_ENOMEM, "for a run");
+	steps_begin(s, o, index, run, p);
+	rc = run_post(o, &o->slot[index], s);
+	free(s);
+	return rc;
+}
+
+static int run_start_own(struct offload *o, uint32_t index, const struct offload_run *run,
+			 const struct plan *p)
+{
+	struct offload_slot *slot = &o->slot[index];
+	struct own_run *own = malloc(sizeof(*own));
+	int rc;
+
+	if (!own)
+		return error_set(SLMPM_ENOMEM, "for a run");
+	own->run = *run;
+	own->plan = *p;
+	own->folds = own->goes_on = false;
+	steps_begin(&own->steps, o, index, &own->run, &own->plan);
+	slot->own = own;
+	rc = run_post(o, slot, &own->steps);
+	if (rc == 0)
+		return 0;
+	slot->own = NULL;
+	free(own);
+	return rc;
+}
+
 int offload_start(struct offload *o, const struct offload_run *run)
 {
 	const uint32_t index = (uint32_t)(o->begun % OFFLOAD_RUNS);
 	struct offload_slot *slot = &o->slot[index];
-	struct steps *s;
 	struct plan p;
 	int rc;
 
@@ -257,13 +296,47 @@ int offload_start(struct offload *o, const struct offload_run *run)
 	rc = run_prepare(o, slot, run, &p);
 	if (rc < 0)
 		return rc;
-	s = malloc(sizeof(*s));
-	if (!s)
-		return error_set(SLMPM_ENOMEM, "for a run");
-	steps_begin(s, o, index, run, &p);
-	rc = run_post(o, slot, s);
-	free(s);
-	return rc;
+	return run->combine ? run_start_own(o, index, run, &p) : run_start(o, index, run, &p);
+}
+
+/* ---- a function of the program's own --------------------------------------------------------- */
+
+bool offload_awaits_fold(const struct offload *o)
+{
+	for (uint32_t i = 0; i < OFFLOAD_RUNS && o->status == 0; i++)
+		if (o->slot[i].own && o->slot[i].own->folds)
+			return true;
+	return false;
+}
+
+void offload_fold(struct offload *o)
+{
+	for (uint32_t i = 0; i < OFFLOAD_RUNS; i++) {
+		struct own_run *own = o->slot[i].own;
+
+		if (!own || !own->folds)
+			continue;
+		steps_fold(&own->steps);
+		own->folds = false;
+		own->goes_on = true;
+	}
+}
+
+/* As far as the next one. */
+static void runs_go_on(struct offload *o)
+{
+	for (uint32_t i = 0; i < OFFLOAD_RUNS && o->status == 0; i++) {
+		struct own_run *own = o->slot[i].own;
+		int rc;
+
+		if (!own || !own->goes_on)
+			continue;
+		own->goes_on = own->steps.stands = false;
+		rc = steps_post(&own->steps);
+		memcpy(o->slot[i].waited, own->steps.waited, sizeof(own->steps.waited));
+		if (rc < 0)
+			offload_break(o, rc, -1);
+	}
 }
 
 /* ---- ends ------------------------------------------------------------------------------------ */
@@ -310,6 +383,14 @@ static void note_message(struct offload *o, const struct slmpm_done *done)
 	offload_break(o, rc, rank);
 }
 
+static void note_last(struct offload_slot *slot)
+{
+	if (slot->own && slot->own->steps.stands)
+		slot->own->folds = true;
+	else
+		slot->ended = true;
+}
+
 /* A run ends with the completion of its last entry; others complete only where they fail, or what
  * comes is compared. */
 static void note_end(struct offload *o, const struct slmpm_done *done)
@@ -319,7 +400,7 @@ static void note_end(struct offload *o, const struct slmpm_done *done)
 	else if (done->status < 0)
 		offload_break(o, done->status, rank_of_peer(o, done->peer));
 	else if (done->cookie < OFFLOAD_RUNS)
-		o->slot[done->cookie].ended = true;
+		note_last(&o->slot[done->cookie]);
 }
 
 /* Those that have ended; ALL: that are not any more under way. */
@@ -334,6 +415,8 @@ static int take_ends(struct offload *o, struct offload_end *ends, int n, bool al
 		if (!slot->busy || (!slot->ended && !all))
 			continue;
 		slot->busy = slot->ended = false;
+		free(slot->own);
+		slot->own = NULL;
 		ends[taken++] = (struct offload_end){slot->cookie, failed ? o->status : 0,
 						     failed ? o->culprit : -1};
 	}
@@ -349,16 +432,30 @@ static bool has_stopped(struct offload *o)
 	       info.posted == info.done + info.failed;
 }
 
-int offload_poll(struct offload *o, struct offload_end *ends, int n)
+typedef int take_done(slmpm_cq cq, struct slmpm_done *done, int n);
+
+static int offload_ends(struct offload *o, struct offload_end *ends, int n, take_done *take)
 {
 	struct slmpm_done done[ENDS];
-	bool stopped = has_stopped(o);
+	bool stopped;
 	int got;
 
-	while ((got = slmpm_cq_poll(o->cq, done, ENDS)) > 0)
+	runs_go_on(o);
+	stopped = has_stopped(o);
+	while ((got = take(o->cq, done, ENDS)) > 0)
 		for (int i = 0; i < got; i++)
 			note_end(o, &done[i]);
 	return take_ends(o, ends, n, stopped);
+}
+
+int offload_poll(struct offload *o, struct offload_end *ends, int n)
+{
+	return offload_ends(o, ends, n, slmpm_cq_poll);
+}
+
+int offload_take(struct offload *o, struct offload_end *ends, int n)
+{
+	return offload_ends(o, ends, n, queue_take_come);
 }
 
 /* As of slmpm_cq_wait; where a run has failed, a moment for what is under way to end. */

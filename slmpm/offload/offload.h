@@ -8,8 +8,7 @@
 #ifndef SLMPM_OFFLOAD_H
 #define SLMPM_OFFLOAD_H
 
-#include <slmpm.h>
-#include <slmpm_queue.h>
+#include <slmpm_group.h>
 
 #include "slmpm/plan/plan.h"
 
@@ -43,6 +42,9 @@ struct offload_run {
 	/* Not 0: goes with all its messages, and those that come have the same, and the lengths of
 	 * this member's plan; or it fails as -SLMPM_EINVAL, of one that is longer -SLMPM_ETRUNC. */
 	uint32_t mark;
+	/* In place of type and op, or NULL: called by offload_fold. The arrays are then read until the
+	 * run has ended. */
+	const struct slmpm_combine *combine;
 };
 
 /*
@@ -60,6 +62,12 @@ struct offload_end {
 
 /* Runs that have ended, up to N, in any order; makes progress. How many. */
 int offload_poll(struct offload *o, struct offload_end *ends, int n);
+/* The same without progress. */
+int offload_take(struct offload *o, struct offload_end *ends, int n);
+/* A run waits for its function: offload_fold calls that, and nothing of the library's; the next
+ * offload_take or offload_poll goes on with the run. */
+bool offload_awaits_fold(const struct offload *o);
+void offload_fold(struct offload *o);
 /* Blocks until one has; or -SLMPM_ETIMEOUT, and what else slmpm_cq_wait returns. */
 int offload_wait(struct offload *o, struct offload_end *ends, int n, int timeout_ms);
 /* All runs fail with STATUS, a negative error, by rank CULPRIT or -1; none begins any more. */

@@ -50,7 +50,7 @@ void steps_begin(struct steps *s, struct offload *o, uint32_t slot, const struct
 	s->slot = slot;
 	s->width = run_width(run);
 	memcpy(s->waited, o->slot[slot].waited, sizeof(s->waited));
-	s->sends = s->over = false;
+	s->sends = s->over = s->stands = false;
 	s->posted = 0;
 	s->count = 0;
 }
@@ -151,15 +151,16 @@ static void fold_add(struct steps *s, const struct plan_step *step)
 static void copy_add(struct steps *s, const struct plan_step *step)
 {
 	static const uint32_t types[] = {SLMPM_UINT8, SLMPM_UINT16, SLMPM_UINT32, SLMPM_UINT64};
+	const int shift = s->width % 8 ? __builtin_ctz(s->width) : 3;
 	struct slmpm_operand *operand = s->operand[s->count];
 
-	calc_add(s, SLMPM_CALC_OR, types[__builtin_ctz(s->width)], step->count, 1);
+	calc_add(s, SLMPM_CALC_OR, types[shift], step->count * (s->width >> shift), 1);
 	operand[0].at = step_at(s, step->at_area, step->at);
 	operand[1].at = step_at(s, step->left_area, step->left);
 }
 
 /* It acts when all before it is done, and alone completes without an error. */
-static void last_add(struct steps *s)
+static struct slmpm_wr *end_add(struct steps *s)
 {
 	unsigned char *nothing = &s->offload->slot[s->slot].nothing;
 	struct slmpm_operand *operand = s->operand[s->count];
@@ -168,8 +169,20 @@ static void last_add(struct steps *s)
 	operand[0].at = operand[1].at = nothing;
 	wr->flags = 0;
 	wr->cookie = s->slot;
-	wr->ctr = s->run->ctr;
+	return wr;
+}
+
+static void last_add(struct steps *s)
+{
+	end_add(s)->ctr = s->run->ctr;
 	s->over = true;
+}
+
+static void stand_add(struct steps *s, const struct plan_step *step)
+{
+	(void)end_add(s);
+	s->fold = *step;
+	s->stands = true;
 }
 
 static void step_entries(struct steps *s, const struct plan_step *step)
@@ -179,7 +192,7 @@ static void step_entries(struct steps *s, const struct plan_step *step)
 	s->sends = sends_after(step, s->sends);
 	switch (step->op) {
 	case PLAN_WAIT: wait_add(s, step); break;
-	case PLAN_FOLD: fold_add(s, step); break;
+	case PLAN_FOLD: s->run->combine ? stand_add(s, step) : fold_add(s, step); break;
 	case PLAN_COPY: copy_add(s, step); break;
 	default: message_add(s, step);
 	}
@@ -191,11 +204,20 @@ int steps_take(struct steps *s)
 
 	s->posted += (uint64_t)s->count;
 	s->count = 0;
-	while (!s->over && s->count + 2 <= STEPS_AT_ONCE) {
+	while (!s->over && !s->stands && s->count + 2 <= STEPS_AT_ONCE) {
 		if (plan_next(s->plan, &step))
 			step_entries(s, &step);
 		else
 			last_add(s);
 	}
 	return s->count;
+}
+
+void steps_fold(struct steps *s)
+{
+	const struct slmpm_combine *own = s->run->combine;
+	const struct plan_step *f = &s->fold;
+
+	own->function(step_at(s, f->at_area, f->at), step_at(s, f->left_area, f->left),
+		      step_at(s, f->right_area, f->right), f->count, own->arg);
 }

@@ -8,6 +8,8 @@
 
 #define STEPS_AT_ONCE 24
 
+struct own_run;
+
 struct offload_slot {
 	slmpm_ctr lane[PLAN_LANES];
 	uint64_t waited[PLAN_LANES]; /* the lane's total, when all its WAITs so far are over */
@@ -18,6 +20,7 @@ struct offload_slot {
 	bool busy;             /* its run's end has not been polled */
 	bool ended;            /* all its entries have */
 	bool differs;          /* a message of another mark or length has come for it */
+	struct own_run *own;   /* with a function of the program's own; or NULL */
 	unsigned char nothing; /* what its last entry calculates */
 };
 
@@ -43,6 +46,8 @@ struct steps {
 	uint64_t waited[PLAN_LANES]; /* the slot's, once all entries have been taken */
 	bool sends;                  /* some may be under way that nothing has waited for */
 	bool over;                   /* the last entry has been made */
+	bool stands;                 /* or that behind which `fold` is to be done */
+	struct plan_step fold;
 	uint64_t posted; /* entries that have been taken, all of them but the last ones */
 	int count;       /* those made now */
 	slmpm_wq queues[STEPS_AT_ONCE];
@@ -50,6 +55,14 @@ struct steps {
 	struct slmpm_iov iov[STEPS_AT_ONCE];
 	struct slmpm_calc calc[STEPS_AT_ONCE];
 	struct slmpm_operand operand[STEPS_AT_ONCE][3];
+};
+
+/* Its entries go as far as its next fold at a time: behind them that is done by offload_fold. */
+struct own_run {
+	struct offload_run run;
+	struct plan plan;
+	struct steps steps;
+	bool folds, goes_on; /* it waits for the function; that has been called */
 };
 
 /* Of a receive of SLOT that is compared, which is to get LEN bytes; others have OFFLOAD_RUNS, or
@@ -72,6 +85,8 @@ static inline uint64_t message_len(uint64_t cookie)
 /* Bytes of an element. */
 static inline uint32_t run_width(const struct offload_run *run)
 {
+	if (run->combine)
+		return (uint32_t)run->combine->width;
 	return run->spec.kind == PLAN_BARRIER ? 1 : calc_width(run->type);
 }
 
@@ -81,5 +96,7 @@ void steps_begin(struct steps *s, struct offload *o, uint32_t slot, const struct
 		 struct plan *p);
 /* Makes the next entries, in s->wr: how many; 0: there are no more. */
 int steps_take(struct steps *s);
+/* Calls the function, where S stands. */
+void steps_fold(struct steps *s);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "slmpm/am/am.h"
 #include "slmpm/base/error.h"
+#include "slmpm/message/held.h"
 #include "slmpm/region/memory.h"
 #include "slmpm/sendrecv/sendrecv.h"
 #include "slmpm/mode/mode_hint.h"
@@ -39,6 +40,12 @@ static int check_any(const struct workqueue *wq, slmpm_peer peer)
 				error_set(SLMPM_EINVAL, "slmpm_post: slmpm_any of another context");
 }
 
+/* What EP has sent before its end. */
+static bool may_be_read(const struct slmpm_wr *wr, const struct endpoint *ep)
+{
+	return wr->op == SLMPM_OP_RECV && (ep->before || ep->unpack.left || held_any(ep));
+}
+
 static int check_peer(const struct workqueue *wq, const struct slmpm_wr *wr)
 {
 	const struct remote *remote = NULL;
@@ -63,7 +70,7 @@ static int check_peer(const struct workqueue *wq, const struct slmpm_wr *wr)
 	if (remote && remote->ep != ep)
 		return error_set(SLMPM_EINVAL, "slmpm_post: .rmem is a region of %s, .peer is %s",
 				 remote->ep->life->name, ep->life->name);
-	return endpoint_has_ended(ep) ? endpoint_error(ep) : 0;
+	return endpoint_has_ended(ep) && !may_be_read(wr, ep) ? endpoint_error(ep) : 0;
 }
 
 int work_check_source(const struct workqueue *wq, slmpm_peer from)

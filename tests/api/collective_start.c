@@ -3,7 +3,7 @@
 /*
  * Collective operations that are started: of each kind, several outstanding in several groups, in
  * another order of the groups at each member; they end by requests, counters and queues, and are
- * collected in any order, or a call that blocks comes behind them.
+ * collected in any order, or a call that blocks comes behind them. By boards, and by TCP.
  */
 #include <poll.h>
 #include <stdlib.h>
@@ -330,6 +330,24 @@ static void refused(const struct crew *crew, int rank)
 	}
 }
 
+static void run(struct crew *crew, const char *how)
+{
+	int64_t before = actor_now_ms();
+
+	crew->flags = crew->members % 2 ? SLMPM_THREADS : 0;
+	crew->body = mixed;
+	crew_run(crew, 40);
+	if (crew->members > 1) {
+		crew->body = own_loop;
+		crew_run(crew, 40);
+		crew->body = refused;
+		crew_run(crew, 40);
+	}
+	printf("%d processes, %s: %lld ms\n", crew->members, how,
+	       (long long)(actor_now_ms() - before));
+	fflush(stdout);
+}
+
 int main(void)
 {
 	static const char *const ways[] = {"adaptive", "block"};
@@ -338,22 +356,15 @@ int main(void)
 
 	for (int w = 0; w < 2; w++) {
 		setenv("SLMPM_WAIT", ways[w], 1);
-		for (crew.members = 1; crew.members <= 5; crew.members += 1 + crew.members / 3) {
-			int64_t before = actor_now_ms();
-
-			crew.flags = crew.members % 2 ? SLMPM_THREADS : 0;
-			crew.body = mixed;
-			crew_run(&crew, 40);
-			if (crew.members > 1) {
-				crew.body = own_loop;
-				crew_run(&crew, 40);
-				crew.body = refused;
-				crew_run(&crew, 40);
-			}
-			printf("%d processes, %s: %lld ms\n", crew.members, ways[w],
-			       (long long)(actor_now_ms() - before));
-			fflush(stdout);
-		}
+		for (crew.members = 1; crew.members <= 5; crew.members += 1 + crew.members / 3)
+			run(&crew, ways[w]);
 	}
+	crew.members = 3; /* one and two are on this machine */
+	crew.apart = 2;
+	run(&crew, "block, TCP");
+	unsetenv("SLMPM_WAIT");
+	crew.members = 4;
+	crew.apart = 7;
+	run(&crew, "TCP");
 	return 0;
 }

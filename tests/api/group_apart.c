@@ -253,10 +253,7 @@ static unsigned own_port(void)
 
 static void be_found(slmpm_peer founder, int i, void *unused)
 {
-	static const struct slmpm_coll barrier = {.size = sizeof(barrier),
-						  .kind = SLMPM_COLL_BARRIER};
 	slmpm_group group = joined(founder);
-	slmpm_prepared prepared;
 	slmpm_ctx other;
 	slmpm_peer peer;
 	char url[100];
@@ -280,8 +277,6 @@ static void be_found(slmpm_peer founder, int i, void *unused)
 	/* What boards alone have. */
 	REFUSED(slmpm_group_meet(group, PATIENCE), SLMPM_ENOTSUP, "TCP");
 	REFUSED(slmpm_group_shrink(group, PATIENCE), SLMPM_ENOTSUP, "TCP");
-	REFUSED(slmpm_collective_start(group, &barrier, NULL, NULL), SLMPM_ENOTSUP, "TCP");
-	REFUSED(slmpm_collective_prepare(&prepared, group, &barrier), SLMPM_ENOTSUP, "TCP");
 	actor_tell(founder, GO);
 	actor_hear(founder, DONE);
 	OK(slmpm_group_destroy(group));

@@ -32,7 +32,7 @@ static int found(void *arg)
 {
 	struct crew own = *(const struct crew *)arg;
 	slmpm_peer members[CIRCLE_MAX] = {{0}};
-	struct circle c = {.flags = own.flags};
+	struct circle c = {.flags = own.flags, .apart = own.apart};
 
 	circle_begin(&c, own.members - 1, join, arg, 100);
 	own.ctx = c.ctx;

@@ -15,6 +15,7 @@ typedef void crew_body(const struct crew *crew, int rank);
 struct crew {
 	int members, groups;
 	uint32_t flags; /* of the contexts */
+	uint64_t apart; /* a bit for each rank from 1 on: it is connected by TCP */
 	crew_body *body;
 	const void *arg;
 	int victim,
