@@ -19,6 +19,7 @@ static const char *const algorithm_names[PLAN_ALGORITHMS] = {
 	[PLAN_PAIRWISE] = "pairwise",
 	[PLAN_BRUCK] = "bruck",
 	[PLAN_BINARY] = "binary",
+	[PLAN_STAR] = "star",
 };
 
 static const char *const kind_names[PLAN_KINDS] = {

@@ -28,17 +28,23 @@ bool round_flat_broadcast(struct plan *p, uint32_t k)
 	}
 	if (!other_rank(p, k, &other))
 		return false;
-	plan_send(p, other, plan_at(p->input, 0), count);
+	plan_send(p, other, plan_at(p->phase ? PLAN_TO : p->input, 0), count);
 	return true;
 }
 
 /* ---- reductions ------------------------------------------------------------------------------ */
 
+/* This rank has all contributions. */
+static bool combines_all(const struct plan *p)
+{
+	const bool root_alone = p->spec.kind == PLAN_REDUCE || p->spec.algorithm == PLAN_STAR;
+
+	return !root_alone || p->spec.rank == p->spec.root;
+}
+
 void prepare_flat_reduce(struct plan *p)
 {
-	const bool all = p->spec.kind == PLAN_ALLREDUCE || p->spec.rank == p->spec.root;
-
-	if (all)
+	if (combines_all(p))
 		plan_slots(p, p->spec.size, p->spec.count, p->spec.size, 0);
 	p->have = plan_at(PLAN_TO, 0);
 	p->piece = p->spec.count;
@@ -87,10 +93,9 @@ static struct plan_part contribution(const struct plan *p, uint32_t rank)
 bool round_linear(struct plan *p, uint32_t k)
 {
 	const uint32_t last = p->spec.size - 1;
-	const bool here = p->spec.kind != PLAN_REDUCE || p->spec.rank == p->spec.root;
 	struct plan_part sum;
 
-	if (!here)
+	if (!combines_all(p))
 		return false;
 	sum = plan_slot(p, p->spec.rank);
 	if (last == 0) {

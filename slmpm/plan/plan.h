@@ -84,6 +84,7 @@ enum plan_algorithm {
 	PLAN_PAIRWISE,
 	PLAN_BRUCK,
 	PLAN_BINARY,    /* over a tree of ranks breadth-first */
+	PLAN_STAR,      /* by way of the root, which exchanges messages with each */
 	PLAN_ALGORITHMS /* as many, PLAN_AUTO with them */
 };
 
