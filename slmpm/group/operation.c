@@ -411,7 +411,7 @@ static COLD bool expire(struct group *g, uint64_t now)
 }
 
 /* A bell may be lost, by its holders' doing or for want of memory: then the others are inspected
- * without one, now and again. True: that has broken the group. */
+ * without one, now and again; what is shown of the group is no older. True: that has broken it. */
 static bool group_inspect_unrung(struct group *g, uint64_t now)
 {
 	bool broken = group_is_broken(g);
@@ -433,12 +433,10 @@ uint64_t operations_deadlines(struct context *ctx, uint64_t now)
 	LIST_EACH_ENTRY(struct group, g, &ctx->groups, node) {
 		if (!group_waits(g))
 			continue;
-		if (g->apart) {
+		if (g->apart)
 			next = least_of(next, messages_due(g));
-		} else {
-			passed |= group_inspect_unrung(g, now);
-			next = least_of(next, g->inspect_at);
-		}
+		passed |= group_inspect_unrung(g, now);
+		next = least_of(next, g->inspect_at);
 		if (g->under_way)
 			passed |= g->due <= now && expire(g, now);
 		if (g->under_way)
