@@ -155,6 +155,8 @@ void group_left(struct group *g, uint32_t rank);
 COLD int group_broken_error(const struct group *g, uint64_t number, uint32_t kind);
 /* What RANK, which is late, is suspect of: NULL: nothing. */
 COLD const char *member_suspicion(const struct group *g, uint32_t rank);
+/* Its descriptor is asked, of which the context may have to hear yet. */
+bool member_is_dead(struct member *m);
 /* Has a member died, left, or broken it? */
 void group_inspect(struct group *g);
 

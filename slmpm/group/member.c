@@ -3,6 +3,7 @@
  * breaks it: a member that has died, or left. */
 #include "slmpm/group/group.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,6 +118,14 @@ static void member_ended(struct context *ctx, struct watch *w)
 	group_inspect(m->group);
 	ctx->news = true; /* broken before or not */
 	context_changed(ctx);
+}
+
+bool member_is_dead(struct member *m)
+{
+	struct pollfd p = {.fd = m->process.fd, .events = POLLIN};
+
+	m->ended |= p.fd >= 0 && poll(&p, 1, 0) > 0;
+	return m->ended;
 }
 
 int group_put(struct group *g, uint32_t rank, const struct board *board, int bell, int process,

@@ -483,15 +483,22 @@ struct member *pair_member(const struct endpoint *ep)
 	return ep->rooms->pair ? ep->rooms->pair->member : NULL;
 }
 
+/* Its bell has no other end: it ends just now, or has left, which shows in a moment. */
+static bool is_closed_end(int error)
+{
+	return error == -EPIPE || error == -ECONNREFUSED || error == -ECONNRESET;
+}
+
 int pair_gone(const struct group *g, uint32_t rank)
 {
-	const struct member *m = member_of(g, rank);
+	struct member *m = member_of(g, rank);
+	const bool failed = m->wanted && m->error;
 
-	if (m->ended)
+	if (m->ended || (failed && member_is_dead(m)))
 		return -SLMPM_EDEAD;
 	if (has_left_group(m))
 		return -SLMPM_ECLOSED;
-	return m->wanted && m->error ? -SLMPM_ESYSTEM : 0;
+	return failed && !is_closed_end(m->error) ? -SLMPM_ESYSTEM : 0;
 }
 
 /* ---- the call ------------------------------------------------------------------------------- */

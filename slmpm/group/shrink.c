@@ -2,7 +2,6 @@
 /* A broken group goes on without those that are gone: the call, and what wakes it. */
 #include "slmpm/group/operation.h"
 
-#include <poll.h>
 #include <stdio.h>
 
 #include "slmpm/completion/late.h"
@@ -14,18 +13,9 @@
 
 /* ---- who is gone ----------------------------------------------------------------------------- */
 
-/* Its descriptor is asked, of which the context may have to hear yet. */
-static bool is_dead(struct member *m)
-{
-	struct pollfd p = {.fd = m->process.fd, .events = POLLIN};
-
-	m->ended |= p.fd >= 0 && poll(&p, 1, 0) > 0;
-	return m->ended;
-}
-
 static bool member_is_gone(void *arg, uint32_t rank)
 {
-	return is_dead(member_of(arg, rank));
+	return member_is_dead(member_of(arg, rank));
 }
 
 static void mark_dead(struct group *g)
@@ -157,7 +147,7 @@ static void begin_shrink(struct group *g, struct shrinking *s)
 static void inspect_processes(struct group *g)
 {
 	for (uint32_t r = 0; r < g->boards.size; r++)
-		(void)is_dead(member_of(g, r));
+		(void)member_is_dead(member_of(g, r));
 	group_inspect(g);
 }
 
