@@ -56,7 +56,7 @@ enum deposit_id {
 enum deposit_word {
 	WORD_REQUEST = 1, /* ranks: the line; agreed: of those before, in the form that forwards */
 	WORD_ANSWER,      /* agreed: itself, or all that have */
-	WORD_LOST,        /* the member `culprit` is not reached */
+	WORD_LOST,        /* the member `culprit` is not reached, for `error` */
 	WORD_BEGIN,       /* ranks: the line; bytes follow */
 	WORD_RESUME,      /* from `offset` on */
 	WORD_HAVE,        /* agreed: who has all of it */
@@ -73,7 +73,8 @@ struct wire_deposit {
 	uint64_t number; /* of the origin's puts in the group, from 1 */
 	uint64_t offset, length;
 	uint32_t origin;
-	uint16_t word, flags;
+	uint16_t word;
+	uint8_t flags, generation; /* the latter of the group: ranks are those of it */
 	uint32_t space, imm;
 	uint32_t error, culprit; /* wire_error: of the first that has refused; and its rank */
 	char text[SLMPM_REFUSAL];
@@ -85,7 +86,9 @@ _Static_assert(sizeof(struct wire_deposit) == 144, "wire layout");
 
 struct wire_deposit_data {
 	uint64_t number, at;
-	uint32_t origin, flags;
+	uint32_t origin;
+	uint16_t flags;
+	uint8_t generation, zero;
 };
 _Static_assert(sizeof(struct wire_deposit_data) == 24, "wire layout");
 
@@ -146,7 +149,8 @@ struct line {
 			struct queue *queue; /* room in it has been taken; or NULL */
 			void *base;
 			uint32_t before, next; /* ranks; next: BOARD_NONE: it is the last */
-			uint32_t lost;         /* of LOST */
+			uint32_t lost;         /* of LOST, ... */
+			int lost_by;           /* ... and why: negative */
 			bool passed;           /* those behind have all of it */
 		} target;
 	};

@@ -264,9 +264,9 @@ static void lines_lost(struct list *lines, uint32_t rank, int error)
 
 void deposit_ended(struct endpoint *ep)
 {
-	const struct member *m = pair_member(ep);
+	struct member *m = pair_member(ep);
 	struct deposits *d = m ? m->group->deposits : NULL;
-	int error = m && m->ended ? -SLMPM_EDEAD : -ep->life->error;
+	int error = m && member_is_dead(m) ? -SLMPM_EDEAD : -ep->life->error;
 
 	endpoint_block(ep, BLOCK_DEPOSIT, false);
 	/* One that never was is made again. */

@@ -133,6 +133,14 @@ static void put_feed(struct line *l, uint32_t rank, bool again)
 	flow_due(l, f);
 }
 
+/* Its bytes come from here. */
+static bool is_fed(const struct line *l, uint32_t rank)
+{
+	const struct flow *f = line_flow(l, rank);
+
+	return f && (f->feeds || f->again);
+}
+
 static void put_inspect(struct line *l)
 {
 	for (uint32_t i = 0; i < RANK_WORDS; i++)
@@ -241,9 +249,15 @@ static void put_answer_all(struct line *l, uint32_t rank, const struct wire_depo
 		line_refuse(l, wire_status(w->error), w->culprit, "rank %" PRIu32 ": %s",
 			    w->culprit, w->text);
 	for (uint32_t r = line_after(l, &l->ranks, l->origin); r != BOARD_NONE;
-	     r = line_after(l, &l->ranks, r))
-		if (put_awaits(l, r))
-			put_check_in(l, r, ranks_have(agreed, r) ? 0 : word_status(w));
+	     r = line_after(l, &l->ranks, r)) {
+		const int status = ranks_have(agreed, r) ? 0 : word_status(w);
+
+		if (!put_awaits(l, r))
+			continue;
+		if (status < 0) /* where the word has no refusal */
+			line_refuse(l, status, r, "rank %" PRIu32 " has not agreed", r);
+		put_check_in(l, r, status);
+	}
 }
 
 static void put_resume(struct line *l, uint32_t rank, uint64_t from)
@@ -257,9 +271,10 @@ static void put_resume(struct line *l, uint32_t rank, uint64_t from)
 	flow_due(l, f);
 }
 
-static void put_have(struct line *l, const struct ranks *have)
+/* By who has its bytes from here, for all behind it. */
+static void put_have(struct line *l, uint32_t rank, const struct ranks *have)
 {
-	if (l->state != LINE_MOVES)
+	if (l->state != LINE_MOVES || !is_fed(l, rank))
 		return;
 	for (uint32_t i = 0; i < RANK_WORDS; i++)
 		l->have.bits[i] |= have->bits[i];
@@ -277,9 +292,11 @@ void put_word(struct line *l, uint32_t rank, const struct wire_deposit *w,
 			put_answer(l, rank, w, agreed);
 		put_count(l);
 		break;
-	case WORD_LOST: put_lost(l, w->culprit, -SLMPM_ECLOSED); break;
+	case WORD_LOST:
+		put_lost(l, w->culprit, w->error ? wire_status(w->error) : -SLMPM_ECLOSED);
+		break;
 	case WORD_RESUME: put_resume(l, rank, w->offset); break;
-	case WORD_HAVE: put_have(l, agreed); break;
+	case WORD_HAVE: put_have(l, rank, agreed); break;
 	default:;
 	}
 }
@@ -297,21 +314,27 @@ static void put_ask_on(struct line *l, uint32_t rank)
 		put_no_memory(l);
 }
 
-/* Its bytes come from here. */
-static bool is_fed(const struct line *l, uint32_t rank)
+/* The members before RANK have not begun: the BEGIN that is to go leaves it out. */
+static bool has_yet_to_begin(const struct line *l, uint32_t rank)
 {
-	const struct flow *f = line_flow(l, rank);
+	const struct flow *last = NULL;
 
-	return f && (f->feeds || f->again);
+	for (uint32_t r = line_after(l, &l->ranks, l->origin); r != BOARD_NONE && r != rank;
+	     r = line_after(l, &l->ranks, r))
+		if (is_fed(l, r))
+			last = line_flow(l, r);
+	return last && last->due >> WORD_BEGIN & 1;
 }
 
 void put_lost(struct line *l, uint32_t rank, int error)
 {
 	const bool asks = l->state == LINE_ASKS;
+	bool joined;
 	uint32_t next;
 
 	if ((!asks && l->state != LINE_MOVES) || !ranks_have(&l->ranks, rank))
 		return;
+	joined = has_yet_to_begin(l, rank);
 	line_refuse(l, error, rank, "rank %" PRIu32 " of the group %s", rank,
 		    error == -SLMPM_EDEAD ? "has died" : "has left the line");
 	if (put_awaits(l, rank))
@@ -327,7 +350,7 @@ void put_lost(struct line *l, uint32_t rank, int error)
 		put_count(l);
 		return;
 	}
-	if (next != BOARD_NONE && !ranks_have(&l->have, next) && !is_fed(l, next))
+	if (next != BOARD_NONE && !ranks_have(&l->have, next) && !is_fed(l, next) && !joined)
 		put_feed(l, next, true);
 	if (l->state == LINE_MOVES)
 		put_inspect(l);
@@ -337,12 +360,15 @@ void put_lost(struct line *l, uint32_t rank, int error)
 
 void put_late(struct line *l)
 {
+	const struct refusal before = l->refusal;
 	char ranks[NAMED * 12 + 16];
 
+	l->refusal.error = 0;
 	if (l->state == LINE_WAITS)
 		line_refuse(l, -SLMPM_ETIMEOUT, BOARD_NONE, "one before it has not ended");
 	else if (put_missing(l, ranks, sizeof(ranks)))
-		line_refuse(l, -SLMPM_ETIMEOUT, BOARD_NONE, "nothing yet from %s", ranks);
+		line_refuse(l, -SLMPM_ETIMEOUT, BOARD_NONE, "nothing yet from %s%s%s", ranks,
+			    before.error ? "; " : "", before.error ? before.text : "");
 	put_end(l, -SLMPM_ETIMEOUT);
 }
 

@@ -12,6 +12,11 @@ static uint32_t set_words(const struct group *g)
 	return (g->boards.size + WORD_BITS - 1) / WORD_BITS;
 }
 
+static uint8_t generation_of(const struct group *g)
+{
+	return (uint8_t)g->boards.generation;
+}
+
 /* ---- out ------------------------------------------------------------------------------------- */
 
 static int packet_post(struct endpoint *ep, uint16_t id, const void *head, uint32_t head_len,
@@ -68,15 +73,18 @@ static void word_fill(const struct line *l, const struct flow *f, enum deposit_w
 		.length = LITTLE_64(l->len),
 		.origin = LITTLE_32(l->origin),
 		.word = LITTLE_16(word),
-		.flags = LITTLE_16((l->forwards ? DEPOSIT_FORWARD : 0) |
+		.flags = (uint8_t)((l->forwards ? DEPOSIT_FORWARD : 0) |
 				   (again ? DEPOSIT_AGAIN : 0)),
+		.generation = generation_of(l->of->group),
 		.space = LITTLE_32(l->space),
 		.imm = LITTLE_32(l->imm),
 	};
-	if (word == WORD_LOST)
-		w->culprit = LITTLE_32(l->target.lost);
-	else
+	if (word != WORD_LOST) {
 		word_refusal(l, word, w);
+		return;
+	}
+	w->culprit = LITTLE_32(l->target.lost);
+	w->error = LITTLE_32(wire_error(l->target.lost_by));
 }
 
 static int word_post(struct line *l, struct flow *f, struct endpoint *ep)
@@ -106,7 +114,8 @@ static int data_post(const struct line *l, struct flow *f, struct endpoint *ep)
 		.number = LITTLE_64(l->number),
 		.at = LITTLE_64(f->sent),
 		.origin = LITTLE_32(l->origin),
-		.flags = LITTLE_32(DEPOSIT_BIT),
+		.flags = LITTLE_16(DEPOSIT_BIT),
+		.generation = generation_of(l->of->group),
 	};
 	const uint64_t left = l->got - f->sent, most = ep->packet_max - sizeof(head);
 	const uint32_t n = (uint32_t)(left < most ? left : most);
@@ -147,7 +156,6 @@ static void word_take(struct wire_deposit *w, const void *head)
 	w->length = LITTLE_64(w->length);
 	w->origin = LITTLE_32(w->origin);
 	w->word = LITTLE_16(w->word);
-	w->flags = LITTLE_16(w->flags);
 	w->space = LITTLE_32(w->space);
 	w->imm = LITTLE_32(w->imm);
 	w->error = LITTLE_32(w->error);
@@ -174,6 +182,27 @@ static struct line *put_line(const struct deposits *d, uint64_t number)
 	return NULL;
 }
 
+/* The put that W answers is over: its sender, and those behind it, are not to wait for it. */
+static void word_is_late(struct endpoint *ep, const struct deposits *d,
+			 const struct wire_deposit *w, const struct slmpm_am *am)
+{
+	const struct wire_deposit stop = {
+		.number = LITTLE_64(w->number),
+		.origin = LITTLE_32(w->origin),
+		.word = LITTLE_16(WORD_STOP),
+		.generation = w->generation,
+		.space = LITTLE_32(w->space),
+	};
+	int rc = 0;
+
+	if (w->number <= d->last && w->word != WORD_HAVE)
+		rc = am_answer(ep, DEPOSIT_WORD, &stop, sizeof(stop), am->data, am->data_len);
+	if (rc == -SLMPM_ELIMIT)
+		endpoint_poison(ep, "number of words of a deposit");
+	else if (rc < 0)
+		endpoint_no_memory(ep);
+}
+
 static void word_arrived(struct endpoint *ep, struct deposits *d, const struct slmpm_am *am)
 {
 	const uint32_t rank = pair_rank(pair_member(ep)), n = set_words(d->group);
@@ -181,11 +210,13 @@ static void word_arrived(struct endpoint *ep, struct deposits *d, const struct s
 	struct wire_deposit w;
 	struct line *l;
 
-	if (endpoint_broke(ep, "length of a deposit",
-			   am->head_len != sizeof(w) || am->data_len != 2 * n * sizeof(uint64_t)))
+	if (endpoint_broke(ep, "length of a deposit", am->head_len != sizeof(w)))
 		return;
 	word_take(&w, am->head);
-	if (endpoint_broke(
+	if (w.generation != generation_of(d->group))
+		return;
+	if (endpoint_broke(ep, "length of a deposit", am->data_len != 2 * n * sizeof(uint64_t)) ||
+	    endpoint_broke(
 		    ep, "word of a deposit",
 		    !word_is_sound(&w, d->group) ||
 			    !ranks_take(&ranks, am->data, d->group, w.origin) ||
@@ -200,6 +231,8 @@ static void word_arrived(struct endpoint *ep, struct deposits *d, const struct s
 	l = put_line(d, w.number);
 	if (l)
 		put_word(l, rank, &w, &agreed);
+	else
+		word_is_late(ep, d, &w, am);
 }
 
 static void data_arrived(struct endpoint *ep, struct deposits *d, const struct slmpm_am *am)
@@ -213,10 +246,10 @@ static void data_arrived(struct endpoint *ep, struct deposits *d, const struct s
 		return;
 	memcpy(&head, am->head, sizeof(head));
 	origin = LITTLE_32(head.origin);
-	if (endpoint_broke(ep, "deposit bit", LITTLE_32(head.flags) != DEPOSIT_BIT))
+	if (endpoint_broke(ep, "deposit bit", LITTLE_16(head.flags) != DEPOSIT_BIT || head.zero))
 		return;
 	l = target_line(d, origin);
-	if (!l || l->number != LITTLE_64(head.number))
+	if (!l || l->number != LITTLE_64(head.number) || head.generation != generation_of(d->group))
 		return;
 	(void)endpoint_broke(ep, "place of a deposit",
 			     !target_data(l, pair_rank(pair_member(ep)), LITTLE_64(head.at),
@@ -230,8 +263,8 @@ void deposit_arrived(struct endpoint *ep, const struct slmpm_am *am)
 
 	if (endpoint_broke(ep, "number of a handler", am->id >= DEPOSIT_END || !ep->rooms->pair))
 		return;
-	/* The group has been left, or is to have other ranks. */
-	if (!m || ep->closing || m->group->shrinking)
+	/* The group has been left, or is to have other ranks: its sender may have them by now. */
+	if (!m || ep->closing || (m->group->shrinking && !m->group->shrink_on(m->group)))
 		return;
 	d = deposits_of(m->group);
 	if (!d)

@@ -424,15 +424,27 @@ static void close_over(struct line *l, uint32_t rank, int error)
 	hand_on_request(l);
 }
 
+/* What it had yet to hand on does not come: the origin says what is to be, or that it is over. */
+static void ask_origin(struct line *l)
+{
+	l->target.before = l->origin;
+	if (l->state == LINE_ASKS || l->state == LINE_MOVES)
+		target_send(l, l->origin, WORD_ANSWER);
+}
+
 void target_lost(struct line *l, uint32_t rank, int error)
 {
 	if (rank == l->origin) {
 		target_end(l, error);
+		l->target.passed = true; /* none is left to be told */
 		return;
 	}
+	if (rank == l->target.before && pair_gone(l->of->group, rank))
+		ask_origin(l);
 	if (rank != l->target.next)
 		return;
 	l->target.lost = rank;
+	l->target.lost_by = error;
 	if (l->state == LINE_ASKS || !has_agreed(l)) {
 		close_over(l, rank, error);
 		target_send(l, l->origin, WORD_LOST);

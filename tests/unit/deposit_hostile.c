@@ -244,18 +244,19 @@ static struct endpoint *bad_data(const struct crew *c, struct endpoint *ep)
 {
 	static const struct {
 		uint64_t at, len;
-		uint32_t flags;
+		uint16_t flags;
 	} bad[] = {{0, 8, 0},
 		   {0, 8, 3},
 		   {0, 0, DEPOSIT_BIT},
 		   {1, 8, DEPOSIT_BIT}, /* a gap */
 		   {UINT64_MAX, 8, DEPOSIT_BIT},
 		   {UINT64_MAX - 7, 8, DEPOSIT_BIT}};
-	const struct wire_deposit_data first = {1999, 0, LIAR, DEPOSIT_BIT};
-	const struct wire_deposit_data last = {2000, 0, LIAR, DEPOSIT_BIT};
+	const struct wire_deposit_data first = {1999, 0, LIAR, DEPOSIT_BIT, 0, 0};
+	const struct wire_deposit_data last = {2000, 0, LIAR, DEPOSIT_BIT, 0, 0};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		const struct wire_deposit_data head = {NUMBER + i, bad[i].at, LIAR, bad[i].flags};
+		const struct wire_deposit_data head = {NUMBER + i,   bad[i].at, LIAR,
+						       bad[i].flags, 0,         0};
 
 		begin(c, ep, NUMBER + i);
 		post(c, ep, DEPOSIT_DATA, &head, sizeof(head), from, bad[i].len);
@@ -270,8 +271,8 @@ static struct endpoint *bad_data(const struct crew *c, struct endpoint *ep)
 	begin(c, ep, 2000);
 	post(c, ep, DEPOSIT_DATA, &last, sizeof(last), from, 1000);
 	for (int i = 0; i < 5; i++) {
-		const struct wire_deposit_data more = {2000, (uint64_t)(i + 1) * 1000, LIAR,
-						       DEPOSIT_BIT};
+		const struct wire_deposit_data more = {
+			2000, (uint64_t)(i + 1) * 1000, LIAR, DEPOSIT_BIT, 0, 0};
 
 		post(c, ep, DEPOSIT_DATA, &more, sizeof(more), from, i == 3 ? 1001 : 1000);
 		if (i == 3)
@@ -283,7 +284,7 @@ static struct endpoint *bad_data(const struct crew *c, struct endpoint *ep)
 /* Nothing comes of them. */
 static void out_of_place(const struct crew *c, struct endpoint *ep)
 {
-	const struct wire_deposit_data none = {NUMBER, 0, ORIGIN, DEPOSIT_BIT};
+	const struct wire_deposit_data none = {NUMBER, 0, ORIGIN, DEPOSIT_BIT, 0, 0};
 
 	for (uint16_t word = 1; word < WORD_END; word++) {
 		for (uint32_t o = 0; o < SIZE; o++) {
@@ -327,6 +328,144 @@ static void packets(const struct crew *c, int rank)
 	OK(slmpm_barrier(c->group[0], PATIENCE));
 }
 
+/* ---- words that come late, or with others ---------------------------------------------------- */
+
+static int ended_with = 1;
+
+static void note_end(const struct slmpm_deposit *d, int status, void *arg)
+{
+	(void)d;
+	(void)arg;
+	ended_with = status;
+}
+
+/* The last of a line says that it has not agreed, and not why. */
+static void unlike(const struct crew *c, int rank)
+{
+	static const int32_t target = LIAR;
+	const struct slmpm_how how = {.size = sizeof(how), .timeout_ms = PATIENCE};
+	struct slmpm_put_spec put = {.size = sizeof(put),
+				     .flags = SLMPM_PUT_ALL_FORWARD,
+				     .space = SPACE,
+				     .len = LEN,
+				     .from = from,
+				     .rank = &target,
+				     .count = 1};
+	struct wire_deposit w = word_of(WORD_ANSWER, ORIGIN, 1);
+	struct slmpm_done done;
+	slmpm_req req;
+
+	if (rank == ORIGIN) {
+		(void)link_with(c, LIAR);
+		OK(slmpm_put_all(c->group[0], &put, &how, &req));
+		atomic_store(step, 1);
+		EXPECT(slmpm_wait(&req, 1, &done, PATIENCE), 0);
+		CHECK(done.status == -SLMPM_EACCES && done.imm == LIAR, "status %d, rank %u",
+		      done.status, done.imm);
+	} else if (rank == LIAR) {
+		struct endpoint *ep = link_with(c, ORIGIN);
+
+		await_step(1);
+		say(c, ep, &w, 0, 0);
+	}
+	OK(slmpm_barrier(c->group[0], PATIENCE));
+}
+
+/* A request that is handed on when its put is over: who has agreed learns it. */
+static void handed_on_late(const struct crew *c, int rank)
+{
+	static const int32_t target = LIAR;
+	const struct slmpm_how how = {.size = sizeof(how), .timeout_ms = PATIENCE};
+	const struct slmpm_deposits deposits = {.size = sizeof(deposits), .done = note_end};
+	struct slmpm_put_spec put = {.size = sizeof(put),
+				     .space = SPACE,
+				     .len = LEN,
+				     .from = from,
+				     .rank = &target,
+				     .count = 1};
+	struct wire_deposit w = word_of(WORD_REQUEST, ORIGIN, 1);
+	const int64_t end = actor_now_ms() + PATIENCE;
+
+	OK(slmpm_group_space(c->group[0], SPACE, memory, LEN));
+	OK(slmpm_group_deposits(c->group[0], &deposits));
+	OK(slmpm_barrier(c->group[0], PATIENCE));
+	if (rank == ORIGIN)
+		OK(slmpm_put_all(c->group[0], &put, &how, NULL));
+	OK(slmpm_barrier(c->group[0], PATIENCE));
+	if (rank == LIAR)
+		say(c, link_with(c, HONEST), &w, 1u << HONEST, 0);
+	while (rank == HONEST && ended_with == 1 && actor_now_ms() < end)
+		(void)slmpm_progress(c->ctx);
+	if (rank == HONEST) {
+		EXPECT(ended_with, -SLMPM_ECANCELED);
+		OK(slmpm_group_space(c->group[0], SPACE, NULL, 0));
+	}
+	OK(slmpm_barrier(c->group[0], PATIENCE));
+}
+
+#define LOST 3
+
+/* As all have agreed one is lost, before the first is told to begin: the line leaves it out. */
+static void lost_at_once(const struct crew *c, int rank)
+{
+	const struct slmpm_how how = {.size = sizeof(how), .timeout_ms = 3000 * actor_slow()};
+	struct slmpm_put_spec put = {.size = sizeof(put),
+				     .flags = SLMPM_PUT_ALL_BROADCAST,
+				     .space = SPACE,
+				     .len = LEN,
+				     .from = from};
+	struct wire_deposit w = word_of(WORD_LOST, ORIGIN, 1);
+	const int64_t end = actor_now_ms() + PATIENCE;
+	struct slmpm_done done[4];
+	slmpm_req req;
+	int n = 0;
+
+	w.error = wire_error(-SLMPM_EDEAD);
+	w.culprit = LOST;
+	actor_fill(from, 1, LEN);
+	OK(slmpm_group_space(c->group[0], SPACE, memory, LEN));
+	OK(slmpm_barrier(c->group[0], PATIENCE));
+	if (rank == ORIGIN) {
+		(void)link_with(c, HONEST);
+		OK(slmpm_barrier(c->group[0], PATIENCE));
+		OK(slmpm_cq_create(c->ctx, &put.answers));
+		OK(slmpm_put_all(c->group[0], &put, &how, &req));
+		while (n < 2 && actor_now_ms() < end)
+			n += slmpm_cq_poll(put.answers, done, 4);
+		EXPECT(n, 2);
+		atomic_store(step, 1);
+		await_step(2);
+		EXPECT(slmpm_wait(&req, 1, done, PATIENCE), 0);
+		CHECK(done->status == -SLMPM_EDEAD && done->imm == LOST, "status %d, rank %u",
+		      done->status, done->imm);
+		atomic_store(step, 3);
+	} else if (rank == HONEST) {
+		struct endpoint *ep = link_with(c, ORIGIN);
+
+		OK(slmpm_barrier(c->group[0], PATIENCE));
+		await_step(1);
+		for (int i = 0; i < 100; i++) /* its answer */
+			if (!slmpm_progress(c->ctx))
+				usleep(500);
+		say(c, ep, &w, 0, 0);
+		atomic_store(step, 2);
+		progress_until(c, 3);
+		CHECK(actor_filled(memory, 1, LEN), "not all has come");
+	} else {
+		OK(slmpm_barrier(c->group[0], PATIENCE));
+		progress_until(c, 3);
+	}
+	OK(slmpm_barrier(c->group[0], PATIENCE));
+}
+
+static void run(crew_body *body, int members)
+{
+	const struct crew c = {.members = members, .groups = 1, .body = body};
+
+	atomic_store(step, 0);
+	crew_run(&c, 30);
+}
+
 /* Members know their connections by it. */
 static bool sockets_have_cookies(void)
 {
@@ -341,14 +480,13 @@ static bool sockets_have_cookies(void)
 
 int main(void)
 {
-	struct crew c = {.members = SIZE, .groups = 1, .body = answers};
-
 	if (!sockets_have_cookies())
 		test_skip("sockets have no cookies here");
 	step = child_common(sizeof(*step));
-	crew_run(&c, 20);
-	atomic_store(step, 0);
-	c.body = packets;
-	crew_run(&c, 30);
+	run(answers, SIZE);
+	run(packets, SIZE);
+	run(unlike, SIZE);
+	run(handed_on_late, SIZE);
+	run(lost_at_once, LOST + 1);
 	return 0;
 }
