@@ -25,7 +25,7 @@ typedef struct {
 	uint64_t id;
 } slmpm_overlay; /* a network over a group, as this node has it */
 
-struct slmpm_overlay_options { /* NULL, or 0: as said; BUFFERS and PACKET the same at all nodes */
+struct slmpm_overlay_options { /* NULL, or 0: as said; all but UNREAD_MAX the same at all nodes */
 	uint32_t size;
 	uint32_t buffers;     /* packets that a node keeps for a channel of a link: 8 */
 	uint32_t packet;      /* bytes of a message that go at once: 4096; at least 16 */
@@ -109,7 +109,7 @@ SLMPM_API int slmpm_overlay_exchange(slmpm_overlay overlay,
  * (of any root given as 0), which goes along the tree's links as entries of work queues: with
  * SLMPM_ENGINE=thread while all applications sleep. Its buffers stay with the library until it has
  * ended. CTR, or {0}, counts that; slmpm_overlay_wait takes it. SLMPM_EAGAIN: as many as may be are
- * under way; SLMPM_ENOTSUP: another kind, or a network that is no tree.
+ * under way; SLMPM_ENOTSUP: another kind, one with COMBINE or counts, or a network that is no tree.
  */
 SLMPM_API int slmpm_overlay_start(slmpm_overlay overlay, const struct slmpm_coll *coll,
 				  uint64_t cookie, slmpm_ctr ctr);

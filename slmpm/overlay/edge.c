@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "slmpm/am/am.h"
 #include "slmpm/base/wire.h"
 #include "slmpm/network/network.h"
 #include "slmpm/overlay/overlay.h"
@@ -110,6 +109,7 @@ static int post_hello(struct edge *e)
 			   LITTLE_32(n->shape.extent[2])},
 		.buffers = LITTLE_32(n->limits.buffers),
 		.packet = LITTLE_32(n->limits.packet),
+		.message_max = LITTLE_64(n->limits.message_max),
 	};
 
 	return edge_post(e, &h, &hello, sizeof(hello));
@@ -127,6 +127,25 @@ static int edge_post_word(struct edge *e, uint8_t kind)
 		h.count = wire_error(n->status);
 	}
 	return edge_post(e, &h, NULL, 0);
+}
+
+void edge_bid_farewell(struct edge *e)
+{
+	const struct overlay *n = e->net;
+	const uint32_t words = 1u << OVERLAY_BREAK;
+	const struct overlay_head wire = {
+		.number = LITTLE_32(n->number),
+		.kind = OVERLAY_BREAK,
+		.source = LITTLE_32((uint32_t)n->culprit),
+		.count = LITTLE_32(wire_error(n->status)),
+	};
+
+	/* It has not gone yet, and the neighbour knows of the network. */
+	if (!e->ep || e->ep->state != SLMPM_PEER_UP ||
+	    (e->due & (words | 1u << OVERLAY_HELLO)) != words)
+		return;
+	if (am_answer(e->ep, OVERLAY_ID, &wire, sizeof(wire), NULL, 0) < 0)
+		endpoint_no_memory(e->ep);
 }
 
 static int push_words(struct edge *e)

@@ -88,7 +88,8 @@ static bool is_same_network(const struct overlay *n, const struct overlay_hello 
 {
 	return h->kind == n->shape.kind && h->nodes == n->shape.nodes && h->wrap == n->shape.wrap &&
 	       !memcmp(h->extent, n->shape.extent, sizeof(h->extent)) &&
-	       h->buffers == n->limits.buffers && h->packet == n->limits.packet;
+	       h->buffers == n->limits.buffers && h->packet == n->limits.packet &&
+	       h->message_max == n->limits.message_max;
 }
 
 void overlay_met(struct edge *e, const struct overlay_hello *hello)
@@ -207,6 +208,7 @@ static void overlay_free(struct overlay *n)
 	drop_arrivals(n, &n->arrivals);
 	LIST_EACH_ENTRY(struct edge, e, &n->all, node) {
 		drop_arrivals(n, &e->exchanged);
+		edge_bid_farewell(e);
 		edge_detach(e);
 	}
 	LIST_EACH_ENTRY(struct edge, e, &n->all, node) {
@@ -468,7 +470,7 @@ static bool is_closed(void *arg)
 {
 	const struct overlay *n = arg;
 
-	return (n->status || n->over) && is_silent(n);
+	return n->status || (n->over && is_silent(n));
 }
 
 static int overlay_end(struct overlay *n, int timeout_ms)
@@ -480,7 +482,7 @@ static int overlay_end(struct overlay *n, int timeout_ms)
 		progress_opportunistic(n->ctx);
 	(void)wait_until(n->ctx, is_closed, n, timeout_ms);
 	n->inside--;
-	if (n->status || is_closed(n))
+	if (is_closed(n))
 		return 0;
 	return late_error(n->ctx, NULL, timeout_ms,
 			  CLOSE ": not all nodes of network %u of group %u have come", n->number,
@@ -553,6 +555,8 @@ void overlay_ended(struct endpoint *ep)
 void overlay_left(struct endpoint *ep)
 {
 	overlay_ended(ep);
+	if (ep->rooms->overlays)
+		free(ep->rooms->overlays->hellos);
 	free(ep->rooms->overlays);
 	ep->rooms->overlays = NULL;
 }

@@ -12,6 +12,7 @@
 
 #include <slmpm_overlay.h>
 
+#include "slmpm/am/am.h"
 #include "slmpm/endpoint.h"
 #include "slmpm/group/group.h"
 
@@ -20,7 +21,6 @@ struct request;
 
 #define OVERLAY_ID       WIRE_AM_OVERLAY /* the handler's number */
 #define OVERLAY_CHANNELS 2
-#define OVERLAY_EARLY    16 /* networks that a neighbour may have laid ahead of this node */
 
 /* ---- on the wire ----------------------------------------------------------------------------- */
 
@@ -46,8 +46,9 @@ _Static_assert(sizeof(struct overlay_head) == 40, "wire layout");
 
 struct overlay_hello { /* little-endian */
 	uint32_t kind, nodes, wrap, extent[3], buffers, packet;
+	uint64_t message_max;
 };
-_Static_assert(sizeof(struct overlay_hello) == 32, "wire layout");
+_Static_assert(sizeof(struct overlay_hello) == 40, "wire layout");
 
 /* ---- a node ---------------------------------------------------------------------------------- */
 
@@ -147,8 +148,9 @@ struct overlay_early {
 struct overlays {
 	struct list edges; /* struct edge */
 	uint32_t last;     /* the highest network laid here */
-	uint32_t early;    /* of those after that */
-	struct overlay_early hellos[OVERLAY_EARLY];
+	uint32_t early;    /* of those after that, which it has laid ahead of this node: ... */
+	uint32_t early_room;
+	struct overlay_early *hellos;
 	bool pushing;
 };
 
@@ -190,6 +192,8 @@ int overlay_push(struct endpoint *ep);
 void edge_changed(struct edge *e);
 /* A bit of DUE more. */
 void edge_due(struct edge *e, enum overlay_kind kind);
+/* E goes: that its network is broken still goes out by its connection, when there is room. */
+void edge_bid_farewell(struct edge *e);
 /* P has left its buffer. */
 void packet_release(struct overlay_packet *p);
 /* The link by which the route from FROM to TO begins. */

@@ -126,8 +126,8 @@ static bool is_on_route(const struct edge *e, const struct overlay_head *h)
 	const struct overlay *n = e->net;
 	const uint32_t back = overlay_back(e);
 
-	if (h->source >= n->shape.nodes || h->target >= n->shape.nodes || h->source == h->target ||
-	    h->source == n->rank || h->target == e->rank)
+	if (h->source >= n->shape.nodes || h->target >= n->shape.nodes || h->source == n->rank ||
+	    h->target == e->rank)
 		return false;
 	if (h->kind == OVERLAY_EXCHANGE && (h->source != e->rank || h->target != n->rank))
 		return false;
@@ -261,6 +261,7 @@ static struct overlay_hello hello_in(const void *data)
 		.extent = {LITTLE_32(h.extent[0]), LITTLE_32(h.extent[1]), LITTLE_32(h.extent[2])},
 		.buffers = LITTLE_32(h.buffers),
 		.packet = LITTLE_32(h.packet),
+		.message_max = LITTLE_64(h.message_max),
 	};
 }
 
@@ -272,6 +273,22 @@ static struct overlay_early *early_of(struct overlays *o, uint32_t number)
 	return NULL;
 }
 
+/* For one more: each number comes once, so that SLMPM_OVERLAY_MAX are the most. */
+static bool early_has_room(struct overlays *o)
+{
+	const uint32_t room = o->early_room ? 2 * o->early_room : 4;
+	void *more;
+
+	if (o->early < o->early_room)
+		return true;
+	more = realloc(o->hellos, room * sizeof(*o->hellos));
+	if (!more)
+		return false;
+	o->hellos = more;
+	o->early_room = room;
+	return true;
+}
+
 /* Of a network that has not been laid here yet. */
 static void hello_keep(struct endpoint *ep, uint32_t number, const struct overlay_hello *hello)
 {
@@ -281,9 +298,12 @@ static void hello_keep(struct endpoint *ep, uint32_t number, const struct overla
 		endpoint_no_memory(ep);
 		return;
 	}
-	if (endpoint_broke(ep, "second hello of a network", early_of(o, number)) ||
-	    endpoint_broke(ep, "hellos of networks, too many", o->early == OVERLAY_EARLY))
+	if (endpoint_broke(ep, "second hello of a network", early_of(o, number)))
 		return;
+	if (!early_has_room(o)) {
+		endpoint_no_memory(ep);
+		return;
+	}
 	o->hellos[o->early++] = (struct overlay_early){.number = number, .hello = *hello};
 }
 
@@ -347,6 +367,8 @@ static void edge_take_word(struct edge *e, const struct overlay_head *h, const s
 {
 	if (h->kind == OVERLAY_MESSAGE || h->kind == OVERLAY_EXCHANGE)
 		edge_take_packet(e, h, am);
+	else if (endpoint_broke(e->ep, "data of a network's word", am->data_len))
+		return;
 	else if (h->kind == OVERLAY_CREDIT)
 		edge_take_credit(e, h);
 	else if (h->kind == OVERLAY_BREAK)

@@ -83,13 +83,25 @@ static int tree_open(struct overlay *n)
 
 static int check_start(const struct overlay *n, const struct slmpm_coll *c)
 {
+	struct context *ctx = n->ctx;
+	int rc;
+
 	if (n->shape.kind != SLMPM_NETWORK_TREE)
 		return error_set(SLMPM_ENOTSUP, START ": the network is no tree");
 	if (c->kind < SLMPM_COLL_BARRIER || c->kind > SLMPM_COLL_ALLREDUCE)
 		return error_set(SLMPM_ENOTSUP, START ": operation %u", c->kind);
 	if (c->root || c->flags)
 		return error_set(SLMPM_EINVAL, START ": root %d, flags 0x%x", c->root, c->flags);
-	return overlay_error(n);
+	if (c->combine || c->counts || c->places || c->to_counts || c->to_places)
+		return error_set(SLMPM_ENOTSUP, START ": an operation of the program's own, or "
+						      "counts for each node");
+	rc = flat_check(c, n->shape.nodes, n->rank);
+	if (rc < 0)
+		return rc;
+	context_lock(ctx);
+	rc = overlay_error(n);
+	context_unlock(ctx);
+	return rc;
 }
 
 static int tree_run(struct overlay *n, const struct slmpm_coll *c, uint64_t cookie, slmpm_ctr ctr)

@@ -157,6 +157,74 @@ static void differ(const struct crew *crew, int rank)
 	OK(slmpm_barrier(crew->group[0], PATIENCE));
 }
 
+static void differ_in_length(const struct crew *crew, int rank)
+{
+	const struct slmpm_network net = line_of(2);
+	const struct slmpm_overlay_options options = {.size = sizeof(options),
+						      .message_max = rank ? 100 : 200};
+	slmpm_overlay o;
+
+	REFUSED(slmpm_overlay_open(&o, crew->group[0], &net, &options, PATIENCE), SLMPM_EINVAL,
+		"another one");
+	OK(slmpm_barrier(crew->group[0], PATIENCE));
+}
+
+#define TIMES 20
+
+/* One tries again and again, and the other comes then: as often. */
+static void retries(const struct crew *crew, int rank)
+{
+	const struct slmpm_network net = line_of(2);
+	slmpm_overlay o;
+
+	for (int i = 0; rank == 0 && i < TIMES; i++)
+		REFUSED(slmpm_overlay_open(&o, crew->group[0], &net, NULL, i ? 1 : SHORT),
+			SLMPM_ETIMEOUT, "rank 1");
+	OK(slmpm_barrier(crew->group[0], PATIENCE));
+	for (int i = 0; rank == 1 && i < TIMES; i++)
+		REFUSED(slmpm_overlay_open(&o, crew->group[0], &net, NULL, PATIENCE), SLMPM_ECLOSED,
+			"rank 0");
+	OK(slmpm_overlay_close(laid(crew, NULL), PATIENCE));
+}
+
+/* 2 dies while 0 is stopped, and its link is full: 1 closes the network, and 0 learns it yet. */
+static void is_stopped(const struct crew *crew, int rank)
+{
+	const struct slmpm_overlay_options options = {.size = sizeof(options),
+						      .buffers = SLMPM_OVERLAY_BUFFERS,
+						      .packet = 16000,
+						      .message_max = 16 << 20};
+	slmpm_overlay o = laid(crew, &options);
+	struct slmpm_overlay_info info = {.size = sizeof(info)};
+	int64_t before = actor_now_ms();
+	char *text = calloc(1, options.message_max);
+	slmpm_req req;
+
+	CHECK(text, "no memory");
+	OK(slmpm_barrier(crew->group[0], PATIENCE));
+	if (rank == crew->victim) {
+		usleep(300000 * (useconds_t)actor_slow());
+		(void)raise(SIGKILL);
+	}
+	if (rank == 1) {
+		usleep(50000);
+		OK(slmpm_overlay_send(o, 0, 0, text, options.message_max, NULL, &req));
+		while (!info.status && actor_now_ms() - before < PATIENCE)
+			OK(slmpm_overlay_query(o, &info));
+		EXPECT(info.status, -SLMPM_EDEAD);
+		before = actor_now_ms();
+		OK(slmpm_overlay_close(o, 5000 * actor_slow()));
+		CHECK(actor_now_ms() - before < 2000 * actor_slow(), "it took long");
+		(void)kill(getppid(), SIGCONT);
+	} else {
+		(void)raise(SIGSTOP);
+		REFUSED(slmpm_overlay_recv(o, 1, 0, text, options.message_max, NULL, PATIENCE),
+			SLMPM_EDEAD, "rank 2");
+		OK(slmpm_overlay_close(o, PATIENCE));
+	}
+	free(text);
+}
+
 /* One ends its context, its group with it, while the other waits. */
 static void leaves(const struct crew *crew, int rank)
 {
@@ -301,6 +369,9 @@ int main(void)
 	play("what is sent ends", 3, sends_end, 2);
 	play("one is late", 3, late, 0);
 	play("they differ", 2, differ, 0);
+	play("they differ in length", 2, differ_in_length, 0);
+	play("one tries again", 2, retries, 0);
+	play("one is stopped", 3, is_stopped, 2);
 	play("one leaves", 2, leaves, 0);
 	play("full", 3, full, 0);
 	play("own", 2, own, 0);

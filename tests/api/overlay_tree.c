@@ -149,6 +149,8 @@ static void asleep(const struct crew *crew, int rank)
 
 static void refused(const struct crew *crew, int rank)
 {
+	int64_t same = 0;
+	const struct slmpm_combine combine = {.size = sizeof(combine)};
 	struct slmpm_coll c = {.size = sizeof(c), .kind = SLMPM_COLL_BARRIER};
 	struct slmpm_network net = {.size = sizeof(net)};
 	slmpm_overlay o;
@@ -163,6 +165,15 @@ static void refused(const struct crew *crew, int rank)
 	c.kind = SLMPM_COLL_ALLTOALL;
 	REFUSED(slmpm_overlay_start(o, &c, 0, (slmpm_ctr){0}), SLMPM_ENOTSUP, "operation");
 	c.kind = SLMPM_COLL_REDUCE;
+	c.combine = &combine;
+	REFUSED(slmpm_overlay_start(o, &c, 0, (slmpm_ctr){0}), SLMPM_ENOTSUP, "own");
+	c.combine = NULL;
+	c.type = SLMPM_INT64;
+	c.op = SLMPM_CALC_SUM;
+	c.count = 1;
+	c.from = c.to = &same;
+	c.kind = SLMPM_COLL_ALLREDUCE;
+	REFUSED(slmpm_overlay_start(o, &c, 0, (slmpm_ctr){0}), SLMPM_EINVAL, "overlap");
 	c.root = 1;
 	REFUSED(slmpm_overlay_start(o, &c, 0, (slmpm_ctr){0}), SLMPM_EINVAL, "root 1");
 	OK(slmpm_overlay_close(o, PATIENCE));
