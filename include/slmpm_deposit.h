@@ -19,6 +19,10 @@ extern "C" {
 #define SLMPM_PUT_ALL_FORWARD   2u
 /* Where some refuse, or die, the others get it: else none does. */
 #define SLMPM_PUT_ALL_ANYWAY    4u
+/* The bytes along the line of the targets; or the caller sends them to each. With neither it goes
+ * by what both have cost, for so many targets and bytes. */
+#define SLMPM_PUT_ALL_LINE      8u
+#define SLMPM_PUT_ALL_DIRECT    16u
 
 /* LEN bytes at FROM go to the reference (space, offset) of all other members. */
 struct slmpm_put_spec {
@@ -40,12 +44,14 @@ struct slmpm_put_spec {
 
 /*
  * Each target says where its reference lies, or refuses it (slmpm_group_deposits); once all have
- * agreed the bytes go along the line of the targets, by rank from the caller's on: each stores them
- * and hands them on, in its progress or by its engine's thread. It ends by HOW, or by REQ, as
- * slmpm_sendv does, with neither it blocks, by how->timeout_ms: once, when all targets have all of
- * it. The completion is SLMPM_OP_PUT_ALL, .stream the space, .imm of an error the rank that it is
- * about (UINT32_MAX: none); an entry of `answers` SLMPM_OP_ANSWER, .imm the rank. Those of one
- * member are done one after the other. Where a target dies, those behind it get the rest.
+ * agreed the bytes go along the line of the targets, by rank from the caller's on, those of one
+ * host together: each stores them and hands them on, in its progress or by its engine's thread; or
+ * from the caller to each, if that has cost less. It ends by HOW, or by REQ, as slmpm_sendv does,
+ * with neither it blocks, by how->timeout_ms: once, when all targets have all of it. The completion
+ * is SLMPM_OP_PUT_ALL, .stream the space, .flags which of SLMPM_PUT_ALL_* were chosen, .imm of an
+ * error the rank that it is about (UINT32_MAX: none); an entry of `answers` SLMPM_OP_ANSWER, .imm
+ * the rank. Those of one member are done one after the other. Where a target dies, those behind it
+ * get the rest.
  * SLMPM_ENOENT: a target has no such space; SLMPM_ELIMIT: the space is too short there; or what it
  * refuses it with; SLMPM_EDEAD, SLMPM_ECLOSED: a target has died, or left; SLMPM_ETIMEOUT: the
  * detail names who has not answered. Before the bytes went: no target has any of them; else it

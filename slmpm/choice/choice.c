@@ -2,18 +2,20 @@
 /* Two ways and what they have cost (choice.h). */
 #include "slmpm/choice/choice.h"
 
-#define UNIT_SHIFT   16  /* costs are of 64 KiB */
-#define RUN          12  /* turns of a try */
-#define FALL         8   /* a cost that is shorter by this part still falls */
-#define ENOUGH       4   /* turns, the least of which is a cost: what delays one spares another */
-#define SAMPLE       8   /* one turn in so many is timed, and so many after a change */
-#define PAUSE        512 /* turns before the longer way is tried again, and besides ... */
-#define BUDGET       100 /* ... so many times what tries have lost, ... */
-#define MOST_BUDGET  262144 /* ... to so many turns of the usual way: ... */
-#define LEAST_BUDGET 3072   /* ... all but these are waited for later where there is reason to */
-#define MISSED       256  /* turns without the other way after it came to nothing; twice as many, */
-#define MOST_MISSED  8192 /* ... and so on, to so many */
-#define HOPELESS     8    /* times the usual cost: the rest of a run would change nothing */
+#define UNIT_SHIFT    16  /* costs are of 64 KiB */
+#define RUN           12  /* turns of a try */
+#define FALL          8   /* a cost that is shorter by this part still falls */
+#define ENOUGH        4   /* turns, the least of which is a cost: what delays one spares another */
+#define SAMPLE        8   /* one turn in so many is timed, and so many after a change */
+#define PAUSE         512 /* turns before the longer way is tried again, and besides ... */
+#define SELDOM        16  /* for each of a try's turns, where these are limited */
+#define SELDOM_BUDGET 256 /* in place of LEAST_BUDGET, likewise */
+#define BUDGET        100 /* ... so many times what tries have lost, ... */
+#define MOST_BUDGET   262144 /* ... to so many turns of the usual way: ... */
+#define LEAST_BUDGET  3072   /* ... all but these are waited for later where there is reason to */
+#define MISSED        256 /* turns without the other way after it came to nothing; twice as many, */
+#define MOST_MISSED   8192 /* ... and so on, to so many */
+#define HOPELESS      8    /* times the usual cost: the rest of a run would change nothing */
 
 struct choice *choice_of(struct choice *choices, uint64_t length)
 {
@@ -63,10 +65,15 @@ void choice_decide(struct choice *c, uint8_t asked, struct mode mode)
 
 /* ---- turns ---------------------------------------------------------------------------------- */
 
+static uint8_t tries_of(const struct choice *c)
+{
+	return c->tries ? c->tries : RUN;
+}
+
 static void end_run(struct choice *c)
 {
 	c->run = 0;
-	c->left = PAUSE;
+	c->left = c->tries ? c->tries * SELDOM : PAUSE;
 	c->then = c->cost[c->usual];
 }
 
@@ -87,7 +94,7 @@ static void choice_count(struct choice *c)
 	if (c->left)
 		c->left--;
 	else if (usual)
-		c->run = RUN + 1; /* what the last one took is known when the next is taken */
+		c->run = tries_of(c) + 1; /* what the last one took is known at the next */
 }
 
 enum choice_note choice_taken(struct choice *c, bool other)
@@ -144,7 +151,7 @@ static void choice_charge(struct choice *c, uint32_t cost)
  * tries would take more than their part where each of them is spared. */
 static void choice_spare(struct choice *c)
 {
-	uint64_t most = c->cost[c->usual] * (uint64_t)LEAST_BUDGET;
+	uint64_t most = c->cost[c->usual] * (uint64_t)(c->tries ? SELDOM_BUDGET : LEAST_BUDGET);
 	uint64_t left = c->cost[c->usual] * (uint64_t)MOST_BUDGET, part;
 
 	if (c->deferred <= most || c->spared >= left)
@@ -164,8 +171,9 @@ static void forgive(struct choice *c)
 		choice_spare(c);
 	if (2 * now <= 3 * then && 2 * then <= 3 * now)
 		return;
+	if (then)
+		c->left = 0;
 	c->then = (uint32_t)now;
-	c->left = 0;
 	limit(c);
 	choice_spare(c);
 }

@@ -23,8 +23,10 @@ struct choice {
 	/* Of the plain way and of the other, for 64 KiB: the least of several; 0: not
 	 * known yet. And the least of those that come next. */
 	uint32_t cost[2], least[2];
-	uint8_t seen[2];     /* how many of them there were */
-	bool usual, last;    /* which is taken unless the other is tried; and was taken */
+	uint8_t seen[2];  /* how many of them there were */
+	bool usual, last; /* which is taken unless the other is tried; and was taken */
+	/* Turns of a try, where it is asked seldom: there is one the sooner again. 0: often. */
+	uint8_t tries;
 	uint8_t run;         /* turns left to the try under way */
 	uint8_t turn;        /* of which some are timed */
 	uint8_t fresh;       /* turns after a change, each of them timed */

@@ -6,7 +6,8 @@
  * handed on from where they were stored. Lines move by what arrives, with no call of the
  * application's.
  *
- * line.c has what both sides do, origin.c and target.c their parts, packet.c what travels.
+ * line.c has what both sides do, origin.c and target.c their parts, packet.c what travels, route.c
+ * how an origin chooses among the forms.
  */
 #ifndef SLMPM_DEPOSIT_H
 #define SLMPM_DEPOSIT_H
@@ -15,6 +16,7 @@
 
 #include "slmpm/am/am.h"
 #include "slmpm/base/bits.h"
+#include "slmpm/choice/choice.h"
 #include "slmpm/group/pairing.h"
 #include "slmpm/group/space.h"
 
@@ -47,8 +49,9 @@ static inline void ranks_drop(struct ranks *s, uint32_t r)
 
 /* Numbers of handlers. */
 enum deposit_id {
-	DEPOSIT_WORD = WIRE_AM_DEPOSIT, /* struct wire_deposit; two sets of ranks */
-	DEPOSIT_DATA,                   /* struct wire_deposit_data; bytes */
+	/* struct wire_deposit; two sets of ranks; of a request the order, if it is not by rank */
+	DEPOSIT_WORD = WIRE_AM_DEPOSIT,
+	DEPOSIT_DATA, /* struct wire_deposit_data; bytes */
 	DEPOSIT_END
 };
 
@@ -80,6 +83,11 @@ struct wire_deposit {
 	char text[SLMPM_REFUSAL];
 };
 _Static_assert(sizeof(struct wire_deposit) == 144, "wire layout");
+
+struct wire_order {
+	const unsigned char *ranks; /* of 16 bits each */
+	uint32_t count;
+};
 
 /* The deposit bit: it is stored, and handed on by all but the last of the line. */
 #define DEPOSIT_BIT 1u
@@ -124,9 +132,13 @@ struct line {
 	uint64_t number;
 	uint32_t space, imm;
 	uint64_t offset, len;
-	bool forwards;      /* the form of the request */
-	unsigned char *at;  /* where its bytes are here */
-	uint64_t got;       /* of them, from the first on */
+	bool forwards;     /* the form of the request */
+	bool direct;       /* the origin's: the bytes go from it to each */
+	unsigned char *at; /* where its bytes are here */
+	uint64_t got;      /* of them, from the first on */
+	/* The line's order, where it is not by rank; and of each rank the place in it, or UINT16_MAX. */
+	uint16_t *order, *place;
+	uint32_t ordered;
 	struct ranks ranks; /* those of the line: asked, and later those that are to get it */
 	struct ranks agreed, have;
 	struct refusal refusal; /* the first */
@@ -137,6 +149,7 @@ struct line {
 			struct ranks answered;
 			uint32_t awaited; /* answers */
 			bool anyway;
+			uint32_t flags; /* SLMPM_PUT_ALL_* */
 			struct request *request;
 			uint64_t deadline; /* ns; UINT64_MAX: none */
 			int timeout_ms;
@@ -156,13 +169,25 @@ struct line {
 	};
 };
 
+struct put_learned;
+
+struct put_route {              /* of the put that is under way */
+	struct put_learned *of; /* where it learns; or NULL */
+	enum choice_note note;
+	uint64_t since; /* ns */
+};
+
 struct deposits { /* of a group */
 	struct group *group;
-	struct list puts;  /* struct line: the first is under way, unless it is over */
-	struct list lines; /* those of others */
-	uint64_t last;     /* number of an own one */
-	bool beginning;    /* one begins now */
-	uint64_t due;      /* when they are inspected next: ns; UINT64_MAX: never */
+	struct list puts;   /* struct line: the first is under way, unless it is over */
+	struct list lines;  /* those of others */
+	uint64_t last;      /* number of an own one */
+	bool beginning;     /* one begins now */
+	struct list routes; /* struct put_learned, the one used last at the end */
+	uint32_t route_count;
+	struct put_route route;
+	uint64_t due;    /* when they are inspected next: ns; UINT64_MAX: never */
+	uint16_t *hosts; /* order.c; NULL: not known yet */
 	struct slmpm_deposits how;
 	struct queue *queue; /* that how.cq names */
 };
@@ -182,7 +207,7 @@ static inline uint32_t line_size(const struct line *l)
 	return l->of->group->boards.size;
 }
 
-/* The first behind RANK that is in S, by rank from the origin's on; BOARD_NONE: none. */
+/* The first behind RANK that is in S, in the line's order; BOARD_NONE: none. */
 uint32_t line_after(const struct line *l, const struct ranks *s, uint32_t rank);
 struct line *line_new(struct deposits *d, struct list *list, uint32_t origin);
 void line_free(struct line *l);
@@ -209,6 +234,18 @@ void deposit_ended(struct endpoint *ep);
 uint64_t deposit_deadlines(struct context *ctx, uint64_t now);
 void deposit_leave(struct group *g, bool goes);
 
+/* ---- order.c --------------------------------------------------------------------------------- */
+
+/* L's order, at its origin. */
+void line_order(struct line *l);
+/* As line_after, where it has one. */
+uint32_t order_after(const struct line *l, const struct ranks *s, uint32_t rank);
+void order_fill(const struct line *l, unsigned char *to);
+/* Each rank once, all of LINE among them. */
+bool order_is_sound(const struct wire_order *o, const struct ranks *line, uint32_t size);
+/* L's is O. False: there is no memory. */
+bool order_take(struct line *l, const struct wire_order *o);
+
 /* ---- packet.c -------------------------------------------------------------------------------- */
 
 /* The next of F's packets: 1, 0: there is none, or as am_post. */
@@ -232,10 +269,23 @@ void put_next(struct deposits *d);
 /* Deadlines, those that are gone; when the next is. */
 uint64_t put_tick(struct line *l, uint64_t now);
 
+/* ---- route.c --------------------------------------------------------------------------------- */
+
+/* L begins: the form of its request; all have answered. */
+void route_ask(struct line *l);
+void route_answered(const struct line *l);
+/* Its bytes begin: by which route; they have all come. */
+void route_move(struct line *l);
+void route_moved(const struct line *l);
+/* What was chosen: SLMPM_PUT_ALL_*. */
+uint32_t route_flags(const struct line *l);
+void routes_free(struct deposits *d);
+
 /* ---- target.c -------------------------------------------------------------------------------- */
 
 void target_word(struct deposits *d, uint32_t rank, const struct wire_deposit *w,
-		 const struct ranks *line, const struct ranks *agreed);
+		 const struct ranks *line, const struct ranks *agreed,
+		 const struct wire_order *order);
 /* LEN bytes at DATA, from AT on. False: impossible. */
 bool target_data(struct line *l, uint32_t rank, uint64_t at, const void *data, uint64_t len);
 void target_lost(struct line *l, uint32_t rank, int error);

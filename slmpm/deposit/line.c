@@ -20,6 +20,8 @@ uint32_t line_after(const struct line *l, const struct ranks *s, uint32_t rank)
 	const uint32_t size = line_size(l);
 	uint64_t at = rank + 1, r;
 
+	if (l->order)
+		return order_after(l, s, rank);
 	if (rank >= l->origin) {
 		r = bits_find(s->bits, at, size, 0);
 		if (r < size)
@@ -44,6 +46,7 @@ struct deposits *deposits_of(struct group *g)
 	d->group = g;
 	list_init(&d->puts);
 	list_init(&d->lines);
+	list_init(&d->routes);
 	return d;
 }
 
@@ -96,6 +99,7 @@ void line_free(struct line *l)
 	LIST_EACH_ENTRY(struct flow, f, &l->flows, node)
 		flow_end(l, f);
 	list_remove(&l->node);
+	free(l->order);
 	free(l);
 }
 
@@ -390,6 +394,9 @@ void deposit_leave(struct group *g, bool goes)
 		target_end(l, -SLMPM_ECLOSED);
 		line_free(l);
 	}
+	routes_free(d); /* ranks are others then */
+	free(d->hosts);
+	d->hosts = NULL;
 	if (!goes)
 		return;
 	if (d->queue)

@@ -68,6 +68,7 @@ static void put_finish(struct line *l, int status)
 	struct request *r = l->put.request;
 
 	r->result.len = l->len;
+	r->result.flags = l->state == LINE_WAITS ? 0 : route_flags(l);
 	r->result.imm = status < 0 ? l->refusal.culprit : UINT32_MAX;
 	if (status < 0)
 		r->owned = put_text(l); /* the group may be gone when it is wanted */
@@ -146,20 +147,26 @@ static void put_inspect(struct line *l)
 	for (uint32_t i = 0; i < RANK_WORDS; i++)
 		if (l->ranks.bits[i] & ~l->have.bits[i])
 			return;
+	route_moved(l);
 	put_end(l, l->refusal.error);
 }
 
 static void put_move(struct line *l)
 {
-	uint32_t first;
+	uint32_t r;
 
 	l->ranks = l->agreed;
 	l->state = LINE_MOVES;
-	first = line_after(l, &l->ranks, l->origin);
-	if (first == BOARD_NONE)
+	route_move(l);
+	r = line_after(l, &l->ranks, l->origin);
+	if (r == BOARD_NONE) {
 		put_end(l, l->refusal.error);
-	else
-		put_feed(l, first, false);
+		return;
+	}
+	do {
+		put_feed(l, r, false);
+		r = line_after(l, &l->ranks, r);
+	} while (l->direct && r != BOARD_NONE && l->state == LINE_MOVES);
 }
 
 /* ---- answers --------------------------------------------------------------------------------- */
@@ -189,6 +196,7 @@ static void put_count(struct line *l)
 		put_end(l, l->refusal.error);
 		return;
 	}
+	route_answered(l);
 	rc = put_is_ready(l);
 	if (rc < 0)
 		put_end(l, rc);
@@ -264,20 +272,25 @@ static void put_resume(struct line *l, uint32_t rank, uint64_t from)
 {
 	struct flow *f = line_flow(l, rank);
 
-	if (l->state != LINE_MOVES || !f || !f->again || from > l->len)
+	if (l->state != LINE_MOVES || !f || !f->again || f->feeds || from > l->len)
 		return;
 	f->sent = from;
 	f->feeds = true;
 	flow_due(l, f);
 }
 
-/* By who has its bytes from here, for all behind it. */
+/* RANK speaks for itself and for those behind it, as far as they get the bytes by it. */
 static void put_have(struct line *l, uint32_t rank, const struct ranks *have)
 {
+	uint32_t r = rank;
+
 	if (l->state != LINE_MOVES || !is_fed(l, rank))
 		return;
-	for (uint32_t i = 0; i < RANK_WORDS; i++)
-		l->have.bits[i] |= have->bits[i];
+	do {
+		if (ranks_have(have, r))
+			ranks_add(&l->have, r);
+		r = line_after(l, &l->ranks, r);
+	} while (r != BOARD_NONE && !is_fed(l, r));
 	put_inspect(l);
 }
 
@@ -293,7 +306,8 @@ void put_word(struct line *l, uint32_t rank, const struct wire_deposit *w,
 		put_count(l);
 		break;
 	case WORD_LOST:
-		put_lost(l, w->culprit, w->error ? wire_status(w->error) : -SLMPM_ECLOSED);
+		if (ranks_have(&l->ranks, rank))
+			put_lost(l, w->culprit, w->error ? wire_status(w->error) : -SLMPM_ECLOSED);
 		break;
 	case WORD_RESUME: put_resume(l, rank, w->offset); break;
 	case WORD_HAVE: put_have(l, rank, agreed); break;
@@ -388,6 +402,7 @@ static void put_begin(struct line *l)
 	uint32_t first = line_after(l, &l->ranks, l->origin);
 
 	l->state = LINE_ASKS;
+	route_ask(l);
 	if (first != BOARD_NONE && !line_send(l, first, WORD_REQUEST))
 		put_no_memory(l);
 	else

@@ -30,12 +30,16 @@ static int packet_post(struct endpoint *ep, uint16_t id, const void *head, uint3
 	return rc;
 }
 
-/* To whom STOP is handed on: to all of the line; else to no one. */
-static const struct ranks *word_ranks(const struct line *l, enum deposit_word word)
+/* To whom STOP and BEGIN are handed on: to all of the line, or to no one. */
+static struct ranks word_ranks(const struct line *l, const struct flow *f, enum deposit_word word)
 {
-	static const struct ranks none;
+	struct ranks alone = {{0}};
 
-	return word == WORD_LEAVE ? &none : &l->ranks;
+	if (word == WORD_BEGIN && l->direct)
+		ranks_add(&alone, f->rank);
+	else if (word != WORD_LEAVE)
+		return l->ranks;
+	return alone;
 }
 
 /* A request goes on as it came, unless each adds its answer. */
@@ -87,26 +91,43 @@ static void word_fill(const struct line *l, const struct flow *f, enum deposit_w
 	w->error = LITTLE_32(wire_error(l->target.lost_by));
 }
 
+/* What follows the head of W into DATA: its bytes. */
+static uint32_t word_sets(const struct line *l, const struct flow *f, enum deposit_word word,
+			  unsigned char *data)
+{
+	const struct ranks line = word_ranks(l, f, word);
+	const uint32_t n = set_words(l->of->group), bytes = 2 * n * (uint32_t)sizeof(uint64_t);
+	uint64_t sets[2 * RANK_WORDS];
+
+	for (uint32_t i = 0; i < n; i++) {
+		sets[i] = LITTLE_64(line.bits[i]);
+		sets[n + i] = LITTLE_64(word_agreed(l, word)->bits[i]);
+	}
+	memcpy(data, sets, bytes);
+	if (word != WORD_REQUEST || !l->order)
+		return bytes;
+	order_fill(l, data + bytes);
+	return bytes + l->ordered * (uint32_t)sizeof(*l->order);
+}
+
 static int word_post(struct line *l, struct flow *f, struct endpoint *ep)
 {
 	const enum deposit_word word = (enum deposit_word)__builtin_ctz(f->due);
-	const uint32_t n = set_words(l->of->group), bytes = 2 * n * (uint32_t)sizeof(uint64_t);
-	uint64_t sets[2 * RANK_WORDS];
+	unsigned char data[sizeof(uint64_t[2 * RANK_WORDS]) + sizeof(uint16_t[SLMPM_GROUP_MAX])];
+	const uint32_t bytes = word_sets(l, f, word, data);
 	struct wire_deposit w;
 	int rc;
 
 	if (sizeof(w) + bytes > ep->packet_max)
 		return -SLMPM_ELIMIT;
 	word_fill(l, f, word, &w);
-	for (uint32_t i = 0; i < n; i++) {
-		sets[i] = LITTLE_64(word_ranks(l, word)->bits[i]);
-		sets[n + i] = LITTLE_64(word_agreed(l, word)->bits[i]);
-	}
-	rc = packet_post(ep, DEPOSIT_WORD, &w, sizeof(w), sets, bytes);
+	rc = packet_post(ep, DEPOSIT_WORD, &w, sizeof(w), data, bytes);
 	if (rc == 1)
 		f->due &= ~(1u << word);
 	return rc;
 }
+
+#define PIECE (UINT64_C(32) << 10) /* along a line: the next one sends it on meanwhile */
 
 static int data_post(const struct line *l, struct flow *f, struct endpoint *ep)
 {
@@ -117,7 +138,8 @@ static int data_post(const struct line *l, struct flow *f, struct endpoint *ep)
 		.flags = LITTLE_16(DEPOSIT_BIT),
 		.generation = generation_of(l->of->group),
 	};
-	const uint64_t left = l->got - f->sent, most = ep->packet_max - sizeof(head);
+	const uint64_t left = l->got - f->sent, room = ep->packet_max - sizeof(head);
+	const uint64_t most = l->direct || room < PIECE ? room : PIECE;
 	const uint32_t n = (uint32_t)(left < most ? left : most);
 	int rc = packet_post(ep, DEPOSIT_DATA, &head, sizeof(head), l->at + f->sent, n);
 
@@ -196,18 +218,31 @@ static void word_is_late(struct endpoint *ep, const struct deposits *d,
 	int rc = 0;
 
 	if (w->number <= d->last && w->word != WORD_HAVE)
-		rc = am_answer(ep, DEPOSIT_WORD, &stop, sizeof(stop), am->data, am->data_len);
+		rc = am_answer(ep, DEPOSIT_WORD, &stop, sizeof(stop), am->data,
+			       2 * set_words(d->group) * sizeof(uint64_t));
 	if (rc == -SLMPM_ELIMIT)
 		endpoint_poison(ep, "number of words of a deposit");
 	else if (rc < 0)
 		endpoint_no_memory(ep);
 }
 
+/* The order that follows N bytes of sets; of a request alone. False: of an odd length. */
+static bool word_order(struct wire_order *o, const struct slmpm_am *am, size_t sets, uint16_t word)
+{
+	const size_t left = am->data_len - sets;
+
+	o->ranks = (const unsigned char *)am->data + sets;
+	o->count = (uint32_t)(left / sizeof(uint16_t));
+	return left % sizeof(uint16_t) == 0 && (!left || word == WORD_REQUEST);
+}
+
 static void word_arrived(struct endpoint *ep, struct deposits *d, const struct slmpm_am *am)
 {
 	const uint32_t rank = pair_rank(pair_member(ep)), n = set_words(d->group);
+	const size_t sets = 2 * n * sizeof(uint64_t);
 	struct ranks ranks, agreed;
 	struct wire_deposit w;
+	struct wire_order order;
 	struct line *l;
 
 	if (endpoint_broke(ep, "length of a deposit", am->head_len != sizeof(w)))
@@ -215,17 +250,20 @@ static void word_arrived(struct endpoint *ep, struct deposits *d, const struct s
 	word_take(&w, am->head);
 	if (w.generation != generation_of(d->group))
 		return;
-	if (endpoint_broke(ep, "length of a deposit", am->data_len != 2 * n * sizeof(uint64_t)) ||
-	    endpoint_broke(
-		    ep, "word of a deposit",
-		    !word_is_sound(&w, d->group) ||
-			    !ranks_take(&ranks, am->data, d->group, w.origin) ||
-			    !ranks_take(&agreed,
-					(const unsigned char *)am->data + n * sizeof(uint64_t),
-					d->group, w.origin)))
+	if (endpoint_broke(ep, "length of a deposit", am->data_len < sets))
+		return;
+	if (endpoint_broke(ep, "word of a deposit",
+			   !word_is_sound(&w, d->group) ||
+				   !ranks_take(&ranks, am->data, d->group, w.origin) ||
+				   !ranks_take(&agreed, (const unsigned char *)am->data + sets / 2,
+					       d->group, w.origin)))
+		return;
+	if (endpoint_broke(ep, "order of a deposit",
+			   !word_order(&order, am, sets, w.word) ||
+				   !order_is_sound(&order, &ranks, d->group->boards.size)))
 		return;
 	if (w.origin != d->group->boards.rank) {
-		target_word(d, rank, &w, &ranks, &agreed);
+		target_word(d, rank, &w, &ranks, &agreed, &order);
 		return;
 	}
 	l = put_line(d, w.number);

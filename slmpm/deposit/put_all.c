@@ -11,9 +11,10 @@
 #include "slmpm/engine/engine.h"
 #include "slmpm/link/wait.h"
 
-#define CALL     "slmpm_put_all"
-#define FLAGS    (SLMPM_PUT_ALL_BROADCAST | SLMPM_PUT_ALL_FORWARD | SLMPM_PUT_ALL_ANYWAY)
-#define FORWARDS 16 /* more targets than so many: only the last of them answers */
+#define CALL  "slmpm_put_all"
+#define FORMS (SLMPM_PUT_ALL_BROADCAST | SLMPM_PUT_ALL_FORWARD)
+#define WAYS  (SLMPM_PUT_ALL_LINE | SLMPM_PUT_ALL_DIRECT)
+#define FLAGS (FORMS | WAYS | SLMPM_PUT_ALL_ANYWAY)
 
 /* ---- checks ---------------------------------------------------------------------------------- */
 
@@ -32,9 +33,7 @@ static int check_group(const struct group *g)
 
 static int check_put(const struct slmpm_put_spec *p)
 {
-	const uint32_t forms = SLMPM_PUT_ALL_BROADCAST | SLMPM_PUT_ALL_FORWARD;
-
-	if (p->flags & ~FLAGS || (p->flags & forms) == forms)
+	if (p->flags & ~FLAGS || (p->flags & FORMS) == FORMS || (p->flags & WAYS) == WAYS)
 		return error_set(SLMPM_EINVAL, CALL ": flags 0x%" PRIx32, p->flags);
 	if (p->reserved)
 		return error_set(SLMPM_EINVAL, CALL ": slmpm_put_spec.reserved is not zero");
@@ -84,10 +83,9 @@ static void line_fill(struct line *l, const struct slmpm_put_spec *p, const stru
 	l->offset = p->offset;
 	l->len = l->got = p->len;
 	l->at = (unsigned char *)(uintptr_t)p->from;
-	l->forwards = p->flags & SLMPM_PUT_ALL_FORWARD ||
-		      (!(p->flags & SLMPM_PUT_ALL_BROADCAST) && n > FORWARDS);
 	l->ranks = *to;
 	l->put.awaited = n;
+	l->put.flags = p->flags;
 	l->put.anyway = p->flags & SLMPM_PUT_ALL_ANYWAY;
 	l->put.deadline = how->timeout_ms > 0 ? clock_deadline(how->timeout_ms) : UINT64_MAX;
 	l->put.ready = p->ready;
@@ -129,6 +127,7 @@ static struct line *put_new(struct group *g, const struct slmpm_put_spec *p,
 		return NULL;
 	}
 	line_fill(l, p, &to, (uint32_t)n, how);
+	line_order(l);
 	l->put.answers = answers;
 	return l;
 }

@@ -239,7 +239,8 @@ static void target_set_line(struct line *l, uint32_t rank, const struct wire_dep
 		line_refuse(l, wire_status(w->error), w->culprit, "%s", w->text);
 }
 
-static struct line *target_new(struct deposits *d, const struct wire_deposit *w)
+static struct line *target_new(struct deposits *d, const struct wire_deposit *w,
+			       const struct wire_order *order)
 {
 	struct line *l = target_line(d, w->origin);
 
@@ -248,6 +249,10 @@ static struct line *target_new(struct deposits *d, const struct wire_deposit *w)
 		line_free(l);
 	}
 	l = line_new(d, &d->lines, w->origin);
+	if (l && !order_take(l, order)) {
+		line_free(l);
+		l = NULL;
+	}
 	if (!l)
 		return NULL;
 	l->number = w->number;
@@ -273,7 +278,8 @@ static void asked_again(struct line *l, uint32_t rank, const struct wire_deposit
 }
 
 static void target_request(struct deposits *d, uint32_t rank, const struct wire_deposit *w,
-			   const struct ranks *ranks, const struct ranks *agreed)
+			   const struct ranks *ranks, const struct ranks *agreed,
+			   const struct wire_order *order)
 {
 	struct line *l = target_line(d, w->origin);
 	struct endpoint *ep = pair_endpoint(d->group, rank);
@@ -284,7 +290,7 @@ static void target_request(struct deposits *d, uint32_t rank, const struct wire_
 		asked_again(l, rank, w, ranks, agreed);
 		return;
 	}
-	l = target_new(d, w);
+	l = target_new(d, w, order);
 	if (!l) {
 		if (ep)
 			endpoint_no_memory(ep);
@@ -379,30 +385,20 @@ static void target_have(struct line *l, uint32_t rank, const struct ranks *have)
 	target_tell(l);
 }
 
-static void target_resume(struct line *l, uint32_t rank, uint64_t from)
-{
-	struct flow *f = line_flow(l, rank);
-
-	if (l->state != LINE_MOVES || rank != l->target.next || !f || from > l->got)
-		return;
-	f->sent = from;
-	flow_due(l, f);
-}
-
 void target_word(struct deposits *d, uint32_t rank, const struct wire_deposit *w,
-		 const struct ranks *ranks, const struct ranks *agreed)
+		 const struct ranks *ranks, const struct ranks *agreed,
+		 const struct wire_order *order)
 {
 	struct line *l = target_line(d, w->origin);
 
 	if (w->word == WORD_REQUEST) {
-		target_request(d, rank, w, ranks, agreed);
+		target_request(d, rank, w, ranks, agreed, order);
 		return;
 	}
 	if (!l || l->number != w->number)
 		return;
 	switch (w->word) {
 	case WORD_BEGIN: target_begin(l, rank, w, ranks); break;
-	case WORD_RESUME: target_resume(l, rank, w->offset); break;
 	case WORD_HAVE: target_have(l, rank, agreed); break;
 	case WORD_STOP:
 	case WORD_LEAVE: target_stop(l, ranks); break;

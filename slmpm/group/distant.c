@@ -23,6 +23,7 @@ int distant_listen(struct group *g, const char *host)
 {
 	char url[NET_NAME + 16];
 
+	snprintf(g->host, sizeof(g->host), "%s", strcmp(host, "*") != 0 ? host : "127.0.0.1");
 	snprintf(url, sizeof(url), strchr(host, ':') ? "tcp://[%s]:0" : "tcp://%s:0", host);
 	return listener_open(g->ctx, url, &g->listener);
 }

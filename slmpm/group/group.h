@@ -81,6 +81,7 @@ struct group {
 	/* It has no boards, for some of its members are on other machines (distant.c, messages.c): */
 	bool apart;
 	struct listener *listener; /* where the others connect; NULL: no member */
+	char host[64];             /* the same as others see it */
 	struct messages *messages; /* its collective operations; NULL: none yet */
 	uint32_t waits;            /* calls that wait for a connection */
 	bool shut;                 /* no more of these: the context closes */

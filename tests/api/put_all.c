@@ -3,7 +3,7 @@
 /*
  * One put to many: 2 to 16 members, both forms of the request, all members as targets or some, in
  * order one after the other; by the table or by a function of the application; refused, with the
- * others told or served; with completions of each kind.
+ * others told or served; with completions of each kind. Bytes along the line, and to each.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -93,7 +93,15 @@ static const size_t lengths[] = {LONG, 1, 0, 8, 4096, 70000};
 
 #define LENGTHS (int)(sizeof(lengths) / sizeof(lengths[0]))
 
-static const uint32_t forms[] = {0, SLMPM_PUT_ALL_BROADCAST, SLMPM_PUT_ALL_FORWARD};
+static const uint32_t forms[] = {0,
+				 SLMPM_PUT_ALL_BROADCAST,
+				 SLMPM_PUT_ALL_FORWARD,
+				 SLMPM_PUT_ALL_LINE,
+				 SLMPM_PUT_ALL_DIRECT,
+				 SLMPM_PUT_ALL_BROADCAST | SLMPM_PUT_ALL_DIRECT,
+				 SLMPM_PUT_ALL_FORWARD | SLMPM_PUT_ALL_DIRECT};
+
+#define FORMS (int)(sizeof(forms) / sizeof(forms[0]))
 
 /* Each member in turn, so that the line begins anywhere. */
 static void all_do(const struct crew *c, int rank)
@@ -107,7 +115,7 @@ static void all_do(const struct crew *c, int rank)
 	for (int i = 0; i < LENGTHS * c->members; i++) {
 		const size_t len = lengths[i % LENGTHS];
 		const int origin = i % c->members;
-		struct slmpm_put_spec put = put_of(from, len, forms[i % 3]);
+		struct slmpm_put_spec put = put_of(from, len, forms[i % FORMS]);
 		struct slmpm_done done;
 
 		if (rank != origin) {
@@ -179,6 +187,57 @@ static void some_do(const struct crew *c, int rank)
 	OK(slmpm_barrier(c->group[0], PATIENCE));
 	CHECK(rank % 2 || is_marked(0, room), "rank %d has got something", rank);
 	EXPECT(slmpm_cq_poll(cq, &done, 1), 0);
+}
+
+/* ---- which form ------------------------------------------------------------------------------ */
+
+#define LONGER (2 << 20)
+
+static uint32_t form_of(const struct crew *c, const struct slmpm_put_spec *put)
+{
+	const struct slmpm_how how = {.size = sizeof(how)};
+	const uint32_t form = SLMPM_PUT_ALL_BROADCAST | SLMPM_PUT_ALL_FORWARD,
+		       way = SLMPM_PUT_ALL_LINE | SLMPM_PUT_ALL_DIRECT;
+	struct slmpm_done done;
+	slmpm_req req;
+
+	OK(slmpm_put_all(c->group[0], put, &how, &req));
+	EXPECT(slmpm_wait(&req, 1, &done, PATIENCE), 0);
+	CHECK(done.status == 0, "status %d", done.status);
+	CHECK((done.flags & form) != 0 && (done.flags & form) != form && (done.flags & way) != 0 &&
+		      (done.flags & way) != way && !(done.flags & ~(form | way)),
+	      "flags 0x%x", done.flags);
+	return done.flags;
+}
+
+/* What is asked for is done; else what is known at first, and later whatever has cost less. */
+static void chosen(const struct crew *c, int rank)
+{
+	unsigned char *from = calloc(1, LONGER);
+	struct slmpm_put_spec put = put_of(from, 8, 0);
+	uint32_t got = 0;
+
+	CHECK(from, "no memory");
+	OK(slmpm_group_space(c->group[0], SPACE, from, LONGER));
+	OK(slmpm_barrier(c->group[0], PATIENCE));
+	put.offset = 0;
+	for (int i = 0; rank == 0 && i < FORMS; i++) {
+		put.flags = forms[i];
+		got = form_of(c, &put);
+		CHECK((got & forms[i]) == forms[i], "flags 0x%x, not 0x%x", got, forms[i]);
+	}
+	put.flags = 0;
+	put.len = LONGER;
+	if (rank == 0)
+		got = form_of(c, &put);
+	CHECK(rank || got & SLMPM_PUT_ALL_LINE, "%d bytes to each", LONGER);
+	put.len = 100;
+	for (int i = 0; rank == 0 && i < 1000; i++)
+		got |= form_of(c, &put);
+	CHECK(rank || (got & SLMPM_PUT_ALL_LINE && got & SLMPM_PUT_ALL_DIRECT),
+	      "always the same: 0x%x", got);
+	OK(slmpm_barrier(c->group[0], PATIENCE));
+	free(from);
 }
 
 /* ---- functions of the application ------------------------------------------------------------ */
@@ -374,7 +433,8 @@ static void arguments(const struct crew *c, int rank)
 	} while (0)
 
 	BAD(put.size = 3, "size");
-	BAD(put.flags = 8, "flags 0x8");
+	BAD(put.flags = 32, "flags 0x20");
+	BAD(put.flags = SLMPM_PUT_ALL_LINE | SLMPM_PUT_ALL_DIRECT, "flags 0x18");
 	BAD(put.flags = SLMPM_PUT_ALL_BROADCAST | SLMPM_PUT_ALL_FORWARD, "flags 0x3");
 	BAD(put.space = 0, "space 0");
 	BAD(put.from = NULL, "no bytes");
@@ -431,9 +491,11 @@ static void late(const struct crew *c, int rank)
 int main(void)
 {
 	static const int members[] = {2, 3, 5, 16};
-	static const uint32_t ways[] = {SLMPM_PUT_ALL_BROADCAST, SLMPM_PUT_ALL_FORWARD,
-					SLMPM_PUT_ALL_BROADCAST | SLMPM_PUT_ALL_ANYWAY,
-					SLMPM_PUT_ALL_FORWARD | SLMPM_PUT_ALL_ANYWAY};
+	static const uint32_t ways[] = {
+		SLMPM_PUT_ALL_BROADCAST | SLMPM_PUT_ALL_LINE,
+		SLMPM_PUT_ALL_FORWARD | SLMPM_PUT_ALL_DIRECT,
+		SLMPM_PUT_ALL_BROADCAST | SLMPM_PUT_ALL_DIRECT | SLMPM_PUT_ALL_ANYWAY,
+		SLMPM_PUT_ALL_FORWARD | SLMPM_PUT_ALL_LINE | SLMPM_PUT_ALL_ANYWAY};
 	struct crew c = {.members = 2, .groups = 1, .body = arguments};
 
 	crew_run(&c, 20);
@@ -443,6 +505,8 @@ int main(void)
 		crew_run(&c, 60);
 	}
 	c = (struct crew){.members = 9, .groups = 1, .body = some_do};
+	crew_run(&c, 30);
+	c = (struct crew){.members = 4, .groups = 1, .body = chosen};
 	crew_run(&c, 30);
 	for (int i = 0; i < 4; i++) {
 		c = (struct crew){.members = 5, .groups = 1, .body = refusals, .arg = &ways[i]};

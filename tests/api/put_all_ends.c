@@ -280,7 +280,8 @@ static void play(const struct scene *s, int members)
 
 static int all_asleep(void *unused)
 {
-	static const uint32_t forms[] = {SLMPM_PUT_ALL_BROADCAST, SLMPM_PUT_ALL_FORWARD};
+	static const uint32_t forms[] = {SLMPM_PUT_ALL_BROADCAST | SLMPM_PUT_ALL_LINE,
+					 SLMPM_PUT_ALL_FORWARD | SLMPM_PUT_ALL_DIRECT};
 
 	(void)unused;
 	for (int i = 0; i < 4; i++) {
@@ -297,9 +298,11 @@ static int all_asleep(void *unused)
 
 int main(void)
 {
-	static const uint32_t ways[] = {SLMPM_PUT_ALL_BROADCAST, SLMPM_PUT_ALL_FORWARD,
-					SLMPM_PUT_ALL_BROADCAST | SLMPM_PUT_ALL_ANYWAY,
-					SLMPM_PUT_ALL_FORWARD | SLMPM_PUT_ALL_ANYWAY};
+	static const uint32_t ways[] = {
+		SLMPM_PUT_ALL_BROADCAST | SLMPM_PUT_ALL_LINE,
+		SLMPM_PUT_ALL_FORWARD | SLMPM_PUT_ALL_LINE,
+		SLMPM_PUT_ALL_BROADCAST | SLMPM_PUT_ALL_LINE | SLMPM_PUT_ALL_ANYWAY,
+		SLMPM_PUT_ALL_FORWARD | SLMPM_PUT_ALL_DIRECT | SLMPM_PUT_ALL_ANYWAY};
 
 	ended = child_common(sizeof(*ended));
 	for (int when = 0; when < WHENS; when++)

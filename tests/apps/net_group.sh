@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # A group whose members are on two other hosts, which know each other by the addresses alone that who founds has
-# passed on: it forms, and computes.
+# passed on: it forms, and computes. One put to many goes by each cable once, for those of a host stand together.
 # waits
 # native-only
 # timeout: 60
@@ -31,3 +31,19 @@ group() {
 }
 group beta,gamma 4
 group beta 3
+
+# bytes that beta has sent
+sent() { netns_on beta awk '$1 == "v1-2:" { print $10 }' /proc/self/net/dev; }
+# put_all FLAGS LEAST MOST: the bytes of one that leave beta, where its caller is, in MiB
+put_all() {
+	local before after
+	before=$(sent)
+	netns_on alpha timeout 40 "$bin/slmpm_run" -q -H beta,gamma --remote "$netns_remote env -i PATH=$PATH" --runner "$bin/slmpm_run" \
+		"$SLMPM_BUILD/tests/apps/net_put_all" "$1" >"$dir/out" 2>"$dir/err" || fail "put_all $1: $?"
+	after=$((($(sent) - before) >> 20))
+	[ "$(sort "$dir/out")" = "$(printf '%d has it\n' 0 1 2 3)" ] || fail "put_all $1: not all have it"
+	echo "put_all $1: $after MiB leave beta"
+	[ $after -ge "$2" ] && [ $after -le "$3" ] || fail "put_all $1: $after MiB"
+}
+put_all 8 4 6   # the line
+put_all 16 8 10 # to each

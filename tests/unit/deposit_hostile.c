@@ -2,7 +2,8 @@
 /* timeout: 60 */
 /*
  * A member that breaks the rules of puts to many: it answers twice, and for another, which does not
- * count; its impossible packets end its connection, those out of place are ignored.
+ * count, nor that another has all of it; its impossible packets end its connection, those out of
+ * place are ignored.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -107,7 +108,7 @@ static void origin(const struct crew *c)
 {
 	const struct slmpm_how how = {.size = sizeof(how)};
 	struct slmpm_put_spec put = {.size = sizeof(put),
-				     .flags = SLMPM_PUT_ALL_BROADCAST,
+				     .flags = SLMPM_PUT_ALL_BROADCAST | SLMPM_PUT_ALL_LINE,
 				     .space = SPACE,
 				     .len = LEN,
 				     .from = from,
@@ -179,6 +180,74 @@ static void answers(const struct crew *c, int rank)
 	OK(slmpm_barrier(c->group[0], PATIENCE));
 }
 
+/* ---- what another has ------------------------------------------------------------------------ */
+
+#define BIG (4 << 20) /* not in one turn of progress */
+
+static int all_have_agreed(void *arg)
+{
+	(void)arg;
+	atomic_store(step, 1);
+	return 0;
+}
+
+static void put_to_both(const struct crew *c, const unsigned char *big)
+{
+	const struct slmpm_how how = {.size = sizeof(how)};
+	const struct slmpm_put_spec put = {.size = sizeof(put),
+					   .flags = SLMPM_PUT_ALL_DIRECT,
+					   .space = SPACE,
+					   .len = BIG,
+					   .from = big,
+					   .ready = all_have_agreed};
+	struct slmpm_done done;
+	slmpm_req req;
+
+	OK(slmpm_put_all(c->group[0], &put, &how, &req));
+	progress_until(c, 2);
+	for (int i = 0; i < 200; i++)
+		(void)slmpm_progress(c->ctx);
+	EXPECT(slmpm_test(&req, &done), 0);
+	atomic_store(step, 3);
+	EXPECT(slmpm_wait(&req, 1, &done, PATIENCE), 0);
+	CHECK(done.status == 0, "status %d", done.status);
+}
+
+/* It has all of it itself. */
+static void speak_for_others(const struct crew *c, const unsigned char *big)
+{
+	const int64_t end = actor_now_ms() + PATIENCE;
+	struct wire_deposit w = word_of(WORD_HAVE, ORIGIN, 1);
+
+	while (!actor_filled(big, 3, BIG) && actor_now_ms() < end)
+		(void)slmpm_progress(c->ctx);
+	say(c, link_with(c, ORIGIN), &w, 0, 1u << HONEST | 1u << LIAR);
+	atomic_store(step, 2);
+	progress_until(c, 3);
+}
+
+static void have(const struct crew *c, int rank)
+{
+	unsigned char *big = calloc(1, BIG);
+
+	CHECK(big, "no memory");
+	if (rank == ORIGIN)
+		actor_fill(big, 3, BIG);
+	OK(slmpm_group_space(c->group[0], SPACE, big, BIG));
+	OK(slmpm_barrier(c->group[0], PATIENCE));
+	if (rank == ORIGIN) {
+		put_to_both(c, big);
+	} else if (rank == LIAR) {
+		speak_for_others(c, big);
+	} else {
+		progress_until(c, 1);
+		await_step(3);
+	}
+	OK(slmpm_barrier(c->group[0], PATIENCE));
+	CHECK(actor_filled(big, 3, BIG), "not all has come");
+	OK(slmpm_barrier(c->group[0], PATIENCE));
+}
+
 /* ---- packets that are impossible, or out of place -------------------------------------------- */
 
 /* The connection has ended, and can be made again. */
@@ -201,6 +270,30 @@ static struct endpoint *ended(const struct crew *c, struct endpoint *ep, const c
 		say(c, ep, &w, ranks, agreed);                                                     \
 		ep = ended(c, ep, #change);                                                        \
 	} while (0)
+
+/* Behind the sets of a request: odd, no rank, one twice, not all of the line, of another word. */
+static struct endpoint *bad_orders(const struct crew *c, struct endpoint *ep)
+{
+	static const struct {
+		uint16_t word, order[2];
+		size_t bytes;
+	} bad[] = {{WORD_REQUEST, {HONEST}, 1},
+		   {WORD_REQUEST, {HONEST, SIZE}, 4},
+		   {WORD_REQUEST, {HONEST, HONEST}, 4},
+		   {WORD_REQUEST, {LIAR}, 2},
+		   {WORD_BEGIN, {HONEST}, 2}};
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		const struct wire_deposit w =
+			word_of((enum deposit_word)bad[i].word, ORIGIN, NUMBER);
+		unsigned char data[2 * sizeof(uint64_t) + sizeof(bad[i].order)] = {1u << HONEST};
+
+		memcpy(data + 2 * sizeof(uint64_t), bad[i].order, sizeof(bad[i].order));
+		post(c, ep, DEPOSIT_WORD, &w, sizeof(w), data, 2 * sizeof(uint64_t) + bad[i].bytes);
+		ep = ended(c, ep, "such an order");
+	}
+	return ep;
+}
 
 static struct endpoint *bad_words(const struct crew *c, struct endpoint *ep)
 {
@@ -226,6 +319,7 @@ static struct endpoint *bad_words(const struct crew *c, struct endpoint *ep)
 	ep = ended(c, ep, "a short head");
 	post(c, ep, DEPOSIT_WORD, &w, sizeof(w), &ranks, sizeof(ranks));
 	ep = ended(c, ep, "one set of ranks");
+	ep = bad_orders(c, ep);
 	post(c, ep, DEPOSIT_END, &w, sizeof(w), &ranks, sizeof(ranks));
 	return ended(c, ep, "another handler");
 }
@@ -484,6 +578,7 @@ int main(void)
 		test_skip("sockets have no cookies here");
 	step = child_common(sizeof(*step));
 	run(answers, SIZE);
+	run(have, SIZE);
 	run(packets, SIZE);
 	run(unlike, SIZE);
 	run(handed_on_late, SIZE);
