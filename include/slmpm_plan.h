@@ -36,6 +36,9 @@ SLMPM_API int slmpm_plan_algorithm_at(uint32_t kind, uint32_t i);
  * commutative. */
 #define SLMPM_PLAN_RANK_ORDER     2u
 #define SLMPM_PLAN_NONCOMMUTATIVE 4u
+/* As the work-queue program of a group that meets by messages, an entry a step: a GATE before each
+ * RECV that may not be posted yet, and an END. */
+#define SLMPM_PLAN_PROGRAM        8u
 
 /* COUNT, COUNTS, PLACES, TO_COUNTS and TO_PLACES are those of struct slmpm_coll. The arrays are to
  * stay until the plan is closed. */
@@ -75,7 +78,9 @@ enum slmpm_plan_op {
 	SLMPM_PLAN_RECV = 2, /* from PEER, to AT */
 	SLMPM_PLAN_WAIT = 3, /* until COUNT more receives of LANE have come */
 	SLMPM_PLAN_FOLD = 4, /* AT = LEFT op RIGHT; AT may be one of them */
-	SLMPM_PLAN_COPY = 5  /* AT = LEFT */
+	SLMPM_PLAN_COPY = 5, /* AT = LEFT */
+	SLMPM_PLAN_GATE = 6, /* until all before it is done but receives: SLMPM_PLAN_PROGRAM */
+	SLMPM_PLAN_END = 7   /* the last one, as a GATE: SLMPM_PLAN_PROGRAM */
 };
 
 enum slmpm_plan_area {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* pkg-config: jansson */
 /*
- * slmpm_sim: how long a collective would take on more nodes than there are, by the very steps that
- * its members do, under a simulated clock.
+ * slmpm_sim: how long a collective would take on more nodes than there are, by the very programs
+ * that its members' work queues do, under a simulated clock.
  */
 #include "apps/slmpm_sim/sim.h"
 
@@ -216,7 +216,7 @@ int main(int argc, char **argv)
 		options,
 		parse,
 		NULL,
-		"Simulates a collective of up to 65536 nodes, step by step: how long it takes, what "
+		"Simulates a collective of up to 65536 nodes, entry by entry: how long it takes, what "
 		"is sent, and which link has the most to carry.",
 		NULL,
 		NULL,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Nodes: each does the steps of its plan, which are made when their turn comes. A SEND is done when
- * its last byte has left, and a node begins no message earlier than the injection rate allows. A
- * message that comes before its receive is posted is kept and costs nothing.
+ * Nodes: each does the entries of its program, which are made when their turn comes. A SEND is done
+ * when its last byte has left, and a node begins no message earlier than the injection rate allows.
+ * A message that comes before its receive is posted is kept and costs nothing.
  */
 #include "apps/slmpm_sim/sim.h"
 
@@ -42,6 +42,7 @@ static int open_plan(const struct sim *sim, uint32_t rank, struct slmpm_plan **p
 					     .members = set->nodes,
 					     .rank = rank,
 					     .root = set->root,
+					     .flags = SLMPM_PLAN_PROGRAM,
 					     .width = (uint32_t)width,
 					     .count = set->bytes / width,
 					     .piece = (set->piece + width - 1) / width};
@@ -147,7 +148,8 @@ static bool do_step(struct sim *sim, struct node *n)
 	case SLMPM_PLAN_RECV: post(sim, n); return true;
 	case SLMPM_PLAN_WAIT: return wait(n);
 	case SLMPM_PLAN_FOLD: return compute(sim, n, sim->set.fold);
-	default: return compute(sim, n, sim->set.copy);
+	case SLMPM_PLAN_COPY: return compute(sim, n, sim->set.copy);
+	default: return is_free(sim, n, n->ready);
 	}
 }
 

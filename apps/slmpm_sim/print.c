@@ -8,7 +8,14 @@
 #include <jansson.h>
 
 static const char *const topologies[] = {"full", "torus", "mesh", "tree"};
-static const char *const steps[STEP_KINDS] = {NULL, "send", "recv", "wait", "fold", "copy"};
+/* The words of slmpm_wq_dump. */
+enum { ENTRY_SEND, ENTRY_RECV, ENTRY_WAIT, ENTRY_CALC, ENTRY_COUNT, ENTRIES };
+static const char *const entries[ENTRIES] = {"send", "recv", "wait", "calc", "count"};
+static const uint8_t entry_of[STEP_KINDS] = {
+	[SLMPM_PLAN_SEND] = ENTRY_SEND, [SLMPM_PLAN_RECV] = ENTRY_RECV,
+	[SLMPM_PLAN_WAIT] = ENTRY_WAIT, [SLMPM_PLAN_FOLD] = ENTRY_CALC,
+	[SLMPM_PLAN_COPY] = ENTRY_CALC, [SLMPM_PLAN_GATE] = ENTRY_COUNT,
+	[SLMPM_PLAN_END] = ENTRY_CALC};
 
 static const char *link_name(const struct setting *set, uint32_t link)
 {
@@ -39,8 +46,19 @@ static double busy_share(const struct result *r)
 	return r->last ? (double)r->busy / (double)r->last : 0;
 }
 
+static void count_entries(const struct result *r, uint64_t count[ENTRIES])
+{
+	for (int i = 0; i < ENTRIES; i++)
+		count[i] = 0;
+	for (int i = 1; i < STEP_KINDS; i++)
+		count[entry_of[i]] += r->steps[i];
+}
+
 static void print_text(const struct setting *set, const struct result *r)
 {
+	uint64_t count[ENTRIES];
+
+	count_entries(r, count);
 	printf("%s by %s, %" PRIu64 " bytes, %u %s, %s", slmpm_plan_kind(set->kind),
 	       slmpm_plan_algorithm(r->algorithm), set->bytes, set->nodes, nodes_word(set->nodes),
 	       topologies[set->topology]);
@@ -50,9 +68,9 @@ static void print_text(const struct setting *set, const struct result *r)
 	       nanoseconds(r->first) / 1000);
 	printf("messages  %" PRIu64 " of %" PRIu64 " bytes in all, %" PRIu64 " hops\n", r->messages,
 	       r->bytes, r->hops);
-	printf("steps    ");
-	for (int i = 1; i < STEP_KINDS; i++)
-		printf(" %s %" PRIu64, steps[i], r->steps[i]);
+	printf("entries  ");
+	for (int i = 0; i < ENTRIES; i++)
+		printf(" %s %" PRIu64, entries[i], count[i]);
 	if (r->node == UINT32_MAX)
 		printf("\nbusiest   none\n");
 	else
@@ -78,17 +96,19 @@ static json_t *busiest(const struct setting *set, const struct result *r)
 static int print_json(const struct setting *set, const struct result *r)
 {
 	json_t *kinds = json_object(), *all;
+	uint64_t count[ENTRIES];
 	int rc;
 
-	for (int i = 1; i < STEP_KINDS; i++)
-		json_object_set_new(kinds, steps[i], json_integer((json_int_t)r->steps[i]));
+	count_entries(r, count);
+	for (int i = 0; i < ENTRIES; i++)
+		json_object_set_new(kinds, entries[i], json_integer((json_int_t)count[i]));
 	all = json_pack("{ss ss sI si ss so sf sf sI sI sI sI so so}", "collective",
 			slmpm_plan_kind(set->kind), "algorithm", slmpm_plan_algorithm(r->algorithm),
 			"bytes", (json_int_t)set->bytes, "nodes", (int)set->nodes, "network",
 			topologies[set->topology], "extent", extents(set), "time_ns",
 			nanoseconds(r->last), "first_ns", nanoseconds(r->first), "messages",
 			(json_int_t)r->messages, "message_bytes", (json_int_t)r->bytes, "hops",
-			(json_int_t)r->hops, "events", (json_int_t)r->events, "steps", kinds,
+			(json_int_t)r->hops, "events", (json_int_t)r->events, "entries", kinds,
 			"busiest", busiest(set, r));
 	rc = all ? json_dumpf(all, stdout, JSON_COMPACT | JSON_REAL_PRECISION(15)) : -1;
 	putchar('\n');

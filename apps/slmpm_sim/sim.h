@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * slmpm_sim's parts: events in the order of their time, wires on which messages go, nodes that do
- * the steps of their plans, and what comes of it. Time is in picoseconds.
+ * the entries of their programs, and what comes of it. Time is in picoseconds.
  */
 #ifndef SLMPM_SIM_H
 #define SLMPM_SIM_H
@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define STEP_KINDS 6 /* behind the last enum slmpm_plan_op */
+#define STEP_KINDS 8 /* behind the last enum slmpm_plan_op */
 
 enum topology { TOPOLOGY_FULL, TOPOLOGY_TORUS, TOPOLOGY_MESH, TOPOLOGY_TREE };
 

@@ -156,6 +156,7 @@ static int offload_plan(const struct offload *o, struct plan *p, const struct of
 
 	spec.size = o->size;
 	spec.rank = o->rank;
+	spec.flags |= PLAN_PROGRAM;
 	if (!spec.algorithm)
 		spec.algorithm = plan_choose(&spec, run_width(run));
 	rc = plan_begin(p, &spec);

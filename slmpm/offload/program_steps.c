@@ -1,39 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A plan's steps as entries of one channel: each begins in its turn there as a plan's does. A
- * receive begins while sends are under way; where it may not, a COUNT of nothing is before it,
- * which acts when they are done. A WAIT is for a total of the lane's counter, which its receives
- * count at: some of them have come when a program of many steps is only posted in part.
+ * A plan's steps as entries of one channel: each begins in its turn there as a plan's does. A GATE
+ * is a COUNT of nothing, which acts when the sends before it are done. A WAIT is for a total of the
+ * lane's counter, which its receives count at: some of them have come when a program of many steps
+ * is only posted in part.
  */
 #include "slmpm/offload/program_steps.h"
 
 #include <string.h>
 
-/* All sends before STEP are to be done, and nothing else sees to that. */
-static bool step_waits(const struct plan_step *step, bool sends)
-{
-	return sends && step->op == PLAN_RECV && !(step->flags & PLAN_AHEAD);
-}
-
-static bool sends_after(const struct plan_step *step, bool sends)
-{
-	if (step->op == PLAN_SEND)
-		return true;
-	if (step->op == PLAN_FOLD || step->op == PLAN_COPY || step_waits(step, sends))
-		return false;
-	return sends;
-}
-
 uint64_t steps_count(struct plan *p)
 {
 	struct plan_step step;
-	bool sends = false;
-	uint64_t n = 1;
+	uint64_t n = 0;
 
-	while (plan_next(p, &step)) {
-		n += 1 + step_waits(&step, sends);
-		sends = sends_after(&step, sends);
-	}
+	while (plan_next(p, &step))
+		n++;
 	return n;
 }
 
@@ -50,7 +32,7 @@ void steps_begin(struct steps *s, struct offload *o, uint32_t slot, const struct
 	s->slot = slot;
 	s->width = run_width(run);
 	memcpy(s->waited, o->slot[slot].waited, sizeof(s->waited));
-	s->sends = s->over = s->stands = false;
+	s->stands = false;
 	s->posted = 0;
 	s->count = 0;
 }
@@ -108,7 +90,7 @@ static void wait_add(struct steps *s, const struct plan_step *step)
 }
 
 /* It moves no counter. */
-static void count_add(struct steps *s)
+static void gate_add(struct steps *s)
 {
 	struct slmpm_wr *wr = entry_add(s, SLMPM_OP_COUNT);
 
@@ -175,7 +157,6 @@ static struct slmpm_wr *end_add(struct steps *s)
 static void last_add(struct steps *s)
 {
 	end_add(s)->ctr = s->run->ctr;
-	s->over = true;
 }
 
 static void stand_add(struct steps *s, const struct plan_step *step)
@@ -185,15 +166,14 @@ static void stand_add(struct steps *s, const struct plan_step *step)
 	s->stands = true;
 }
 
-static void step_entries(struct steps *s, const struct plan_step *step)
+static void step_entry(struct steps *s, const struct plan_step *step)
 {
-	if (step_waits(step, s->sends))
-		count_add(s);
-	s->sends = sends_after(step, s->sends);
 	switch (step->op) {
 	case PLAN_WAIT: wait_add(s, step); break;
 	case PLAN_FOLD: s->run->combine ? stand_add(s, step) : fold_add(s, step); break;
 	case PLAN_COPY: copy_add(s, step); break;
+	case PLAN_GATE: gate_add(s); break;
+	case PLAN_END: last_add(s); break;
 	default: message_add(s, step);
 	}
 }
@@ -204,12 +184,8 @@ int steps_take(struct steps *s)
 
 	s->posted += (uint64_t)s->count;
 	s->count = 0;
-	while (!s->over && !s->stands && s->count + 2 <= STEPS_AT_ONCE) {
-		if (plan_next(s->plan, &step))
-			step_entries(s, &step);
-		else
-			last_add(s);
-	}
+	while (!s->stands && s->count < STEPS_AT_ONCE && plan_next(s->plan, &step))
+		step_entry(s, &step);
 	return s->count;
 }
 

@@ -44,9 +44,7 @@ struct steps {
 	unsigned char *area[PLAN_SCRATCH + 1];
 	uint32_t slot, width;
 	uint64_t waited[PLAN_LANES]; /* the slot's, once all entries have been taken */
-	bool sends;                  /* some may be under way that nothing has waited for */
-	bool over;                   /* the last entry has been made */
-	bool stands;                 /* or that behind which `fold` is to be done */
+	bool stands;                 /* at an entry behind which `fold` is to be done */
 	struct plan_step fold;
 	uint64_t posted; /* entries that have been taken, all of them but the last ones */
 	int count;       /* those made now */

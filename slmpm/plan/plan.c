@@ -197,11 +197,46 @@ static bool next_round(struct plan *p)
 	return true;
 }
 
-bool plan_next(struct plan *p, struct plan_step *step)
+/* The next step, which stays; NULL: there is none left. */
+static const struct plan_step *plan_peek(struct plan *p)
 {
 	while (p->given == p->made)
 		if (!next_round(p))
-			return false;
-	*step = p->step[p->given++];
+			return NULL;
+	return &p->step[p->given];
+}
+
+/* ---- as a program ---------------------------------------------------------------------------- */
+
+/* All sends before STEP are to be done, and nothing else sees to that. */
+static bool is_gated(const struct plan *p, const struct plan_step *step)
+{
+	return p->spec.flags & PLAN_PROGRAM && p->sends && step->op == PLAN_RECV &&
+	       !(step->flags & PLAN_AHEAD);
+}
+
+/* A GATE before a receive, or the END behind the last step. */
+static bool next_between(struct plan *p, struct plan_step *step, bool ends)
+{
+	if (p->ended || !(p->spec.flags & PLAN_PROGRAM))
+		return false;
+	*step = (struct plan_step){.op = ends ? PLAN_END : PLAN_GATE, .round = p->round};
+	p->sends = false;
+	p->ended = ends;
+	return true;
+}
+
+bool plan_next(struct plan *p, struct plan_step *step)
+{
+	const struct plan_step *next = plan_peek(p);
+
+	if (!next || is_gated(p, next))
+		return next_between(p, step, !next);
+	if (next->op == PLAN_SEND)
+		p->sends = true;
+	else if (next->op == PLAN_FOLD || next->op == PLAN_COPY)
+		p->sends = false;
+	*step = *next;
+	p->given++;
 	return true;
 }

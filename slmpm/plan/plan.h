@@ -18,7 +18,9 @@ enum plan_op {
 	PLAN_RECV,     /* into `at` from `peer`: one more under way on `lane` */
 	PLAN_WAIT, /* until `count` receives of `lane` have come, beyond those waited for before */
 	PLAN_FOLD, /* at = left OP right, each `count` elements; `at` may be one of them */
-	PLAN_COPY  /* at = left */
+	PLAN_COPY, /* at = left */
+	PLAN_GATE, /* of a program: until all before it is done but receives */
+	PLAN_END   /* of a program, its last: as a GATE */
 };
 
 enum plan_area {
@@ -93,6 +95,9 @@ enum plan_algorithm {
 /* plan_choose takes a PLAN_LINEAR one; one that is not PLAN_COMMUTES. */
 #define PLAN_RANK_ORDER     2u
 #define PLAN_NONCOMMUTATIVE 4u
+/* As entries of one channel of a work queue, in which a receive is posted while sends are under
+ * way: a GATE before each that may not be, and an END. */
+#define PLAN_PROGRAM        8u
 
 /* As struct slmpm_coll; the same at all members but for `rank`, PLAN_IN_PLACE, and the counts and
  * places of an ALLTOALL. The arrays stay the caller's, and are read as long as the plan is. */
@@ -134,6 +139,8 @@ struct plan {
 	uint8_t made, given;   /* steps of the last round */
 	bool behind;           /* the phase's first RECV is yet to come: it waits for its turn */
 	bool begun;            /* an exscan has a result */
+	bool sends;            /* some may be under way that no step has waited for */
+	bool ended;            /* the END has been given */
 	uint8_t input;         /* the area of the contribution */
 	/* SCRATCH begins with so many slots of so many elements, for so many rounds' receives. */
 	uint32_t slots, rounds;

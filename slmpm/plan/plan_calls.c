@@ -12,7 +12,8 @@
 
 _Static_assert((int)SLMPM_PLAN_SEND == PLAN_SEND && (int)SLMPM_PLAN_RECV == PLAN_RECV &&
 		       (int)SLMPM_PLAN_WAIT == PLAN_WAIT && (int)SLMPM_PLAN_FOLD == PLAN_FOLD &&
-		       (int)SLMPM_PLAN_COPY == PLAN_COPY,
+		       (int)SLMPM_PLAN_COPY == PLAN_COPY && (int)SLMPM_PLAN_GATE == PLAN_GATE &&
+		       (int)SLMPM_PLAN_END == PLAN_END,
 	       "steps are public by their number");
 _Static_assert((int)SLMPM_PLAN_FROM == PLAN_FROM && (int)SLMPM_PLAN_TO == PLAN_TO &&
 		       (int)SLMPM_PLAN_SCRATCH == PLAN_SCRATCH,
@@ -21,7 +22,8 @@ _Static_assert(SLMPM_PLAN_AHEAD == PLAN_AHEAD && SLMPM_PLAN_LANES == PLAN_LANES 
 		       SLMPM_PLAN_IN_PLACE == PLAN_IN_PLACE,
 	       "and these");
 _Static_assert(SLMPM_PLAN_RANK_ORDER == PLAN_RANK_ORDER &&
-		       SLMPM_PLAN_NONCOMMUTATIVE == PLAN_NONCOMMUTATIVE,
+		       SLMPM_PLAN_NONCOMMUTATIVE == PLAN_NONCOMMUTATIVE &&
+		       SLMPM_PLAN_PROGRAM == PLAN_PROGRAM,
 	       "and those");
 
 #define WIDTH 8 /* of an element, where none is given */

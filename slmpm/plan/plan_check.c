@@ -8,7 +8,9 @@
 #include "slmpm/base/error.h"
 #include "slmpm/plan/plan.h"
 
-#define FLAGS (SLMPM_PLAN_IN_PLACE | SLMPM_PLAN_RANK_ORDER | SLMPM_PLAN_NONCOMMUTATIVE)
+#define FLAGS                                                                                      \
+	(SLMPM_PLAN_IN_PLACE | SLMPM_PLAN_RANK_ORDER | SLMPM_PLAN_NONCOMMUTATIVE |                 \
+	 SLMPM_PLAN_PROGRAM)
 
 static int refuse_member(const struct slmpm_plan_spec *s, const char *what)
 {

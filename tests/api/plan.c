@@ -73,6 +73,39 @@ static void all_members(uint32_t kind, uint32_t algorithm)
 	CHECK(sent >= MEMBERS - 1, "only %lld messages", (long long)sent);
 }
 
+/* The steps are the same as a program, but for gates, each before a receive, and the end. */
+static void as_program(uint32_t kind, uint32_t algorithm)
+{
+	struct slmpm_plan_spec spec = {.size = sizeof(spec),
+				       .kind = kind,
+				       .algorithm = algorithm,
+				       .members = MEMBERS,
+				       .flags = SLMPM_PLAN_PROGRAM,
+				       .root = 5,
+				       .count = 100};
+	struct slmpm_plan_step step = {.size = sizeof(step)}, entry = {.size = sizeof(entry)};
+
+	for (; spec.rank < MEMBERS; spec.rank++) {
+		struct slmpm_plan *plan = open_plan(kind, algorithm, spec.rank), *program;
+
+		OK(slmpm_plan_open(&program, &spec));
+		while (slmpm_plan_next(plan, &step) == 1) {
+			EXPECT(slmpm_plan_next(program, &entry), 1);
+			if (entry.op == SLMPM_PLAN_GATE) {
+				CHECK(step.op == SLMPM_PLAN_RECV, "a gate before %u", step.op);
+				EXPECT(slmpm_plan_next(program, &entry), 1);
+			}
+			CHECK(!memcmp(&entry, &step, sizeof(step)), "%u, not %u", entry.op,
+			      step.op);
+		}
+		EXPECT(slmpm_plan_next(program, &entry), 1);
+		EXPECT(entry.op, SLMPM_PLAN_END);
+		EXPECT(slmpm_plan_next(program, &entry), 0);
+		slmpm_plan_close(program);
+		slmpm_plan_close(plan);
+	}
+}
+
 static void every_kind(void)
 {
 	int algorithm;
@@ -82,6 +115,7 @@ static void every_kind(void)
 		for (uint32_t i = 0; (algorithm = slmpm_plan_algorithm_at(kind, i)) > 0; i++) {
 			CHECK(slmpm_plan_algorithm((uint32_t)algorithm), "a number without a word");
 			all_members(kind, (uint32_t)algorithm);
+			as_program(kind, (uint32_t)algorithm);
 		}
 		EXPECT(algorithm, -SLMPM_ENOENT);
 	}
@@ -139,8 +173,8 @@ static void refused(void)
 	REFUSED(open_with((bad = well, bad.rank = 4, bad)), SLMPM_EINVAL, ".rank 4");
 	REFUSED(open_with((bad = well, bad.kind = BROADCAST, bad.root = 4, bad)), SLMPM_EINVAL,
 		"broadcast: .root 4");
-	REFUSED(open_with((bad = well, bad.flags = 8, bad)), SLMPM_EINVAL,
-		"allreduce: .flags 0x8: unknown");
+	REFUSED(open_with((bad = well, bad.flags = 16, bad)), SLMPM_EINVAL,
+		"allreduce: .flags 0x10: unknown");
 	REFUSED(open_with((bad = well, bad.kind = ALLGATHER, bad.count = UINT64_MAX / 2, bad)),
 		SLMPM_ELIMIT, "allgather: .count: more elements");
 	REFUSED(open_with((bad = well, bad.kind = SCAN, bad.algorithm = CHAIN, bad.piece = 1,
