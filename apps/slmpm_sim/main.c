@@ -15,7 +15,7 @@
 #define NODES_MAX 65536
 #define BYTES_MAX (1u << 30)
 
-enum { OPT_FOLD = 256, OPT_COPY, OPT_ROOT, OPT_PIECE, OPT_JSON };
+enum { OPT_FOLD = 256, OPT_COPY, OPT_EAGER, OPT_ROOT, OPT_PIECE, OPT_JSON };
 
 static const struct argp_option options[] = {
 	{"collective", 'c', "KIND", 0, "Which, as in slmpm_plan(3) [allreduce]", 0},
@@ -29,7 +29,9 @@ static const struct argp_option options[] = {
 	{"latency", 'l', "TIME", 0, "Of a link, ns, us, ms or s [1us]", 2},
 	{"bandwidth", 'b', "BYTES", 0, "Of a link, a second [10g]", 2},
 	{"rate", 'r', "MESSAGES", 0, "That a node begins, a second [10m]", 2},
-	{"packet", 'p', "BYTES", 0, "Of a torus, mesh or tree, at most [4096]", 2},
+	{"packet", 'p', "BYTES", 0, "Of a torus, mesh or tree, or as --eager says, at most [4096]",
+	 2},
+	{"eager", OPT_EAGER, "BYTES", 0, "A message of up to so many is sent as it begins [0]", 2},
 	{"fold", OPT_FOLD, "BYTES", 0, "That a node combines, a second; 0: in no time [0]", 2},
 	{"copy", OPT_COPY, "BYTES", 0, "That a node copies, a second; 0: in no time [0]", 2},
 	{"json", OPT_JSON, NULL, 0, "One JSON object", 3},
@@ -190,6 +192,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'r': set->gap = pace_of(state, arg); break;
 	case 'p': set->packet = size_of(state, arg, 1); break;
 	case OPT_FOLD: set->fold = pace_of(state, arg); break;
+	case OPT_EAGER: set->eager = size_of(state, arg, 0); break;
 	case OPT_COPY: set->copy = pace_of(state, arg); break;
 	case OPT_ROOT: set->root = whole_of(state, arg, 0, NODES_MAX - 1); break;
 	case OPT_PIECE: set->piece = size_of(state, arg, 1); break;

@@ -28,6 +28,7 @@ struct setting {
 	double gap;        /* between messages that a node begins */
 	double fold, copy; /* how long a byte takes that is combined, or copied */
 	uint64_t packet;   /* bytes, at most */
+	uint64_t eager;    /* bytes of a message whose SEND is done as it begins, at most */
 	bool json;
 };
 
@@ -67,6 +68,7 @@ struct parcel {
 	uint32_t from, to;
 	uint32_t at;    /* where it is, or will be when its event comes */
 	uint32_t whole; /* a packet's message; a message's own number */
+	uint32_t next;  /* of the eager messages that are leaving its node */
 	uint64_t bytes;
 	uint64_t unsent, missing; /* bytes of a message that have not left, that have not come */
 };
@@ -76,6 +78,7 @@ struct wires {
 	uint32_t links;           /* of a node */
 	uint64_t *free;           /* by link: from when on it is */
 	uint64_t *busy, *carried; /* how long it was not, and bytes */
+	uint32_t *leaving; /* by node: the first eager message, in the order of their SENDs */
 	uint64_t hops;
 	struct parcel *parcels;
 	uint32_t used, room,

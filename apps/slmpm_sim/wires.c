@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * How messages go. Where all nodes are connected, each has one link into the network and one out of
- * it; a message goes as a whole, its first byte ahead of the rest. Over a torus or a tree it goes
+ * it; a message goes as a whole, its first byte ahead of the rest. Eager ones, whose SENDs are done
+ * at once, leave in packets: those to different nodes take turns. Over a torus or a tree it goes
  * in packets, each stored at every node of its route and forwarded when the link is free, first
  * come, first served; the next packet is added to the first link's queue when that one has left.
  * Nothing is ever dropped or held up for lack of a buffer.
@@ -45,10 +46,14 @@ int wires_open(struct sim *sim)
 	w->free = calloc(all, sizeof(*w->free));
 	w->busy = calloc(all, sizeof(*w->busy));
 	w->carried = calloc(all, sizeof(*w->carried));
-	if (w->free && w->busy && w->carried)
-		return 0;
-	fprintf(stderr, "slmpm_sim: no memory for %zu links\n", all);
-	return 1;
+	w->leaving = malloc(sim->set.nodes * sizeof(*w->leaving));
+	if (!w->free || !w->busy || !w->carried || !w->leaving) {
+		fprintf(stderr, "slmpm_sim: no memory for %zu links\n", all);
+		return 1;
+	}
+	for (uint32_t i = 0; i < sim->set.nodes; i++)
+		w->leaving[i] = NONE;
+	return 0;
 }
 
 void wires_close(struct sim *sim)
@@ -58,6 +63,7 @@ void wires_close(struct sim *sim)
 	free(w->free);
 	free(w->busy);
 	free(w->carried);
+	free(w->leaving);
 	free(w->parcels);
 }
 
@@ -73,7 +79,7 @@ static uint32_t new_parcel(struct wires *w, uint32_t from, uint32_t to, uint64_t
 		w->parcels = grown(w->parcels, &w->room, w->used, sizeof(*w->parcels));
 		i = w->used++;
 	}
-	w->parcels[i] = (struct parcel){from, to, from, i, bytes, bytes, bytes};
+	w->parcels[i] = (struct parcel){from, to, from, i, NONE, bytes, bytes, bytes};
 	return i;
 }
 
@@ -97,6 +103,12 @@ static uint64_t take_link(struct sim *sim, uint32_t node, uint32_t link, uint64_
 	return w->free[i];
 }
 
+/* Its SEND is done as it begins. */
+static bool is_eager(const struct sim *sim, uint64_t bytes)
+{
+	return sim->set.eager && bytes <= sim->set.eager;
+}
+
 static uint64_t after_latency(const struct sim *sim, uint64_t time)
 {
 	return clock_after(time, sim->set.latency);
@@ -104,34 +116,73 @@ static uint64_t after_latency(const struct sim *sim, uint64_t time)
 
 /* ---- all connected --------------------------------------------------------------------------- */
 
-static void send_whole(struct sim *sim, uint32_t message)
+/* When it has left the node where it is. */
+static uint64_t send_whole(struct sim *sim, uint32_t parcel)
 {
-	const struct parcel p = sim->wires.parcels[message];
+	const struct parcel p = sim->wires.parcels[parcel];
 	uint64_t left = take_link(sim, p.from, LINK_OUT, sim->now, p.bytes);
 
 	sim->wires.hops++;
-	events_add(&sim->events, after_latency(sim, left), EVENT_PARCEL, message);
-	nodes_sent(sim, p.from, left);
+	events_add(&sim->events, after_latency(sim, left), EVENT_PARCEL, parcel);
+	return left;
+}
+
+/* True: it is at the node that it goes to, and not yet the next one in the link there. */
+static bool enters(struct sim *sim, uint32_t parcel)
+{
+	struct parcel *p = &sim->wires.parcels[parcel];
+	const uint64_t time = clock_bytes(0, p->bytes, sim->set.byte);
+	uint64_t there;
+
+	if (p->at == p->to)
+		return false;
+	p->at = p->to;
+	/* Its last byte would be there now, had nothing else come by the same link. */
+	there = take_link(sim, p->to, LINK_IN, sim->now - time, p->bytes);
+	if (there > sim->now)
+		events_add(&sim->events, there, EVENT_PARCEL, parcel);
+	return there > sim->now;
 }
 
 static void land_whole(struct sim *sim, uint32_t message)
 {
-	struct parcel *p = &sim->wires.parcels[message];
-	const uint32_t from = p->from, to = p->to;
-	const uint64_t time = clock_bytes(0, p->bytes, sim->set.byte);
+	const struct parcel p = sim->wires.parcels[message];
 
-	if (p->at != to) {
-		/* Its last byte would be there now, had nothing else come by the same link. */
-		uint64_t there = take_link(sim, to, LINK_IN, sim->now - time, p->bytes);
-
-		p->at = to;
-		if (there > sim->now) {
-			events_add(&sim->events, there, EVENT_PARCEL, message);
-			return;
-		}
-	}
 	drop_parcel(&sim->wires, message);
-	nodes_arrived(sim, to, from);
+	nodes_arrived(sim, p.to, p.from);
+}
+
+/* ---- eager messages -------------------------------------------------------------------------- */
+
+/* The first of them from LINK on that goes to TO: the link at which it hangs. */
+static uint32_t *find_leaving(struct wires *w, uint32_t *link, uint32_t to)
+{
+	while (*link != NONE && w->parcels[*link].to != to)
+		link = &w->parcels[*link].next;
+	return link;
+}
+
+/* Behind all others. True: its packets leave now, for none to the same node is before it. */
+static bool queue_up(struct wires *w, uint32_t message)
+{
+	const struct parcel *p = &w->parcels[message];
+	uint32_t *link = find_leaving(w, &w->leaving[p->from], p->to);
+	const bool first = *link == NONE;
+
+	while (*link != NONE)
+		link = &w->parcels[*link].next;
+	*link = message;
+	return first;
+}
+
+/* The last packet of MESSAGE leaves: the message whose turn has come, or NONE. */
+static uint32_t leave_queue(struct wires *w, uint32_t message)
+{
+	const struct parcel *p = &w->parcels[message];
+	uint32_t *link = find_leaving(w, &w->leaving[p->from], p->to);
+
+	*link = p->next;
+	return *find_leaving(w, link, p->to);
 }
 
 /* ---- by packets ------------------------------------------------------------------------------ */
@@ -157,11 +208,13 @@ static void send_packet(struct sim *sim, uint32_t message)
 
 	sim->wires.parcels[packet].whole = message;
 	sim->wires.parcels[message].unsent -= bytes;
-	left = forward(sim, packet);
-	if (bytes < m.unsent)
-		events_add(&sim->events, left, EVENT_PARCEL, message);
-	else
+	left = sim->set.topology == TOPOLOGY_FULL ? send_whole(sim, packet) : forward(sim, packet);
+	if (bytes == m.unsent && !is_eager(sim, m.bytes))
 		nodes_sent(sim, m.from, left);
+	if (bytes == m.unsent)
+		message = is_eager(sim, m.bytes) ? leave_queue(&sim->wires, message) : NONE;
+	if (message != NONE)
+		events_add(&sim->events, left, EVENT_PARCEL, message);
 }
 
 static void land_packet(struct sim *sim, uint32_t packet)
@@ -185,10 +238,28 @@ void wires_send(struct sim *sim, uint32_t from, uint32_t to, uint64_t bytes)
 
 	sim->result.messages++;
 	sim->result.bytes += bytes;
-	if (sim->set.topology == TOPOLOGY_FULL)
-		send_whole(sim, message);
-	else
+	if (is_eager(sim, bytes))
+		nodes_sent(sim, from, sim->now);
+	if (is_eager(sim, bytes) && !queue_up(&sim->wires, message))
+		return;
+	if (is_eager(sim, bytes) || sim->set.topology != TOPOLOGY_FULL)
 		send_packet(sim, message);
+	else
+		nodes_sent(sim, from, send_whole(sim, message));
+}
+
+static void event_full(struct sim *sim, uint32_t parcel)
+{
+	const struct parcel *p = &sim->wires.parcels[parcel];
+
+	if (p->whole == parcel && is_eager(sim, p->bytes))
+		send_packet(sim, parcel);
+	else if (enters(sim, parcel))
+		return;
+	else if (p->whole != parcel)
+		land_packet(sim, parcel);
+	else
+		land_whole(sim, parcel);
 }
 
 void wires_event(struct sim *sim, uint32_t parcel)
@@ -196,7 +267,7 @@ void wires_event(struct sim *sim, uint32_t parcel)
 	const struct parcel *p = &sim->wires.parcels[parcel];
 
 	if (sim->set.topology == TOPOLOGY_FULL)
-		land_whole(sim, parcel);
+		event_full(sim, parcel);
 	else if (p->whole == parcel)
 		send_packet(sim, parcel);
 	else if (p->at == p->to)

@@ -64,6 +64,10 @@ within 0.001 's / B + 2 * L + s / B + 4096 / B' -c broadcast -a flat -n 3 -w mes
 for n in 3 31 1023 ${large:+65535}; do
 	within 1 '(k - 1) * (2 * L + 2 * s / B + 2 * s / F + gap)' -a binary -w tree -n $n -s 8
 done
+# Sockets take what is sent: the root's two messages share its link, a packet each in turn. Those to one node do not.
+within 0.001 '2 * L + 3 * s / B - 4096 / B' -c broadcast -a binomial -n 4 -s 65536 --eager 64k
+within 0.001 '2 * L + s / B + 8192 / B' -c broadcast -a chain -n 3 -s 65536 --piece 8192 --eager 64k
+within 0.001 '2 * L + 2 * s / B' -c broadcast -a binomial -n 4 -s 65536 --eager 65535
 # They meet at the root's link.
 within 0.001 'L + (n - 1) * s / B' -c gather -a flat -n 64 -s 65536
 # A node begins one message after the other.
