@@ -127,8 +127,8 @@ TEST_LIB := $(patsubst %.c,$(OBJ)/%.o,$(wildcard tests/lib/*.c))
 TEST_OBJ := $(TEST_C:%.c=$(OBJ)/%.o)
 TEST_BIN := $(TEST_C:%.c=$(OUT)/%)
 MODEL_OBJ := $(patsubst %.c,$(OBJ)/model/%.o,$(if $(wildcard tests/model/check.c),$(filter-out %/queues.c %/boards.c,$(wildcard tests/model/*.c)) shm/ring.c))
-BOARD_OBJ := $(patsubst %.c,$(OBJ)/model/%.o,$(wildcard tests/model/boards.c tests/model/board/*.c tests/model/explore.c tests/model/coroutine.c))
-SCENE_OBJ := $(patsubst %.c,$(OBJ)/%.o,$(wildcard tests/model/queues.c tests/model/queue/*.c)) $(OBJ)/model/tests/model/explore.o
+BOARD_OBJ := $(patsubst %.c,$(OBJ)/model/%.o,$(wildcard tests/model/boards.c tests/model/board/*.c tests/model/explore.c tests/model/report.c tests/model/coroutine.c))
+SCENE_OBJ := $(patsubst %.c,$(OBJ)/%.o,$(wildcard tests/model/queues.c tests/model/queue/*.c)) $(addprefix $(OBJ)/model/tests/model/,explore.o report.o)
 MODEL     := $(if $(MODEL_OBJ),tests/model/check tests/model/boards tests/model/queues)
 HELPERS  := $(if $(TEST_C),$(shell grep -lE '^/\* helper\b' $(TEST_C)))
 TESTS     = $(foreach d,unit fabric fault stress fuzz,$(filter tests/$(d)/%,$(TEST_CHOICE))) \

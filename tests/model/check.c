@@ -9,12 +9,12 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "tests/model/coroutine.h"
 #include "tests/model/litmus.h"
 #include "tests/model/mutations.h"
+#include "tests/model/report.h"
 #include "tests/model/sides.h"
 
 #define JOBS_MAX    256
@@ -28,14 +28,6 @@ static struct shared {
 	bool done[JOBS_MAX];
 } * shared;
 
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 static void weaken(enum model_site site, enum model_weakening how)
 {
 	model_weak_site = site;
@@ -44,7 +36,7 @@ static void weaken(enum model_site site, enum model_weakening how)
 
 static void run_job(unsigned job)
 {
-	double began = now();
+	double began = report_now();
 	struct search search;
 
 	if (job < scenario_count) {
@@ -57,7 +49,7 @@ static void run_job(unsigned job)
 		search = scenario_search(scenario_named(m->scenario));
 	}
 	shared->outcomes[job] = explore(&search);
-	shared->seconds[job] = now() - began;
+	shared->seconds[job] = report_now() - began;
 	shared->done[job] = true;
 }
 
@@ -87,37 +79,16 @@ static bool run_all(unsigned jobs)
 	return sound;
 }
 
-/* The shortest way to the fault that is found by asking for ever shorter ones. */
-static void show_fault(struct search search, struct outcome outcome)
-{
-	while (outcome.fault && outcome.depth > 1) {
-		struct outcome shorter;
-
-		search.limit = outcome.depth - 1;
-		shorter = explore(&search);
-		if (!shorter.fault) {
-			search.limit = outcome.depth;
-			outcome = explore(&search);
-			break;
-		}
-		outcome = shorter;
-	}
-	explore_print_trace(&search);
-}
-
 static unsigned report_scenarios(void)
 {
 	struct outcome sum = {0};
 	unsigned faults = 0;
 
-	printf("%-32s %9s %11s %10s %6s %6s\n", "scenario", "states", "transitions", "executions",
-	       "steps", "s");
+	report_head("scenario");
 	for (unsigned i = 0; i < scenario_count; i++) {
 		const struct outcome *o = &shared->outcomes[i];
 
-		printf("%-32s %9llu %11llu %10.2g %6u %6.2f  %s\n", scenarios[i].name,
-		       (unsigned long long)o->states, (unsigned long long)o->transitions,
-		       o->executions, o->depth, shared->seconds[i], o->fault ? o->fault : "ok");
+		report_row(scenarios[i].name, o, shared->seconds[i]);
 		sum.states += o->states;
 		sum.transitions += o->transitions;
 		faults += o->fault || !shared->done[i];
@@ -130,7 +101,7 @@ static unsigned report_scenarios(void)
 		if (!shared->outcomes[i].fault)
 			continue;
 		printf("\n%s, the shortest way:\n", scenarios[i].name);
-		show_fault(search, shared->outcomes[i]);
+		report_fault(search, shared->outcomes[i]);
 	}
 	return faults;
 }
@@ -155,7 +126,7 @@ static int run_everything(void)
 {
 	unsigned jobs = scenario_count + mutation_count;
 	enum model_site forgotten = site_without_mutation();
-	double began = now();
+	double began = report_now();
 	unsigned faults, missed, wrong = litmus_failures();
 
 	fflush(stdout);
@@ -170,7 +141,7 @@ static int run_everything(void)
 	if (forgotten)
 		printf("%s is never weakened\n", model_site_name(forgotten));
 	printf("\n%u scenarios, %u with a fault; %u weakenings, %u not noticed; %.0f s\n",
-	       scenario_count, faults, mutation_count, missed, now() - began);
+	       scenario_count, faults, mutation_count, missed, report_now() - began);
 	return wrong || faults || missed || forgotten;
 }
 
@@ -198,7 +169,7 @@ static int run_one(int argc, char **argv)
 	printf("%llu states, %llu transitions, %.2g executions: %s\n", (unsigned long long)o.states,
 	       (unsigned long long)o.transitions, o.executions, o.fault ? o.fault : "ok");
 	if (o.fault)
-		show_fault(search, o);
+		report_fault(search, o);
 	return o.fault != NULL;
 }
 
