@@ -83,6 +83,20 @@ SLMPM_API int slmpm_group_shrink(slmpm_group group, int timeout_ms);
  */
 SLMPM_API int slmpm_group_peer(slmpm_group group, int rank, slmpm_peer *peer, int timeout_ms);
 
+#define SLMPM_COLOR_NONE (-1) /* in no part */
+
+/*
+ * Groups of some of a group's members: all members call it, as they do a collective operation, and
+ * those with the same COLOR, 0 or more, are members of one new group, PART, by KEY, then by rank.
+ * PART is {0} where COLOR is SLMPM_COLOR_NONE. Each part is a group by itself, which may outlive
+ * the other one and has its tag. Blocks; all have their parts then, or none has: where a member has
+ * died, or could not, GROUP is broken by that, as by an operation. SLMPM_EINVAL; SLMPM_EBUSY:
+ * another thread does so; SLMPM_EAGAIN: TIMEOUT_MS is 0; what slmpm_collective and
+ * slmpm_group_create return.
+ */
+SLMPM_API int slmpm_group_split(slmpm_group *part, slmpm_group group, int color, int key,
+				int timeout_ms);
+
 #define SLMPM_GROUP_SPACES 65536
 
 /*

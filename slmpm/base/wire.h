@@ -418,6 +418,7 @@ enum wire_group_step {
 };
 
 #define WIRE_GROUP_APART 1u /* BEGIN: its members meet by messages */
+#define WIRE_GROUP_PART  1u /* JOIN: a part of the group whose connection this is */
 
 struct wire_group {
 	struct wire_control_head head;
@@ -426,7 +427,7 @@ struct wire_group {
 	uint32_t size, rank; /* of BEGIN; rank: of MEMBER; of ENDED, and 1 more: by which; 0 */
 	int32_t pid;         /* of MEMBER */
 	uint32_t error;      /* wire_error: of who ends it, or cannot begin it ... */
-	uint32_t what;       /* BEGIN: WIRE_GROUP_APART; LISTENS: the port */
+	uint32_t what;       /* JOIN, BEGIN: WIRE_GROUP_*; LISTENS: the port */
 	union {
 		char text[120]; /* ... and why; BEGIN: where to listen, "": where connected */
 		struct {        /* MEMBER, without descriptors */

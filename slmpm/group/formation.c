@@ -44,10 +44,10 @@ static bool is_founded(const struct group *g)
 	return g->state == GROUP_IS_FORMING && g->formation;
 }
 
-struct group *formation_of(const struct endpoint *ep, uint32_t tag, uint32_t *rank)
+struct group *formation_of(const struct endpoint *ep, uint32_t tag, bool part, uint32_t *rank)
 {
 	LIST_EACH_ENTRY(struct group, g, &ep->ctx->groups, node) {
-		if (!is_founded(g) || g->tag != tag)
+		if (!is_founded(g) || g->tag != tag || g->part != part)
 			continue;
 		*rank = seat_of(g, ep);
 		if (*rank < g->boards.size && !g->formation->seats[*rank].joining)
@@ -289,7 +289,7 @@ static void fail_unjoined(struct group *g, struct groups *of, uint32_t rank)
 {
 	struct failed_join *last = &of->failed;
 
-	if (!last->error || last->tag != g->tag)
+	if (!last->error || last->tag != g->tag || last->part != g->part)
 		return;
 	formation_fail(g, last->error, "rank %u (%s) of group %u: it says: %s", rank,
 		       of->ep->life->name, g->tag, last->text);
@@ -299,7 +299,7 @@ static void fail_unjoined(struct group *g, struct groups *of, uint32_t rank)
 void formation_no_join(struct groups *of)
 {
 	uint32_t rank;
-	struct group *g = formation_of(of->ep, of->failed.tag, &rank);
+	struct group *g = formation_of(of->ep, of->failed.tag, of->failed.part, &rank);
 
 	if (g)
 		fail_unjoined(g, of, rank);
@@ -315,7 +315,7 @@ static void formation_take_waiting(struct group *g)
 			continue;
 		fail_unjoined(g, ep->rooms->groups, r);
 		LIST_EACH_ENTRY(struct joining, j, &ep->rooms->groups->theirs, node)
-			if (!j->group && !j->over && j->tag == g->tag) {
+			if (!j->group && !j->over && j->tag == g->tag && j->part == g->part) {
 				formation_joined(g, j, r);
 				break;
 			}
@@ -323,7 +323,7 @@ static void formation_take_waiting(struct group *g)
 }
 
 struct group *formation_begin(struct context *ctx, const slmpm_peer *members, uint32_t n,
-			      uint32_t tag, int timeout_ms, int *rc)
+			      uint32_t tag, bool part, int timeout_ms, int *rc)
 {
 	struct group *g;
 	uint32_t self;
@@ -335,6 +335,7 @@ struct group *formation_begin(struct context *ctx, const slmpm_peer *members, ui
 	g = *rc == 0 ? group_new(ctx, tag, self != BOARD_NONE, &board, &bell, rc) : NULL;
 	if (!g)
 		return NULL;
+	g->part = part;
 	*rc = sit_down(g, members, n, self, board, bell);
 	if (*rc == 0)
 		*rc = own_process(g);

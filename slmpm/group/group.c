@@ -288,7 +288,8 @@ static struct group *begin_create(const char *call, struct context *ctx, const s
 				SLMPM_GROUP_MAX);
 	else
 		*rc = context_forbids(ctx, call);
-	return *rc == 0 ? formation_begin(ctx, members, (uint32_t)n, tag, timeout_ms, rc) : NULL;
+	return *rc == 0 ? formation_begin(ctx, members, (uint32_t)n, tag, false, timeout_ms, rc) :
+			  NULL;
 }
 
 int slmpm_group_create_start(slmpm_group *out, slmpm_ctx handle, const slmpm_peer *members, int n,
@@ -342,8 +343,7 @@ static int may_join(struct endpoint *ep)
 	return 0;
 }
 
-/* The group that JOIN has been sent for; NULL with *RC. */
-static struct group *ask_for(struct endpoint *ep, uint32_t tag, int *rc)
+struct group *group_ask(struct endpoint *ep, uint32_t tag, bool part, int *rc)
 {
 	struct groups *of = groups_of(ep);
 	struct joining *j;
@@ -352,7 +352,7 @@ static struct group *ask_for(struct endpoint *ep, uint32_t tag, int *rc)
 
 	if (!g) {
 		if (of)
-			joining_fail(of, tag, -*rc, group_detail());
+			joining_fail(of, tag, part, -*rc, group_detail());
 		return NULL;
 	}
 	j = of ? joining_new(of, true) : NULL;
@@ -365,14 +365,14 @@ static struct group *ask_for(struct endpoint *ep, uint32_t tag, int *rc)
 	}
 	j->group = g;
 	j->tag = tag;
+	j->part = part;
 	j->board = board;
 	j->bell = bell;
 	joining_send(j, DUE_JOIN);
 	return g;
 }
 
-/* The deadline has passed. */
-static void join_late(struct group *g, struct endpoint *ep, int timeout_ms)
+void group_join_late(struct group *g, struct endpoint *ep, int timeout_ms)
 {
 	struct joining *j = joining_of(ep, g);
 	int rc = late_error(g->ctx, ep, timeout_ms, "%s %s of group %u", ep->life->name, lacks(j),
@@ -394,7 +394,7 @@ static struct group *begin_join(const char *call, struct endpoint *ep, const slm
 	if (*rc == 0 && !timeout_ms)
 		*rc = late_error(ep->ctx, ep, 0, "%s is to answer, of group %u", ep->life->name,
 				 tag);
-	return *rc == 0 ? ask_for(ep, tag, rc) : NULL;
+	return *rc == 0 ? group_ask(ep, tag, false, rc) : NULL;
 }
 
 int slmpm_group_join_start(slmpm_group *out, slmpm_peer founder, uint32_t tag)
@@ -425,7 +425,7 @@ int slmpm_group_join(slmpm_group *out, slmpm_peer founder, uint32_t tag, int tim
 	g = begin_join("slmpm_group_join", ep, out, tag, timeout_ms, &rc);
 	if (g) {
 		if (wait_until(ctx, group_is_decided, g, timeout_ms) < 0)
-			join_late(g, ep, timeout_ms);
+			group_join_late(g, ep, timeout_ms);
 		rc = conclude_group(g, out);
 	}
 	context_unlock(ctx);
@@ -464,6 +464,13 @@ int slmpm_group_query(slmpm_group group, struct slmpm_group_info *info)
 	return rc;
 }
 
+void group_quit(struct group *g)
+{
+	group_give_up(g);
+	group_leave(g, true);
+	group_free(g);
+}
+
 int slmpm_group_destroy(slmpm_group group)
 {
 	int rc = 0;
@@ -480,12 +487,11 @@ int slmpm_group_destroy(slmpm_group group)
 	if (rc == 0 && (g->begun != g->done || g->waits || g->meeting.inside || g->shrinking ||
 			!list_empty(&g->drives)))
 		rc = error_set(SLMPM_EBUSY, "slmpm_group_destroy: %s is under way",
-			       g->waits ? "slmpm_group_peer or slmpm_put_all" : "an operation");
-	if (rc == 0) {
-		group_give_up(g);
-		group_leave(g, true);
-		group_free(g);
-	}
+			       !g->waits    ? "an operation" :
+			       g->splitting ? "slmpm_group_split" :
+					      "slmpm_group_peer or slmpm_put_all");
+	if (rc == 0)
+		group_quit(g);
 	context_changed(ctx); /* who waits in it learns that it is gone */
 	context_unlock(ctx);
 	return rc;

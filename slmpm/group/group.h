@@ -69,6 +69,7 @@ struct group {
 	struct list node;    /* of the context's */
 	enum group_state state;
 	uint32_t tag;
+	bool part; /* of another one: its tag is among those of such alone */
 	struct boards boards;
 	struct member *members; /* by seat, the rank when it formed; NULL: not known yet */
 	uint32_t seats;         /* of them */
@@ -83,7 +84,8 @@ struct group {
 	struct listener *listener; /* where the others connect; NULL: no member */
 	char host[64];             /* the same as others see it */
 	struct messages *messages; /* its collective operations; NULL: none yet */
-	uint32_t waits;            /* calls that wait for a connection */
+	uint32_t waits;            /* calls that wait for a connection, or split it */
+	bool splitting;            /* one does that */
 	bool shut;                 /* no more of these: the context closes */
 	bool asked_early;          /* one was asked for before the group had formed */
 	struct list operations;    /* struct collective: the first is that one, if they wait */
@@ -125,6 +127,12 @@ void group_free(struct group *g);
 void group_has_formed(struct group *g);
 /* Until it has formed, or has not: 0, or the deadline. */
 int group_await(struct group *g, int timeout_ms);
+/* A group that EP founds by TAG, a PART of the one that EP's connection is of; NULL with *RC. */
+struct group *group_ask(struct endpoint *ep, uint32_t tag, bool part, int *rc);
+/* It has not formed in time: it fails. */
+void group_join_late(struct group *g, struct endpoint *ep, int timeout_ms);
+/* Given up, or left in order, and freed. */
+void group_quit(struct group *g);
 void group_shut(struct context *ctx);
 void group_forked(struct context *ctx);
 
@@ -242,13 +250,13 @@ struct groups;
 /* A group of those N, which waits for them to join; with a TIMEOUT_MS of 0 there are no others.
  * NULL with *RC and the detail set. */
 struct group *formation_begin(struct context *ctx, const slmpm_peer *members, uint32_t n,
-			      uint32_t tag, int timeout_ms, int *rc);
+			      uint32_t tag, bool part, int timeout_ms, int *rc);
 /* A deadline of a call that waits for it has passed: who is missing. */
 int formation_waits(struct group *g, int timeout_ms);
 /* Its deadline has passed: it fails. */
 void formation_late(struct group *g, int timeout_ms);
-/* The group that waits for EP to join by TAG; its rank. NULL: none. */
-struct group *formation_of(const struct endpoint *ep, uint32_t tag, uint32_t *rank);
+/* The group that waits for EP to join by TAG, of a PART or not; its rank. NULL: none. */
+struct group *formation_of(const struct endpoint *ep, uint32_t tag, bool part, uint32_t *rank);
 /* What EP has sent is taken by the group, as RANK. */
 void formation_joined(struct group *g, struct joining *j, uint32_t rank);
 /* OF's peer has failed to begin a join: a group that waits for it fails. */
@@ -295,6 +303,7 @@ struct joining {
 	uint32_t next;           /* rank of the member that is passed on next */
 	uint32_t rank;           /* of theirs: in its group */
 	bool ours;               /* this process joins; else the peer */
+	bool part;               /* of a group of the connection's */
 	bool begun;              /* ours: BEGIN has come */
 	uint16_t port;           /* where it listens; 0: not, or not yet */
 	bool ready;              /* READY is due, or has come */
@@ -307,6 +316,7 @@ struct joining {
 
 struct failed_join { /* it had nothing to come with */
 	uint32_t tag;
+	bool part;
 	int error; /* positive; 0: none */
 	char text[sizeof(((struct wire_group *)0)->text)];
 };
@@ -330,7 +340,7 @@ void joining_free(struct joining *j);
 /* MORE is due: sent as far as there is room, the rest by progress. Perhaps it is freed then. */
 void joining_send(struct joining *j, uint32_t more);
 /* Of OURS by TAG nothing comes but why: ERROR, positive, for TEXT. */
-void joining_fail(struct groups *of, uint32_t tag, int error, const char *text);
+void joining_fail(struct groups *of, uint32_t tag, bool part, int error, const char *text);
 /* Its side ends it: ERROR, positive, for TEXT. */
 void joining_end(struct joining *j, int error, const char *text);
 /* There is room again. */

@@ -104,6 +104,7 @@ static int take_failed_join(struct came *c, struct groups *of)
 	of->their_last = c->number;
 	last->error = error;
 	last->tag = LITTLE_32(c->packet->tag);
+	last->part = c->packet->what;
 	formation_no_join(of);
 	return 0;
 }
@@ -121,7 +122,8 @@ static int take_join(struct came *c)
 
 	if (!of)
 		return -SLMPM_ENOMEM;
-	if (PEER_FAULT(c->number != of->their_last + 1 || of->their_count >= WIRE_GROUP_JOINS))
+	if (PEER_FAULT(c->number != of->their_last + 1 || of->their_count >= WIRE_GROUP_JOINS ||
+		       LITTLE_32(c->packet->what) & ~WIRE_GROUP_PART))
 		return -SLMPM_EPROTO;
 	if (c->packet->error)
 		return take_failed_join(c, of);
@@ -136,10 +138,11 @@ static int take_join(struct came *c)
 		return -SLMPM_ENOMEM;
 	}
 	j->tag = LITTLE_32(c->packet->tag);
+	j->part = c->packet->what;
 	j->map = map;
-	if (of->failed.tag == j->tag)
+	if (of->failed.tag == j->tag && of->failed.part == j->part)
 		of->failed.error = 0;
-	g = formation_of(c->ep, j->tag, &rank);
+	g = formation_of(c->ep, j->tag, j->part, &rank);
 	if (rc < 0) { /* for want of descriptors, or of memory */
 		join_failed(j, g, rank, rc);
 		return 0;

@@ -91,7 +91,8 @@ static int send_step(struct joining *j, enum wire_group_step step, struct wire_g
 
 static int send_join(struct joining *j)
 {
-	struct wire_group packet = {.tag = LITTLE_32(j->tag)};
+	struct wire_group packet = {.tag = LITTLE_32(j->tag),
+				    .what = LITTLE_32(j->part ? WIRE_GROUP_PART : 0)};
 	const int fds[] = {j->board, j->bell};
 	int rc;
 
@@ -240,13 +241,14 @@ void joining_send(struct joining *j, uint32_t more)
 	groups_room(j->ep);
 }
 
-void joining_fail(struct groups *of, uint32_t tag, int error, const char *text)
+void joining_fail(struct groups *of, uint32_t tag, bool part, int error, const char *text)
 {
 	struct joining *j = joining_new(of, true);
 
 	if (!j)
 		return;
 	j->tag = tag;
+	j->part = part;
 	j->over = true;
 	j->error = error;
 	snprintf(j->text, sizeof(j->text), "%s", text);

@@ -176,7 +176,8 @@ static int may_shrink(struct group *g)
 	(void)operations_go_on(g); /* by an error now, those that were started */
 	if (g->begun != g->done || g->waits || !list_empty(&g->drives) || !list_empty(&g->driven))
 		return error_set(SLMPM_EBUSY, CALL ": another thread has %s under way",
-				 g->waits ? "slmpm_group_peer" : "an operation of the group");
+				 g->waits ? "slmpm_group_peer or slmpm_group_split" :
+					    "an operation of the group");
 	return 0;
 }
 

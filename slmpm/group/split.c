@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Groups of some members of a group. All say by an operation of the group which one they want to be
+ * in; the first member of each new one founds it, by connections of the old one. A barrier follows:
+ * all have what they want then, or none has.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "slmpm/base/clock.h"
+#include "slmpm/base/wire.h"
+#include "slmpm/board/layout.h"
+#include "slmpm/completion/late.h"
+#include "slmpm/endpoint.h"
+#include "slmpm/group/operation.h"
+#include "slmpm/group/pairing.h"
+#include "slmpm/link/wait.h"
+
+#define CALL     "slmpm_group_split"
+#define MARK     UINT32_C(0x74696c70) /* no allgather of the application's, as a rule */
+#define SLICE_MS 5
+#define GRACE_MS 1000 /* until all know of a death that one connection has shown */
+
+struct choice { /* of a member, as it is exchanged: in little-endian order */
+	uint32_t mark, color, key;
+	uint32_t rank;
+};
+
+struct split {                      /* a call of it */
+	struct group *group, *part; /* part: NULL: none, or not yet */
+	struct choice *members;     /* of the part, in its order: the first founds it */
+	uint32_t n;
+	uint32_t from, to; /* those of them that this process needs a connection with */
+	uint32_t next;     /* the first of these that may not be there yet */
+	uint64_t deadline;
+	int timeout_ms;
+	uint64_t barrier; /* the number of that */
+	bool through;     /* a member is behind it */
+};
+
+static int split_time_left(const struct split *s)
+{
+	int left = clock_ms(clock_now(), s->deadline, -1);
+
+	return left ? left : 1;
+}
+
+static bool is_broken(const struct group *g)
+{
+	return g->status || g->error;
+}
+
+static int split_collect(struct split *s, const struct slmpm_coll *c)
+{
+	return collective_await(s->group, c, split_time_left(s));
+}
+
+/* ---- who wants what -------------------------------------------------------------------------- */
+
+static int exchange(struct split *s, int color, int key, struct choice *all)
+{
+	const struct choice own = {LITTLE_32(MARK), LITTLE_32((uint32_t)color),
+				   LITTLE_32((uint32_t)key), 0};
+	const struct slmpm_coll c = {.size = sizeof(c),
+				     .kind = SLMPM_COLL_ALLGATHER,
+				     .type = SLMPM_UINT8,
+				     .from = &own,
+				     .to = all,
+				     .count = sizeof(own)};
+
+	return split_collect(s, &c);
+}
+
+static int read_choices(const struct split *s, struct choice *all)
+{
+	for (uint32_t r = 0; r < s->group->boards.size; r++) {
+		if (LITTLE_32(all[r].mark) != MARK)
+			return error_set(SLMPM_EINVAL, BOARD_MEMBER " does an allgather, not " CALL,
+					 BOARD_MEMBER_OF(&s->group->boards, r));
+		all[r].color = LITTLE_32(all[r].color);
+		all[r].key = LITTLE_32(all[r].key);
+		all[r].rank = r;
+	}
+	return 0;
+}
+
+/* By key, then by rank. */
+static int compare_choices(const void *left, const void *right)
+{
+	const struct choice *a = left, *b = right;
+	int32_t ka = (int32_t)a->key, kb = (int32_t)b->key;
+
+	if (ka != kb)
+		return ka < kb ? -1 : 1;
+	return a->rank < b->rank ? -1 : 1;
+}
+
+/* Those of ALL that want the same come first. */
+static void choose(struct split *s, int color, struct choice *all)
+{
+	bool founds;
+
+	s->members = all;
+	for (uint32_t r = 0; r < s->group->boards.size; r++)
+		if (all[r].color == (uint32_t)color)
+			all[s->n++] = all[r];
+	qsort(all, s->n, sizeof(*all), compare_choices);
+	founds = all[0].rank == s->group->boards.rank;
+	s->from = s->next = founds;
+	s->to = founds ? s->n : 1;
+}
+
+/* ---- connections ----------------------------------------------------------------------------- */
+
+static struct member *member_at(const struct split *s, uint32_t i)
+{
+	return member_of(s->group, s->members[i].rank);
+}
+
+static bool are_connected(void *arg)
+{
+	struct split *s = arg;
+
+	while (s->next < s->to && pair_is_decided(member_at(s, s->next)))
+		s->next++;
+	return s->next == s->to || is_broken(s->group);
+}
+
+static void want_members(const struct split *s, bool want)
+{
+	for (uint32_t i = s->from; i < s->to; i++) {
+		if (want)
+			pair_want(member_at(s, i));
+		else
+			pair_unwant(member_at(s, i));
+	}
+}
+
+static int not_connected(const struct split *s, uint32_t i)
+{
+	struct member *m = member_at(s, i);
+
+	/* While others were waited for; the group will know why. */
+	if (m->pair && !pair_lives(m->pair) && m->pair->ep->life->was_up)
+		return error_set(SLMPM_ECLOSED, "the connection with " BOARD_MEMBER " has ended",
+				 BOARD_MEMBER_OF(&s->group->boards, s->members[i].rank));
+	return pair_error(m, "for a part", s->timeout_ms);
+}
+
+static int connect_members(struct split *s)
+{
+	(void)wait_until(s->group->ctx, are_connected, s, split_time_left(s));
+	for (uint32_t i = s->from; i < s->to; i++)
+		if (!pair_is_up(member_at(s, i)->pair))
+			return not_connected(s, i);
+	return 0;
+}
+
+/* ---- the part forms -------------------------------------------------------------------------- */
+
+static int found_part(struct split *s)
+{
+	slmpm_peer *peers = calloc(s->n, sizeof(*peers));
+	int rc = 0;
+
+	if (!peers)
+		return error_set(SLMPM_ENOMEM, "for a group");
+	for (uint32_t i = 1; i < s->n; i++)
+		peers[i].id = handle_id(member_at(s, i)->pair->ep);
+	s->part = formation_begin(s->group->ctx, peers, s->n, s->group->tag, true, -1, &rc);
+	free(peers);
+	return rc;
+}
+
+static int begin_part(struct split *s)
+{
+	int rc = 0;
+
+	if (s->from)
+		return found_part(s);
+	s->part = group_ask(member_at(s, 0)->pair->ep, s->group->tag, true, &rc);
+	return rc;
+}
+
+static bool part_is_decided(void *arg)
+{
+	const struct split *s = arg;
+
+	return s->part->state != GROUP_IS_FORMING || is_broken(s->group);
+}
+
+static void await_part(struct split *s)
+{
+	(void)wait_until(s->group->ctx, part_is_decided, s, split_time_left(s));
+	if (part_is_decided(s))
+		return;
+	if (s->from)
+		formation_late(s->part, s->timeout_ms);
+	else /* as long as it forms that lives */
+		group_join_late(s->part, member_at(s, 0)->pair->ep, s->timeout_ms);
+}
+
+static int form(struct split *s, int color)
+{
+	int rc = connect_members(s);
+
+	if (rc == 0)
+		rc = begin_part(s);
+	if (rc < 0)
+		return rc;
+	await_part(s);
+	if (s->part->state == GROUP_HAS_FAILED)
+		return error_set(-s->part->error, "of color %d: %s", color, s->part->detail);
+	return 0;
+}
+
+static bool group_knows(void *arg)
+{
+	return is_broken(arg);
+}
+
+/* The old group is broken by that, which all others learn so; of a death it learns by itself. */
+static COLD void give_up_split(struct split *s, int error)
+{
+	struct group *g = s->group;
+	char text[ERROR_DETAIL];
+
+	(void)snprintf(text, sizeof(text), "%s", group_detail());
+	if (error == -SLMPM_EDEAD || error == -SLMPM_ECLOSED)
+		(void)wait_until(g->ctx, group_knows, g, GRACE_MS);
+	if (is_broken(g))
+		return;
+	(void)error_set(-error, "%s", text);
+	operations_break(g, error);
+}
+
+/* ---- the call -------------------------------------------------------------------------------- */
+
+static int make_part(struct split *s, int color, struct choice *all)
+{
+	int rc;
+
+	choose(s, color, all);
+	want_members(s, true);
+	rc = form(s, color);
+	want_members(s, false);
+	return rc;
+}
+
+/* Whether all others have said that they are through, or are broken or dead; one that is through
+ * settles it. */
+static bool is_settled(void *arg)
+{
+	struct split *s = arg;
+	struct group *g = s->group;
+	bool settled = true;
+
+	for (uint32_t r = 0; r < g->boards.size && !s->through; r++) {
+		uint32_t culprit;
+
+		if (r == g->boards.rank)
+			continue;
+		s->through = boards_has(&g->boards, r, s->barrier + 1);
+		settled &= boards_ended(&g->boards, r, &culprit) || member_of(g, r)->ended;
+	}
+	return settled || s->through;
+}
+
+/* The barrier has failed here, perhaps not at all others. */
+static COLD int settle_split(struct split *s, int rc)
+{
+	char text[ERROR_DETAIL];
+
+	(void)snprintf(text, sizeof(text), "%s", group_detail());
+	/* No bell rings for that. */
+	for (int ms = 0; ms < GRACE_MS && !is_settled(s); ms += SLICE_MS)
+		(void)wait_until(s->group->ctx, is_settled, s, SLICE_MS);
+	return s->through ? 0 : error_set(-rc, "%s", text);
+}
+
+/* By a barrier, which may be done at some members, and fail at others for a death behind it: so
+ * those that are through say so by one more post, whatever has become of the group by then, and the
+ * others look for such a post. */
+static int let_all_have_it(struct split *s)
+{
+	const struct slmpm_coll barrier = {.size = sizeof(barrier), .kind = SLMPM_COLL_BARRIER};
+	struct group *g = s->group;
+	int rc, left;
+
+	s->barrier = g->boards.posted + 1;
+	rc = split_collect(s, &barrier);
+	if (g->apart)
+		return rc;
+	if (rc < 0)
+		return g->boards.posted < s->barrier ? rc : settle_split(s, rc);
+	left = split_time_left(s);
+	(void)operation_await(g, &barrier, left >= 0 && left < GRACE_MS ? GRACE_MS : left);
+	return 0;
+}
+
+static int split(struct split *s, int color, int key)
+{
+	struct choice *all = calloc(s->group->boards.size, sizeof(*all));
+	int rc;
+
+	if (!all)
+		return error_set(SLMPM_ENOMEM, CALL);
+	rc = exchange(s, color, key, all);
+	if (rc == 0) {
+		rc = read_choices(s, all);
+		if (rc == 0 && color != SLMPM_COLOR_NONE)
+			rc = make_part(s, color, all);
+		if (rc < 0)
+			give_up_split(s, rc);
+		rc = let_all_have_it(s);
+	}
+	free(all);
+	return rc;
+}
+
+static int may_split(const struct group *g, const slmpm_group *part, int color, int timeout_ms)
+{
+	int rc = context_forbids(g->ctx, CALL);
+
+	if (rc < 0)
+		return rc;
+	if (!part)
+		return error_set(SLMPM_EINVAL, CALL ": no place for the handle");
+	if (color < 0 && color != SLMPM_COLOR_NONE)
+		return error_set(SLMPM_EINVAL, CALL ": no color %d", color);
+	if (!g->boards.own)
+		return error_set(SLMPM_ESTATE,
+				 CALL ": this process has founded the group and is no member");
+	if (g->state != GROUP_HAS_FORMED)
+		return error_set(-g->error, "%s", g->detail);
+	if (g->splitting || g->shrinking)
+		return error_set(SLMPM_EBUSY, CALL ": another thread calls %s",
+				 g->splitting ? CALL : "slmpm_group_shrink");
+	if (!timeout_ms)
+		return error_set(SLMPM_EAGAIN,
+				 CALL ": a timeout of 0 is not enough for the others to answer");
+	return 0;
+}
+
+static int conclude_split(struct split *s, slmpm_group *part, int rc)
+{
+	char text[ERROR_DETAIL];
+
+	if (rc == 0) {
+		part->id = s->part ? handle_id(s->part) : 0;
+		return 0;
+	}
+	(void)snprintf(text, sizeof(text), "%s", group_detail());
+	if (s->part)
+		group_quit(s->part);
+	return error_set(-rc, CALL ": %s", text);
+}
+
+int slmpm_group_split(slmpm_group *part, slmpm_group group, int color, int key, int timeout_ms)
+{
+	int rc = 0;
+	struct group *g = group_lock(group, &rc);
+	struct split s = {
+		.group = g, .deadline = clock_deadline(timeout_ms), .timeout_ms = timeout_ms};
+
+	if (!g)
+		return rc;
+	rc = may_split(g, part, color, timeout_ms);
+	if (rc == 0) {
+		g->splitting = true;
+		g->waits++;
+		rc = split(&s, color, key);
+		g->waits--;
+		g->splitting = false;
+		rc = conclude_split(&s, part, rc);
+	}
+	context_unlock(g->ctx);
+	return rc;
+}
