@@ -60,6 +60,8 @@ struct slmpm_group_info {
 	int32_t culprit;      /* then, the rank of the member by which; -1: none */
 	uint64_t begun, done; /* operations of this process in it */
 	uint64_t generation;  /* how often it has gone on without some: slmpm_group_shrink */
+	uint32_t algorithm;   /* of its last operation: slmpm_plan_algorithm; 0: by shared memory */
+	uint32_t any_order;   /* 1: its reductions are in any, not in that of the ranks */
 };
 
 SLMPM_API int slmpm_group_query(slmpm_group group, struct slmpm_group_info *info);

@@ -417,8 +417,9 @@ enum wire_group_step {
 			      an error: the group is broken */
 };
 
-#define WIRE_GROUP_APART 1u /* BEGIN: its members meet by messages */
-#define WIRE_GROUP_PART  1u /* JOIN: a part of the group whose connection this is */
+#define WIRE_GROUP_APART     1u /* BEGIN: its members meet by messages */
+#define WIRE_GROUP_ANY_ORDER 2u /* BEGIN: reductions need not keep to the order of the ranks */
+#define WIRE_GROUP_PART      1u /* JOIN: a part of the group whose connection this is */
 
 struct wire_group {
 	struct wire_control_head head;
@@ -433,6 +434,10 @@ struct wire_group {
 		struct {        /* MEMBER, without descriptors */
 			char url[96];
 			unsigned char key[16]; /* that the two prove to each other */
+		};
+		struct {                   /* BEGIN */
+			char host[112];    /* as text */
+			uint32_t kinds[2]; /* forced algorithms: 4 bits of each kind */
 		};
 	};
 };

@@ -323,8 +323,9 @@ static void formation_take_waiting(struct group *g)
 }
 
 struct group *formation_begin(struct context *ctx, const slmpm_peer *members, uint32_t n,
-			      uint32_t tag, bool part, int timeout_ms, int *rc)
+			      uint32_t tag, const struct group *of, int timeout_ms, int *rc)
 {
+	struct algorithms as_set;
 	struct group *g;
 	uint32_t self;
 	int board, bell;
@@ -332,10 +333,13 @@ struct group *formation_begin(struct context *ctx, const slmpm_peer *members, ui
 	*rc = check_members(ctx, members, n, &self);
 	if (*rc == 0 && !timeout_ms && (n > 1 || self != 0))
 		*rc = error_set(SLMPM_EAGAIN, "slmpm_group_create: others are to answer");
+	if (*rc == 0)
+		*rc = algorithms_set(&as_set);
 	g = *rc == 0 ? group_new(ctx, tag, self != BOARD_NONE, &board, &bell, rc) : NULL;
 	if (!g)
 		return NULL;
-	g->part = part;
+	g->part = of;
+	g->algorithms = of ? of->algorithms : as_set;
 	*rc = sit_down(g, members, n, self, board, bell);
 	if (*rc == 0)
 		*rc = own_process(g);

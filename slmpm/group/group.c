@@ -288,7 +288,7 @@ static struct group *begin_create(const char *call, struct context *ctx, const s
 				SLMPM_GROUP_MAX);
 	else
 		*rc = context_forbids(ctx, call);
-	return *rc == 0 ? formation_begin(ctx, members, (uint32_t)n, tag, false, timeout_ms, rc) :
+	return *rc == 0 ? formation_begin(ctx, members, (uint32_t)n, tag, NULL, timeout_ms, rc) :
 			  NULL;
 }
 
@@ -457,6 +457,8 @@ int slmpm_group_query(slmpm_group group, struct slmpm_group_info *info)
 			.begun = g->begun,
 			.done = g->done,
 			.generation = g->boards.generation,
+			.algorithm = g->algorithm,
+			.any_order = g->algorithms.any_order,
 		};
 		sized_give_own(info, &now, sizeof(now));
 	}

@@ -22,6 +22,7 @@ struct group_page;
 struct listener;
 struct messages;
 struct pair;
+struct plan_spec;
 
 enum group_state { GROUP_IS_FORMING, GROUP_HAS_FORMED, GROUP_HAS_FAILED };
 
@@ -63,6 +64,11 @@ struct shrinking { /* a call of slmpm_group_shrink (shrink.c) */
 	char detail[ERROR_DETAIL]; /* ... and why */
 };
 
+struct algorithms {      /* how it does what it does (algorithm.c) */
+	uint64_t forced; /* by kind */
+	bool any_order;  /* reductions need not keep to that of the ranks */
+};
+
 struct group {
 	struct handle handle;
 	struct context *ctx; /* stays: another thread may look just as it is freed */
@@ -84,6 +90,8 @@ struct group {
 	struct listener *listener; /* where the others connect; NULL: no member */
 	char host[64];             /* the same as others see it */
 	struct messages *messages; /* its collective operations; NULL: none yet */
+	struct algorithms algorithms;
+	uint32_t algorithm;        /* of the last operation: enum plan_algorithm */
 	uint32_t waits;            /* calls that wait for a connection, or split it */
 	bool splitting;            /* one does that */
 	bool shut;                 /* no more of these: the context closes */
@@ -194,6 +202,15 @@ void distant_end(struct group *g, int error, uint32_t culprit);
 /* M says that. */
 int distant_ended(struct endpoint *ep, const struct wire_group *packet);
 
+/* ---- algorithm.c: which one ------------------------------------------------------------------ */
+
+/* As the settings say. 0, or -SLMPM_EINVAL with the detail set. */
+int algorithms_set(struct algorithms *a);
+/* Each kind has what is forced of it. */
+bool algorithms_are_known(uint64_t algorithms);
+/* For SPEC, of elements WIDTH bytes long: the same at all members. */
+uint32_t algorithm_choose(const struct group *g, const struct plan_spec *spec, uint32_t width);
+
 /* ---- messages.c: collective operations of such ---------------------------------------------- */
 
 /* As flat_begin; with the detail set. */
@@ -247,10 +264,10 @@ void meeting_formed(struct group *g);
 struct joining;
 struct groups;
 
-/* A group of those N, which waits for them to join; with a TIMEOUT_MS of 0 there are no others.
- * NULL with *RC and the detail set. */
+/* A group of those N, a part of the group OF, or NULL; it waits for them to join; with a TIMEOUT_MS
+ * of 0 there are no others. NULL with *RC and the detail set. */
 struct group *formation_begin(struct context *ctx, const slmpm_peer *members, uint32_t n,
-			      uint32_t tag, bool part, int timeout_ms, int *rc);
+			      uint32_t tag, const struct group *of, int timeout_ms, int *rc);
 /* A deadline of a call that waits for it has passed: who is missing. */
 int formation_waits(struct group *g, int timeout_ms);
 /* Its deadline has passed: it fails. */

@@ -234,7 +234,7 @@ static int listen_apart(struct came *c, struct joining *j)
 	char host[NET_NAME];
 	int rc;
 
-	control_text(host, sizeof(host), c->packet->text, sizeof(c->packet->text));
+	control_text(host, sizeof(host), c->packet->host, sizeof(c->packet->host));
 	if (!*host && !bootstrap_host(c->ep, false, host))
 		snprintf(host, sizeof(host), "127.0.0.1");
 	if (PEER_FAULT(!is_numeric(host)))
@@ -249,11 +249,17 @@ static int take_begin(struct came *c, struct joining *j)
 {
 	uint32_t size = LITTLE_32(c->packet->size), rank = LITTLE_32(c->packet->rank);
 	uint32_t how = LITTLE_32(c->packet->what);
+	uint64_t algorithms =
+		LITTLE_32(c->packet->kinds[0]) | (uint64_t)LITTLE_32(c->packet->kinds[1]) << 32;
 
 	if (PEER_FAULT(j->begun || !size || size > SLMPM_GROUP_MAX || rank >= size ||
-		       how & ~WIRE_GROUP_APART || (!how && !bootstrap_passes(c->ep))))
+		       how & ~(WIRE_GROUP_APART | WIRE_GROUP_ANY_ORDER) ||
+		       (!(how & WIRE_GROUP_APART) && !bootstrap_passes(c->ep)) ||
+		       !algorithms_are_known(algorithms)))
 		return -SLMPM_EPROTO;
 	j->begun = true;
+	j->group->algorithms.forced = algorithms;
+	j->group->algorithms.any_order = how & WIRE_GROUP_ANY_ORDER;
 	if (!group_size(j->group, size, rank))
 		return joining_give_up(j, -ENOMEM, "a group");
 	if (how & WIRE_GROUP_APART) {

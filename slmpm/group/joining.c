@@ -121,10 +121,14 @@ static int send_begin(struct joining *j)
 {
 	struct wire_group packet = {.size = LITTLE_32(j->group->boards.size),
 				    .rank = LITTLE_32(j->rank)};
+	const struct group *g = j->group;
 
-	if (j->group->apart) {
-		packet.what = LITTLE_32(WIRE_GROUP_APART);
-		formation_host(j, packet.text, sizeof(packet.text));
+	packet.kinds[0] = LITTLE_32((uint32_t)g->algorithms.forced);
+	packet.kinds[1] = LITTLE_32((uint32_t)(g->algorithms.forced >> 32));
+	packet.what = LITTLE_32((g->apart ? WIRE_GROUP_APART : 0) |
+				(g->algorithms.any_order ? WIRE_GROUP_ANY_ORDER : 0));
+	if (g->apart) {
+		formation_host(j, packet.host, sizeof(packet.host));
 	}
 	return send_step(j, GROUP_BEGIN, &packet, NULL, 0);
 }

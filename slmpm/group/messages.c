@@ -123,17 +123,18 @@ static COLD int differs(struct group *g, const struct slmpm_coll *c, uint32_t ma
 
 /* ---- its plan ------------------------------------------------------------------------------- */
 
-static bool keeps_order(const struct slmpm_coll *c)
+static bool keeps_order(const struct group *g, const struct slmpm_coll *c)
 {
-	return flat_combines(c->kind) && (c->type == SLMPM_FLOAT || c->type == SLMPM_DOUBLE) &&
+	return !g->algorithms.any_order && flat_combines(c->kind) &&
+	       (c->type == SLMPM_FLOAT || c->type == SLMPM_DOUBLE) &&
 	       (c->op == SLMPM_CALC_SUM || c->op == SLMPM_CALC_PRODUCT);
 }
 
-static uint32_t order_asked(const struct slmpm_coll *c)
+static uint32_t order_asked(const struct group *g, const struct slmpm_coll *c)
 {
 	if (c->combine)
 		return c->combine->flags & SLMPM_COLL_COMMUTES ? 0 : PLAN_NONCOMMUTATIVE;
-	return keeps_order(c) ? PLAN_RANK_ORDER : 0;
+	return keeps_order(g, c) ? PLAN_RANK_ORDER : 0;
 }
 
 static uint32_t width_of(const struct slmpm_coll *c)
@@ -153,7 +154,7 @@ static void describe_run(const struct group *g, const struct slmpm_coll *c, stru
 					     .rank = g->boards.rank,
 					     .root = flat_has_root(c->kind) ? (uint32_t)c->root : 0,
 					     .flags = (in_place ? PLAN_IN_PLACE : 0) |
-						      order_asked(c),
+						      order_asked(g, c),
 					     .count = barrier ? 0 : c->count,
 					     .counts = c->counts,
 					     .places = c->places,
@@ -167,10 +168,7 @@ static void describe_run(const struct group *g, const struct slmpm_coll *c, stru
 				    .mark = mark_of(c, g->boards.size, g->messages->number)};
 	if (run->spec.count / PIECES >= LONG / width)
 		run->spec.piece = (run->spec.count + PIECES - 1) / PIECES;
-	/* Who is not the root need not know the others' counts. */
-	run->spec.algorithm = c->kind == SLMPM_COLL_SCATTER || c->kind == SLMPM_COLL_GATHER ?
-				      (uint32_t)PLAN_FLAT :
-				      plan_choose(&run->spec, width);
+	run->spec.algorithm = algorithm_choose(g, &run->spec, width);
 }
 
 /* With which ranks, and how many messages of each. */
@@ -543,6 +541,7 @@ int messages_begin(struct group *g, const struct slmpm_coll *c)
 	m->first = 0;
 	m->until = 0;
 	describe_run(g, c, &m->run);
+	g->algorithm = m->run.spec.algorithm;
 	rc = look_through(g, &m->run);
 	if (rc < 0)
 		return rc;

@@ -196,6 +196,15 @@ static void join_two(struct raw_peer *p)
 	join(p, 2);
 }
 
+static void join_oddly(struct raw_peer *p)
+{
+	const int fds[] = {board(BOARD, SEALS), bell(SOCK_DGRAM)};
+	struct wire_group g = of_step(GROUP_JOIN, 1);
+
+	g.what = LITTLE_32(2);
+	say(p, g, fds, 2);
+}
+
 static void join_again(struct raw_peer *p)
 {
 	join(p, 1);
@@ -288,6 +297,7 @@ static const struct offence joins[] = {
 	{"R8", "join 0", join_zero, RULE, 0},
 	{"R8", "a join left out", join_two, RULE, 0},
 	{"R8", "a join again", join_again, RULE, 0},
+	{"R8", "a join of an unknown kind", join_oddly, RULE, 0},
 	{"R10", "joins without end", join_without_end, RULE, 0},
 	{"R8", "ready for nothing", ready_for_nothing, RULE, 0},
 	{"R8", "ready before all", ready_before_all, RULE, 0},
@@ -434,7 +444,27 @@ static void begin_oddly(struct raw_peer *p)
 
 	take_step_of(p, GROUP_JOIN);
 	g.size = LITTLE_32(3);
-	g.what = LITTLE_32(2);
+	g.what = LITTLE_32(4);
+	say(p, g, NULL, 0);
+}
+
+static void begin_by_unknown(struct raw_peer *p)
+{
+	struct wire_group g = of_step(GROUP_BEGIN, 1);
+
+	take_step_of(p, GROUP_JOIN);
+	g.size = LITTLE_32(3);
+	g.kinds[0] = LITTLE_32(0xf); /* barriers by the 15th algorithm */
+	say(p, g, NULL, 0);
+}
+
+static void begin_by_others(struct raw_peer *p)
+{
+	struct wire_group g = of_step(GROUP_BEGIN, 1);
+
+	take_step_of(p, GROUP_JOIN);
+	g.size = LITTLE_32(3);
+	g.kinds[1] = LITTLE_32(1u << 12); /* of a twelfth kind of operation */
 	say(p, g, NULL, 0);
 }
 
@@ -551,6 +581,8 @@ static const struct offence founders[] = {
 	{"R8", "a member at no port", member_at_no_port, RULE, 0},
 	{"R8", "a board beside a port", board_beside_port, RULE, 0},
 	{"R8", "a group of a kind that there is not", begin_oddly, RULE, 0},
+	{"R8", "an algorithm that there is not", begin_by_unknown, RULE, 0},
+	{"R8", "a kind that there is not", begin_by_others, RULE, 0},
 	{"R5", "a group of none", begin_with_none, RULE, 0},
 	{"R10", "a group of too many", begin_with_many, RULE, 0},
 	{"R5", "a rank beyond", begin_beyond, RULE, 0},
