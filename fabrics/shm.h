@@ -7,6 +7,7 @@
 #include <sys/queue.h>
 
 #include "fabrics/publication.h"
+#include "shm/attach.h"
 #include "shm/doorbell.h"
 #include "shm/mapping.h"
 
@@ -24,15 +25,6 @@ struct shm_domain {
 	struct fabric_domain base;
 	bool membarrier;                      /* both halves work in this process */
 	LIST_HEAD(shm_links, shm_link) links; /* connected */
-};
-
-#define PROBE_SIZE 16
-
-/* Where a process keeps bytes that no other one has, and where the peer is to write them; as it
- * travels. */
-struct shm_probe {
-	uint64_t at, echo; /* addresses of PROBE_SIZE bytes each, in its memory; 0: not known yet */
-	unsigned char value[PROBE_SIZE];
 };
 
 enum shm_attach { ATTACH_UNTRIED, ATTACH_WORKS, ATTACH_REFUSED };
@@ -56,7 +48,7 @@ struct shm_link {
 	uint64_t settled;         /* what was produced when this side last fell asleep */
 	struct ring_shape own_shape, peer_shape;
 	uint64_t own_epoch, peer_epoch;
-	struct shm_probe probe; /* of the peer's process, from its first grant */
+	struct attach_probe probe; /* of the peer's process, from its first grant */
 	/* enum shm_attach: found out by the first transfer, in whatever thread that runs. Relaxed: it
 	 * stands for nothing else, and two that try at once find the same. */
 	_Atomic uint32_t attach;

@@ -6,23 +6,18 @@
  *     the application's  where the kernel lets one process reach another's memory (cross-memory
  *                        attach): its address
  *
- * A copy by attaching ends when the owner's memory answers, and what lies there is the owner's
- * choice: behind FUSE or userfaultfd it never ends, and a thread that waits so cannot be killed. So
- * it is done between processes only that trust each other with that (link->attach), and nothing is
- * touched when a grant arrives. Whether it works the first transfer of a link finds out, by a real
- * try: the owner has told where a random word lies, the peer reads it and writes it back beside it.
- * Both must be the same user's.
+ * A copy by attaching (shm/attach.h) is done between processes only that trust each other with
+ * their time (link->attach), and nothing is touched when a grant arrives. Whether it works the
+ * first transfer of a link finds out, by a real try: the owner has told where a random word lies,
+ * the peer reads it and writes it back beside it. Both must be the same user's.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/random.h>
-#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -31,7 +26,6 @@
 
 #define LABEL      "slmpm-region"
 #define READ_SHORT 4096 /* a page: the kernel reads /proc/PID/mem page by page, through a buffer */
-#define CHUNK      ((uint64_t)1 << 30) /* the kernel moves less than 2 GiB a call */
 
 enum kind { NOTHING, MAPPED, ATTACHED }; /* m->own[KIND] */
 enum { KIND, DESCRIPTOR, ADDRESS };      /* of m->own */
@@ -43,7 +37,7 @@ struct reach { /* blob of a region, little-endian */
 	uint32_t how, zero;
 	uint64_t size;
 	uint64_t address; /* REACH_ATTACH: */
-	struct shm_probe probe;
+	struct attach_probe probe;
 };
 _Static_assert(sizeof(struct reach) == 56, "wire layout");
 
@@ -97,29 +91,12 @@ void shm_dereg(struct fabric_domain *domain, struct fabric_memory *m)
 	m->ops = 0;
 }
 
-/* Random bytes that tell this process from any other, and a place for a peer to write them to: for
- * ever, since it may come to that when the link is gone. */
-static unsigned char probe[PROBE_SIZE], echo[PROBE_SIZE];
-
-static bool has_probe(void)
-{
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-	static pid_t owner; /* a forked child needs bytes of its own */
-	bool has;
-
-	pthread_mutex_lock(&lock);
-	if (owner != getpid())
-		owner = getrandom(probe, PROBE_SIZE, 0) == PROBE_SIZE ? getpid() : 0;
-	has = owner != 0;
-	pthread_mutex_unlock(&lock);
-	return has;
-}
-
 static int shm_memory_offer(struct shm_link *l, const struct fabric_memory *m, bool writable,
 			    struct fabric_blob *blob)
 {
 	struct reach reach = {.how = LITTLE_32(REACH_MAP), .size = LITTLE_64(m->size)};
 	int fd = (int)m->own[DESCRIPTOR];
+	struct attach_probe probe;
 
 	if (m->allocated) {
 		/* What the mapping allows nothing else can forbid. */
@@ -127,13 +104,13 @@ static int shm_memory_offer(struct shm_link *l, const struct fabric_memory *m, b
 			return -ENOTSUP;
 		blob->fd = fd;
 	} else {
-		if (!l->base.attach || !has_probe())
+		if (!l->base.attach || !attach_own_probe(&probe))
 			return -ENOTSUP;
 		reach.how = LITTLE_32(REACH_ATTACH);
 		reach.address = LITTLE_64((uint64_t)(uintptr_t)m->base);
-		reach.probe.at = LITTLE_64((uint64_t)(uintptr_t)probe);
-		reach.probe.echo = LITTLE_64((uint64_t)(uintptr_t)echo);
-		memcpy(reach.probe.value, probe, PROBE_SIZE);
+		reach.probe = probe;
+		reach.probe.at = LITTLE_64(probe.at);
+		reach.probe.echo = LITTLE_64(probe.echo);
 	}
 	memcpy(blob->bytes, &reach, sizeof(reach));
 	blob->length = sizeof(reach);
@@ -141,59 +118,6 @@ static int shm_memory_offer(struct shm_link *l, const struct fabric_memory *m, b
 }
 
 /* ---- a peer's memory ------------------------------------------------------------------------ */
-
-/* N bytes between LOCAL and REMOTE, an address of process PID. */
-static int attach_copy(int32_t pid, void *local, uint64_t remote, uint64_t n, bool write)
-{
-	unsigned char *at = local;
-
-	while (n) {
-		size_t most = n < CHUNK ? (size_t)n : CHUNK;
-		struct iovec here = {at, most}, there = {(void *)(uintptr_t)remote, most};
-		ssize_t moved = write ? process_vm_writev(pid, &here, 1, &there, 1, 0) :
-					process_vm_readv(pid, &here, 1, &there, 1, 0);
-
-		if (moved <= 0)
-			return moved < 0 ? -errno : -EFAULT;
-		at += moved;
-		remote += (uint64_t)moved;
-		n -= (uint64_t)moved;
-	}
-	return 1;
-}
-
-/* Who may do more than the peer must not do it at the peer's word: that process may come to be
- * another program's, at addresses that it chose before. */
-static bool is_same_user(int32_t pid)
-{
-	unsigned id[4] = {0}, own = geteuid();
-	char path[32], line[128];
-	bool same = false;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	f = fopen(path, "re");
-	while (f && !same && fgets(line, sizeof(line), f))
-		same = sscanf(line, "Uid: %u %u %u %u", id, id + 1, id + 2, id + 3) == 4 &&
-		       id[0] == own && id[1] == own && id[2] == own && id[3] == own;
-	if (f)
-		fclose(f);
-	return same;
-}
-
-/* Reads what only this peer can know, and writes it: a process with the same number does not have
- * it, and a kernel that refuses says so here. */
-static bool try_attach(const struct shm_link *l)
-{
-	const struct shm_probe *p = &l->probe;
-	unsigned char value[PROBE_SIZE];
-	int32_t pid = l->base.pid;
-
-	return is_same_user(pid) &&
-	       attach_copy(pid, value, LITTLE_64(p->at), PROBE_SIZE, false) == 1 &&
-	       memcmp(value, p->value, PROBE_SIZE) == 0 &&
-	       attach_copy(pid, value, LITTLE_64(p->echo), PROBE_SIZE, true) == 1;
-}
 
 /*
  * A short read by this descriptor is quicker, and needs no is_there: the probe shows once that it
@@ -209,7 +133,7 @@ static void open_memory(struct shm_link *l)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return;
-	if (pread(fd, value, PROBE_SIZE, (off_t)LITTLE_64(l->probe.at)) != PROBE_SIZE ||
+	if (pread(fd, value, PROBE_SIZE, (off_t)l->probe.at) != PROBE_SIZE ||
 	    memcmp(value, l->probe.value, PROBE_SIZE) != 0 ||
 	    !atomic_compare_exchange_strong(&l->memory_fd, &none, fd + 1))
 		close(fd);
@@ -228,7 +152,7 @@ static COLD bool attach_works(struct shm_link *l)
 	uint32_t state = atomic_load_explicit(&l->attach, memory_order_relaxed);
 
 	if (state == ATTACH_UNTRIED) {
-		state = try_attach(l) ? ATTACH_WORKS : ATTACH_REFUSED;
+		state = attach_works_with(l->base.pid, &l->probe) ? ATTACH_WORKS : ATTACH_REFUSED;
 		if (state == ATTACH_WORKS)
 			open_memory(l);
 		atomic_store_explicit(&l->attach, state, memory_order_relaxed);
@@ -255,6 +179,15 @@ static int map_peers(struct fabric_memory *m, const struct fabric_blob *blob)
 	return 0;
 }
 
+static struct attach_probe peers_probe(const struct reach *reach)
+{
+	struct attach_probe p = reach->probe;
+
+	p.at = LITTLE_64(p.at);
+	p.echo = LITTLE_64(p.echo);
+	return p;
+}
+
 /* Noted, and not tried before it is used. */
 static void note_peers(struct shm_link *l, struct fabric_memory *m, const struct reach *reach)
 {
@@ -262,7 +195,7 @@ static void note_peers(struct shm_link *l, struct fabric_memory *m, const struct
 	    atomic_load_explicit(&l->attach, memory_order_relaxed) == ATTACH_REFUSED)
 		return;
 	if (!l->probe.at) /* the same for each region; before the first transfer could read it */
-		l->probe = reach->probe;
+		l->probe = peers_probe(reach);
 	m->own[KIND] = ATTACHED;
 	m->own[ADDRESS] = LITTLE_64(reach->address);
 	m->ops = 1u << FABRIC_READ;
