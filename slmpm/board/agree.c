@@ -172,6 +172,9 @@ static void move_down(struct boards *b, uint32_t from, uint32_t to)
 	b->answered[to] = b->answered[from];
 	b->seats[to] = b->seats[from];
 	b->processes[to] = b->processes[from];
+	b->watched[to] = b->watched[from];
+	b->probes[to] = b->probes[from];
+	b->numbers[to] = b->numbers[from];
 	if (b->rank == from)
 		b->rank = to;
 }

@@ -72,6 +72,9 @@ static void free_arrays(struct boards *b)
 	free(b->of);
 	free(b->bells);
 	free(b->processes);
+	free(b->watched);
+	free(b->probes);
+	free(b->numbers);
 	free(b->seats);
 	free(b->answered);
 	free(b->sources);
@@ -84,18 +87,21 @@ int boards_open(struct boards *b, struct board *own, uint32_t size, uint32_t ran
 	b->of = calloc(size, sizeof(struct board *));
 	b->bells = calloc(size, sizeof(*b->bells));
 	b->processes = calloc(size, sizeof(*b->processes));
+	b->watched = calloc(size, sizeof(*b->watched));
+	b->probes = calloc(size, sizeof(*b->probes));
+	b->numbers = calloc(size, sizeof(*b->numbers));
 	b->seats = calloc(size, sizeof(*b->seats));
 	b->answered = calloc(size, sizeof(*b->answered));
 	b->sources = calloc(size, sizeof(*b->sources));
 	b->scratch = aligned_alloc(BOARD_LINE, BOARD_PIECE);
-	if (!b->of || !b->bells || !b->processes || !b->seats || !b->answered || !b->sources ||
-	    !b->scratch) {
+	if (!b->of || !b->bells || !b->processes || !b->watched || !b->probes || !b->numbers ||
+	    !b->seats || !b->answered || !b->sources || !b->scratch) {
 		free_arrays(b);
 		*b = (struct boards){0};
 		return -ENOMEM;
 	}
 	for (uint32_t r = 0; r < size; r++) {
-		b->bells[r] = -1;
+		b->bells[r] = b->watched[r] = -1;
 		b->seats[r] = r;
 	}
 	if (own)

@@ -17,6 +17,7 @@
 #define BOARD_ANY   (UINT32_MAX - 1) /* in place of a rank: each one that is waited for */
 #define BOARD_NONE  UINT32_MAX
 
+struct attach_probe;
 struct board;  /* as it lies in memory: layout.h */
 struct source; /* what an operation needs of a member: flat.h */
 
@@ -28,6 +29,7 @@ struct boards { /* of one group, as one member has them */
 	/* By rank, where to ring a member that says it sleeps (bell.h); -1: none */
 	int *bells;
 	int32_t *processes; /* by rank, for texts, and the group's TAG */
+	int *watched;       /* by rank: descriptors of them, which are the caller's; -1: none */
 	uint32_t tag;
 	uint64_t posted;               /* on the own one */
 	uint64_t reached;              /* all others have posted as many */
@@ -42,6 +44,9 @@ struct boards { /* of one group, as one member has them */
 	uint64_t bells_rung;
 	uint32_t generation;          /* how often dead ones have been left out: agree.h */
 	uint32_t *seats;              /* by rank: which one that was when they met */
+	uint32_t reach;               /* of the others' own memory (reach.h) ... */
+	struct attach_probe *probes;  /* ... by rank: what it has, */
+	int32_t *numbers;             /* in which process */
 	struct source *sources;       /* by rank: of the operation under way */
 	unsigned char *scratch;       /* BOARD_PIECE bytes */
 	uint64_t starts[BOARD_SLOTS]; /* where on the own ring the last operations began */

@@ -239,10 +239,15 @@ static void copy_own(struct flat *f)
 		memmove(f->to + (place << f->shift), f->from, f->bytes);
 }
 
-static int flat_finish(struct flat *f)
+void flat_keep_own(struct flat *f)
 {
 	if (!f->own_done)
 		copy_own(f);
+}
+
+int flat_finish(struct flat *f)
+{
+	flat_keep_own(f);
 	if (f->put != f->to) {
 		memcpy(f->to, f->put, f->bytes);
 		free(f->put);
@@ -254,7 +259,7 @@ static int flat_finish(struct flat *f)
 	return flat_done(f);
 }
 
-static int flat_long_turn(struct flat *f)
+int flat_long_turn(struct flat *f)
 {
 	bool combines = flat_combines(f->coll->kind);
 
@@ -314,6 +319,11 @@ static int begin_long(struct flat *f, const struct slmpm_coll *c)
 		f->what |= POST_IN_LINE;
 	if (f->next < f->last)
 		memset(&f->b->sources[f->next], 0, (f->last - f->next) * sizeof(struct source));
+	if (flat_is_direct(f)) {
+		f->turn = flat_direct_turn;
+		f->what |= POST_DIRECT;
+		f->copied = false;
+	}
 	return 0;
 }
 
@@ -352,6 +362,8 @@ int flat_begin(struct flat *f, struct boards *b, const struct slmpm_coll *c)
 
 void flat_drop(struct flat *f)
 {
+	if (f->turn == flat_direct_turn)
+		flat_drop_direct(f);
 	if (f->turn != flat_long_turn)
 		return;
 	if (f->put != f->to)

@@ -27,7 +27,8 @@ struct source {
 	const unsigned char *line; /* or in its post, or here */
 	bool met;                  /* its post has been read and checked */
 	bool streams;              /* more came after the post: its `written` says how much */
-	bool reports; /* its ring is used more than once: it is to know what has been read */
+	bool reports;      /* its ring is used more than once: it is to know what has been read */
+	uint64_t from, to; /* addresses of its own buffers, in its process */
 };
 
 /* What this member writes to its own ring: one piece of memory, or a block for each other one. */
@@ -71,6 +72,10 @@ struct flat {
 	/* Of an operation of the program's own, three times as much; or NULL. */
 	unsigned char *spare;
 	bool own_done; /* this member's own block is where it belongs */
+	/* Straight from and to the others' buffers: the next one that is waited for; all have offered
+	 * that, as far as is known; this member's part is done. */
+	uint32_t peer;
+	bool offered, copied;
 };
 
 /* ---- what is asked for (flat_check.c) -------------------------------------------------------- */

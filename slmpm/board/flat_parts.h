@@ -8,6 +8,7 @@
 #include "shm/copy.h"
 #include "slmpm/board/flat.h"
 #include "slmpm/board/layout.h"
+#include "slmpm/board/reach.h"
 
 #define FLAT_CHUNK (BOARD_PIECE / 2) /* bytes that are combined at a time */
 #define TABLE_ROW  2                 /* words: where a member's block begins, its elements */
@@ -97,6 +98,16 @@ static inline int flat_done(const struct flat *f)
 	return 1;
 }
 
+/* flat.c: */
+int flat_long_turn(struct flat *f);
+/* This member's own block is where it belongs, if it is to be kept. */
+void flat_keep_own(struct flat *f);
+int flat_finish(struct flat *f);
+/* flat_direct.c: whether F can be done without the ring, if all others can; some more of it; it is
+ * given up. */
+bool flat_is_direct(const struct flat *f);
+int flat_direct_turn(struct flat *f);
+void flat_drop_direct(struct flat *f);
 /* flat_short.c: contributions of one length that lie in the posts. */
 int flat_short_turn(struct flat *f);
 /* flat_write.c: some more of the contribution. 1: that was something; 0; negative. */

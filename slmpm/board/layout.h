@@ -20,6 +20,7 @@
 #include <slmpm_group.h>
 #include <stdatomic.h>
 
+#include "shm/attach.h"
 #include "shm/compiler.h"
 #include "slmpm/board/board.h"
 
@@ -44,6 +45,7 @@
 #define POST_TABLE   (UINT64_C(1) << 25) /* it begins with where each member's block lies */
 #define POST_ROTATED (UINT64_C(1) << 26) /* the first block is that of the next rank */
 #define POST_LAP     27                  /* two bits of how often the slot has been written */
+#define POST_DIRECT  (UINT64_C(1) << 29) /* from and to: others may copy straight from, to there */
 #define POST_FLAGS   (UINT64_C(0xff) << 24)
 #define POST_HISTORY (UINT64_C(0xffff) << POST_SAME)
 #define POST_BROKEN  UINT64_C(0x80) /* of no kind: its member has broken the group meanwhile */
@@ -56,6 +58,7 @@ struct post {
 		struct {
 			_Atomic uint64_t at, length; /* on the ring */
 			_Atomic uint64_t present;    /* of length: are there */
+			_Atomic uint64_t from, to;   /* POST_DIRECT: addresses in its process */
 		};
 	};
 };
@@ -80,11 +83,18 @@ struct verdict {
 struct board {
 	uint64_t magic;
 	uint32_t fences; /* its process cannot be fenced from outside, or cannot fence others */
+	_Atomic uint32_t reach; /* BOARD_REACHES: `probe` is there (reach.h) */
+	struct attach_probe probe;
 	_Alignas(BOARD_LINE) _Atomic uint64_t asleep;
 	_Alignas(BOARD_LINE) _Atomic uint64_t ended;
 	char why[BOARD_WHY];                        /* then, in words */
 	_Alignas(BOARD_LINE) _Atomic uint64_t came; /* to so many meetings */
 	_Alignas(BOARD_LINE) _Atomic uint64_t written;
+	/* Operations: in which its member writes into others' memory, 0: in none; up to which it is
+	 * through with all of that, as far as it could; the last in which it could not; and up to
+	 * which nothing is to be written into its own. */
+	_Alignas(BOARD_LINE) _Atomic uint64_t claims;
+	_Atomic uint64_t through, failed, withdrawn;
 	struct post posts[BOARD_SLOTS];
 	_Atomic uint64_t pairs[BOARD_PAIRS]; /* connections that are to be: 0: none */
 	struct view view;
@@ -92,6 +102,10 @@ struct board {
 	_Alignas(4096) _Atomic uint64_t taken[SLMPM_GROUP_MAX]; /* by seat of the ring's owner */
 	_Alignas(4096) unsigned char ring[BOARD_RING];
 };
+
+/* reach: */
+#define BOARD_REACHES 1u /* its member may be reached, and reaches the others, as far as it knows */
+#define BOARD_REFUSED 2u /* it does not */
 
 /* asleep: below, who is waited for, 0 while awake; above, how many changes there have been. */
 #define ASLEEP_BITS 12

@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "slmpm/board/reach.h"
 #include "slmpm/completion/late.h"
 #include "slmpm/connect/bootstrap.h"
 #include "slmpm/endpoint.h"
@@ -184,9 +185,19 @@ void formation_peer_ended(struct endpoint *ep)
 	}
 }
 
+/* The others reach this member's memory, and it theirs, if it trusts them all (SLMPM_ATTACH). */
+static void offer_memory(struct group *g)
+{
+	for (uint32_t r = 0; r < g->boards.size; r++)
+		if (r != g->boards.rank && !g->formation->seats[r].ep->life->attach)
+			return;
+	reach_offer(&g->boards);
+}
+
 /* All have one another: it has formed. */
 static void formation_complete(struct group *g)
 {
+	offer_memory(g);
 	group_has_formed(g);
 	for (uint32_t r = 0; r < g->boards.size; r++) {
 		struct joining *j = g->formation->seats[r].joining;

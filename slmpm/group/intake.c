@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "slmpm/board/reach.h"
 #include "slmpm/connect/bootstrap.h"
 #include "slmpm/connect/control.h"
 #include "slmpm/endpoint.h"
@@ -216,6 +217,8 @@ static void skip_own(struct joining *j)
 	if (j->next < b->size)
 		return;
 	j->ready = true;
+	if (j->ep->life->attach)
+		reach_offer(&j->group->boards);
 	joining_send(j, DUE_READY);
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "slmpm/board/reach.h"
 #include "slmpm/completion/late.h"
 
 struct handle_table group_table = HANDLE_TABLE_FROM("group", struct group, node);
@@ -143,6 +144,7 @@ int group_put(struct group *g, uint32_t rank, const struct board *board, int bel
 	g->boards.of[rank] = board;
 	g->boards.bells[rank] = bell;
 	g->boards.processes[rank] = pid;
+	g->boards.watched[rank] = process;
 	return 0;
 }
 
@@ -154,7 +156,7 @@ void group_remove(struct group *g, uint32_t rank)
 	board_unmap(g->boards.of[rank]);
 	g->boards.of[rank] = NULL;
 	close(g->boards.bells[rank]);
-	g->boards.bells[rank] = -1;
+	g->boards.bells[rank] = g->boards.watched[rank] = -1;
 }
 
 int group_broken_error(const struct group *g, uint64_t number, uint32_t kind)
@@ -171,26 +173,9 @@ int group_broken_error(const struct group *g, uint64_t number, uint32_t kind)
 			    BOARD_MEMBER_OF(&g->boards, r));
 }
 
-/* Its number here, which in another namespace of processes is not the one that it knows. */
-static int own_number_of(const struct member *m)
-{
-	char path[48], line[128];
-	int pid = -1;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", m->process.fd);
-	f = fopen(path, "re");
-	while (f && fgets(line, sizeof(line), f))
-		if (strncmp(line, "Pid:", 4) == 0)
-			pid = atoi(line + 4);
-	if (f)
-		fclose(f);
-	return pid;
-}
-
 const char *member_suspicion(const struct group *g, uint32_t rank)
 {
-	int pid = own_number_of(member_of(g, rank));
+	int32_t pid = reach_number(member_of(g, rank)->process.fd);
 
 	return pid > 0 ? late_process(pid) : NULL;
 }

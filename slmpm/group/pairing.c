@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "slmpm/base/clock.h"
+#include "slmpm/board/reach.h"
 #include "slmpm/completion/late.h"
 #include "slmpm/connect/bootstrap.h"
 #include "slmpm/connect/foreign.h"
@@ -77,22 +78,6 @@ static void pair_withdraw(struct member *m)
 
 /* ---- sockets -------------------------------------------------------------------------------- */
 
-/* By the kernel's word: members may see each other under other numbers. 0: not known. */
-static int pid_of(int pidfd)
-{
-	char path[64], line[128];
-	int pid = 0;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
-	f = fopen(path, "re");
-	while (f && fgets(line, sizeof(line), f))
-		(void)sscanf(line, "Pid: %d", &pid);
-	if (f)
-		fclose(f);
-	return pid > 0 ? pid : 0;
-}
-
 /* What names a socket for ever; PAIR_NONE: it is none of a pair. */
 static uint64_t cookie_of(int fd)
 {
@@ -146,11 +131,12 @@ int pair_adopt(struct member *m, const struct connection *c, bool own)
 /* Its connection, over FD; OWN: this side made it. As pair_adopt. */
 static int pair_new(struct member *m, int fd, bool own)
 {
+	int32_t number = reach_number(m->process.fd);
 	struct connection c = {.fd = fd,
 			       .pair = true,
 			       .active = own,
 			       .process = fcntl(m->process.fd, F_DUPFD_CLOEXEC, 0),
-			       .pid = pid_of(m->process.fd)};
+			       .pid = number > 0 ? number : 0};
 
 	if (c.process < 0) {
 		int rc = error_system(-errno, "a connection");

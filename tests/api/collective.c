@@ -164,6 +164,7 @@ int main(void)
 
 	for (unsigned w = 0; w < 3; w++) {
 		setenv("SLMPM_WAIT", ways[w], 1);
+		setenv("SLMPM_ATTACH", w < 2 ? "y" : "n", 1); /* straight, and by the rings */
 		for (int n = 2; n <= 8 && (n <= 3 || w < 2); n += n == 3 ? 5 : 1)
 			try(n, ways[w]);
 	}

@@ -356,6 +356,7 @@ int main(void)
 
 	for (int w = 0; w < 2; w++) {
 		setenv("SLMPM_WAIT", ways[w], 1);
+		setenv("SLMPM_ATTACH", w ? "y" : "n", 1);
 		for (crew.members = 1; crew.members <= 5; crew.members += 1 + crew.members / 3)
 			run(&crew, ways[w]);
 	}

@@ -21,6 +21,7 @@
 #define MOST   8
 #define TAG    2
 #define LONG   50000
+#define BLOCK  5000 /* each one goes straight to its member's buffer, where that is allowed */
 
 struct round {
 	int members;
@@ -60,6 +61,21 @@ static int look_around(struct play *p)
 	return 0;
 }
 
+/* A block of each for each. */
+static int exchange(const struct play *p)
+{
+	static int64_t from[MOST * BLOCK], to[MOST * BLOCK];
+	int rc;
+
+	for (int64_t i = 0; i < p->members * BLOCK; i++)
+		from[i] = p->done * MOST + p->rank + i;
+	rc = slmpm_alltoall(p->group, from, to, BLOCK, SLMPM_INT64, PATIENCE);
+	for (int64_t i = 0; i < p->members * BLOCK && rc == 0; i++)
+		CHECK(to[i] == p->done * MOST + i / BLOCK + p->rank * BLOCK + i % BLOCK,
+		      "element %lld of another block", (long long)i);
+	return rc;
+}
+
 /* Some operations, of which each says as well whether all are to end; 1: they are. */
 static int work(struct play *p)
 {
@@ -76,6 +92,8 @@ static int work(struct play *p)
 	rc = slmpm_broadcast(p->group, block, LONG, SLMPM_INT64, root, PATIENCE);
 	for (int64_t i = 0; i < LONG && rc == 0; i++)
 		CHECK(block[i] == p->done + i, "element %lld of another", (long long)i);
+	if (rc == 0)
+		rc = exchange(p);
 	p->done++;
 	return rc < 0 ? rc : sum[0] != 0;
 }
@@ -125,6 +143,7 @@ static int play_round(void *arg)
 	slmpm_group group;
 	uint32_t kills = 1 + rng_below(&g, (uint32_t)round->members - 1);
 
+	setenv("SLMPM_ATTACH", rng_one_in(&g, 3) ? "n" : "y", 1);
 	setenv("SLMPM_WAIT", rng_one_in(&g, 2) ? "block" : "adaptive", 1);
 	circle_begin(&c, round->members, member, round, 60);
 	OK(slmpm_group_create(&group, c.ctx, c.peers, round->members, TAG, PATIENCE));

@@ -71,6 +71,7 @@ static void open_processes(struct play *p)
 
 		p->process[r] = r == p->b.rank ? -1 : (int)syscall(SYS_pidfd_open, pid, 0);
 		CHECK(r == p->b.rank || p->process[r] >= 0, "no process %d", (int)pid);
+		p->b.watched[r] = p->process[r];
 	}
 }
 

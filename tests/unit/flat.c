@@ -417,6 +417,8 @@ static void at_random(struct boards *b, void *arg)
 		j.places = j.counts && rng_one_in(&g, 2);
 		j.in_place = rng_one_in(&g, 3);
 		j.seed = rng_next(&g);
+		if (i == run->jobs / 2 && !b->rank) /* by the rings alone from now on */
+			reach_refused(b);
 		if (rng_one_in(&own, 10))
 			members_nap();
 		do_job(b, &j);

@@ -4,11 +4,15 @@
  * What a member may do to the others by its board: nothing but an error that names it, or a wait.
  * Posts that are impossible, one by one; then any words at all, at any time, all kinds over them.
  */
+#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "slmpm/board/flat_parts.h"
+#include "tests/lib/child.h"
 #include "tests/lib/random.h"
 #include "tests/lib/test.h"
 
@@ -148,6 +152,96 @@ static void one_by_one(void)
 	liar->ended = 0;
 }
 
+/* ---- its own memory -------------------------------------------------------------------------- */
+
+/* What is copied straight to and from rank 1 is a process of its own's: it says where it is. */
+static int victim(void *arg)
+{
+	_Atomic bool *there = arg;
+
+	while (!*there)
+		*there = attach_own_probe((struct attach_probe *)&there[16]);
+	for (;;)
+		pause();
+	return 0;
+}
+
+static pid_t offers(void)
+{
+	_Atomic bool *there = child_common(256);
+	pid_t pid = child_start(victim, there, 50);
+
+	while (!*there)
+		usleep(100);
+	reach_offer(&b);
+	memcpy(&liar->probe, (const void *)&there[16], sizeof(liar->probe));
+	liar->reach = BOARD_REACHES;
+	b.processes[1] = pid;
+	b.reach = 0;
+	return pid;
+}
+
+/* A block that both have, of which rank 1 says that its own is at AT. */
+static void straight_as(uint32_t kind, uint64_t at)
+{
+	struct post *p = posts(next(), what_of(kind) | POST_DIRECT, MOST / 16);
+
+	p->from = p->to = at;
+}
+
+static void straight(uint64_t at)
+{
+	straight_as(SLMPM_COLL_ALLGATHER, at);
+}
+
+static void not_straight(void)
+{
+	const uint32_t all = SLMPM_COLL_ALLGATHER;
+
+	straight(UINT64_MAX - 100);
+	ends(all, MOST / 16, -SLMPM_EPROTO, "address");
+	straight(4096); /* nothing is there: by the ring, and rank 1 is to say that it knows */
+	ends(all, MOST / 16, 0, "");
+	CHECK(liar->through == 0 && b.own->failed == b.posted, "it was written to");
+	straight((uint64_t)(uintptr_t)to);
+	ends(all, MOST / 16, 0, "");
+	CHECK(b.own->failed < b.posted && b.own->through == b.posted, "it was not written to");
+	straight((uint64_t)(uintptr_t)to); /* taken back */
+	liar->through = liar->withdrawn = next();
+	ends(all, MOST / 16, 0, "");
+	CHECK(b.own->through < b.posted, "it was written to");
+	straight_as(SLMPM_COLL_BROADCAST, (uint64_t)(uintptr_t)to); /* while it was read */
+	liar->through = liar->withdrawn = next();
+	ends(SLMPM_COLL_BROADCAST, MOST / 16, 0, "");
+	CHECK(b.own->through == b.posted, "it was not read");
+	straight((uint64_t)(uintptr_t)to);
+	liar->through = next();
+	ends(all, MOST / 16, 1, "");
+	b.probes[1].value[3] ^= 1; /* it has become another process */
+	straight((uint64_t)(uintptr_t)to);
+	ends(all, MOST / 16, 0, "");
+	CHECK(b.own->through < b.posted, "another process was written to");
+	b.reach = 0; /* as it was when it offered that */
+	liar->probe.value[3] ^= 1;
+	CHECK(!reach_works(&b), "another process was tried");
+	liar->probe.value[3] ^= 1;
+	b.reach = 0;
+	b.own->reach = BOARD_REACHES;
+}
+
+/* It says for ever that it is about to write, and dies. */
+static void dies(pid_t pid, bool works)
+{
+	straight((uint64_t)(uintptr_t)to);
+	liar->claims = next();
+	kill(pid, SIGKILL);
+	(void)child_wait(pid);
+	if (works)
+		ends(SLMPM_COLL_ALLGATHER, MOST / 16, 0, "");
+	liar->claims = 0;
+	liar->reach = 0;
+}
+
 static uint64_t any_word(struct rng *g)
 {
 	uint64_t x = rng_next(g);
@@ -182,6 +276,14 @@ static void lie(struct rng *g, const struct slmpm_coll *c, const struct flat *f)
 		p->at = rng_one_in(g, 4) ? any_word(g) : rng_next(g) * BOARD_LINE;
 		p->length = rng_one_in(g, 4) ? any_word(g) : 2 * bytes + 64;
 		p->present = rng_one_in(g, 2) ? any_word(g) : least_of(p->length, BOARD_PIECE);
+	}
+	if (bytes > BOARD_INLINE && rng_one_in(g, 2)) {
+		p->what |= POST_DIRECT;
+		p->from = rng_one_in(g, 2) ? any_word(g) : (uint64_t)(uintptr_t)from;
+		p->to = rng_one_in(g, 2) ? any_word(g) : (uint64_t)(uintptr_t)to;
+		liar->through = rng_one_in(g, 3) ? any_word(g) : number;
+		liar->failed = rng_one_in(g, 3) ? number : 0;
+		liar->withdrawn = rng_one_in(g, 9) ? any_word(g) : 0;
 	}
 	liar->written = rng_one_in(g, 2) ? any_word(g) : p->at + p->length;
 	liar->taken[0] = rng_one_in(g, 2) ? any_word(g) : b.written;
@@ -232,10 +334,19 @@ static void any_words(struct rng *g)
 int main(void)
 {
 	struct rng g = {rng_run_seed(7)};
+	bool works;
+	pid_t pid;
 
 	meet();
 	one_by_one();
+	pid = offers();
+	works = reach_works(&b);
+	if (works)
+		not_straight();
+	else
+		printf("no cross-memory attach here\n");
 	any_words(&g);
+	dies(pid, works);
 	boards_close(&b);
 	return 0;
 }

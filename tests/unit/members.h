@@ -12,7 +12,7 @@
 #include <sys/types.h>
 #include <time.h>
 
-#include "slmpm/board/flat.h"
+#include "slmpm/board/flat_parts.h"
 #include "tests/lib/child.h"
 #include "tests/lib/test.h"
 
@@ -69,7 +69,9 @@ static inline void members_find(struct members *all, struct boards *b, int fd)
 		fd = members_open(pid, all->at[r].board, O_RDONLY);
 		CHECK(board_map(&b->of[r], fd) == 0, "board %u cannot be mapped", r);
 		close(fd);
+		b->processes[r] = (int32_t)pid;
 	}
+	reach_offer(b);
 	boards_met(b);
 }
 

@@ -44,6 +44,9 @@ static struct private
 	uint64_t answered[MEMBERS];
 	uint32_t seats[MEMBERS];
 	int32_t processes[MEMBERS];
+	int watched[MEMBERS];
+	struct attach_probe probes[MEMBERS];
+	int32_t numbers[MEMBERS];
 }
 private[MEMBERS];
 
@@ -171,6 +174,9 @@ void members_start(void)
 				       .answered = p->answered,
 				       .seats = p->seats,
 				       .processes = p->processes,
+				       .watched = p->watched,
+				       .probes = p->probes,
+				       .numbers = p->numbers,
 				       .posted = 10 * m};
 		for (unsigned r = 0; r < MEMBERS; r++) {
 			p->of[r] = &boards[r];

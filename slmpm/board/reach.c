@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Members' own memory, reached by its address (reach.h). */
+#include "slmpm/board/reach.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { UNTRIED, WORKS, REFUSED }; /* b->reach */
+
+void reach_offer(struct boards *b)
+{
+	struct attach_probe probe;
+
+	if (!b->own || !attach_own_probe(&probe))
+		return;
+	b->own->probe = probe;
+	atomic_store_explicit(&b->own->reach, BOARD_REACHES, memory_order_release);
+}
+
+static bool is_offered(const struct boards *b)
+{
+	for (uint32_t r = 0; r < b->size; r++)
+		if (atomic_load_explicit(&b->of[r]->reach, memory_order_acquire) != BOARD_REACHES)
+			return false;
+	return true;
+}
+
+int32_t reach_number(int fd)
+{
+	char path[48], line[128];
+	int32_t pid = -1;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (strncmp(line, "Pid:", 4) == 0)
+			pid = atoi(line + 4);
+	if (f)
+		fclose(f);
+	return pid;
+}
+
+static COLD bool try_all(struct boards *b)
+{
+	for (uint32_t r = 0; r < b->size; r++) {
+		if (r == b->rank)
+			continue;
+		/* What is read here counts, whatever its owner stores there later. */
+		memcpy(&b->probes[r], (const void *)&b->of[r]->probe, sizeof(b->probes[r]));
+		b->numbers[r] = b->watched[r] < 0 ? b->processes[r] : reach_number(b->watched[r]);
+		if (!attach_works_with(b->numbers[r], &b->probes[r]))
+			return false;
+	}
+	return true;
+}
+
+COLD void reach_refused(struct boards *b)
+{
+	b->reach = REFUSED;
+	atomic_store_explicit(&b->own->reach, BOARD_REFUSED, memory_order_relaxed);
+}
+
+bool reach_works(struct boards *b)
+{
+	if (b->reach == REFUSED || !is_offered(b))
+		return false;
+	if (b->reach == UNTRIED) {
+		b->reach = WORKS;
+		if (!try_all(b))
+			reach_refused(b);
+	}
+	return b->reach == WORKS;
+}
+
+int reach_finds(struct boards *b, uint32_t r)
+{
+	int rc = attach_finds(b->numbers[r], &b->probes[r]);
+
+	return rc == -ESRCH ? 0 : rc;
+}
+
+int reach_copy(struct boards *b, uint32_t r, void *local, uint64_t address, uint64_t n, bool write)
+{
+	int rc = attach_copy(b->numbers[r], local, address, n, write);
+
+	return rc == -ESRCH ? 0 : rc;
+}
+
+/* ---- who writes ------------------------------------------------------------------------------ */
+
+void reach_claim(struct boards *b, uint64_t number)
+{
+	board_store(&b->own->claims, number);
+	/* Pairs with the fence in reach_withdraw. */
+	atomic_thread_fence(memory_order_seq_cst);
+}
+
+void reach_release(struct boards *b)
+{
+	/* Pairs with the acquire in reach_withdraw. */
+	atomic_store_explicit(&b->own->claims, 0, memory_order_release);
+}
+
+bool reach_is_withdrawn(const struct boards *b, uint32_t r, uint64_t number)
+{
+	return board_load(&b->of[r]->withdrawn) >= number;
+}
+
+static bool writer_is_gone(const struct boards *b, uint32_t r)
+{
+	struct pollfd end = {.fd = b->watched[r], .events = POLLIN};
+
+	if (end.fd < 0)
+		return attach_finds(b->numbers[r], &b->probes[r]) != 1;
+	return poll(&end, 1, 0) > 0;
+}
+
+void reach_withdraw(struct boards *b, uint64_t number)
+{
+	static const struct timespec moment = {.tv_nsec = 20000};
+
+	board_store(&b->own->withdrawn, number);
+	/* Pairs with the fence in reach_claim: it sees that, or is seen here. What this process stores
+	 * next who reads comes to see behind it. */
+	atomic_thread_fence(memory_order_seq_cst);
+	for (uint32_t r = 0; r < b->size; r++)
+		while (r != b->rank &&
+		       atomic_load_explicit(&b->of[r]->claims, memory_order_acquire) == number &&
+		       !writer_is_gone(b, r))
+			(void)nanosleep(&moment, NULL);
+}
