@@ -23,6 +23,7 @@ struct source; /* what an operation needs of a member: flat.h */
 
 struct boards { /* of one group, as one member has them */
 	uint32_t size, rank;
+	bool crowded;            /* of more members than there are processors */
 	bool fences;             /* who posts fences: not all of them can be fenced from outside */
 	struct board *own;       /* NULL: rank is BOARD_NONE */
 	const struct board **of; /* by rank; that of `rank` is own; NULL: not there yet */

@@ -420,6 +420,20 @@ uint32_t flat_woken_by(const struct flat *f)
 	return f->waits_for;
 }
 
+bool flat_waits_here(const struct flat *f)
+{
+	uint32_t r = f->waits_for;
+
+	if (f->turn != flat_short_turn) /* of those behind rank R nothing is known */
+		return true;
+	if (r < f->next || r >= f->last) /* it waits for room */
+		return r >= f->b->size || boards_share(f->b, r);
+	for (; r < f->last; r++)
+		if (r != f->b->rank && boards_share(f->b, r) && !boards_has(f->b, r, f->number))
+			return true;
+	return false;
+}
+
 bool flat_waits_for(const struct flat *f, uint32_t r)
 {
 	const struct source *s = &f->b->sources[r];

@@ -107,8 +107,10 @@ static inline void flat_between_looks(void)
 
 /* It waits for rank R, among others: after flat_step has said 0. */
 bool flat_waits_for(const struct flat *f, uint32_t r);
-/* Then, by whose post it is to be woken: of several that are missing not the first for each member,
- * as those that are woken post one after the other. */
+/* Then, whether it may be for one that needs this very processor. */
+bool flat_waits_here(const struct flat *f);
+/* By whose post it is to be woken: of several that are missing not the first for each member, as
+ * those that are woken post one after the other. */
 uint32_t flat_woken_by(const struct flat *f);
 /* Begun, and no more of it: gives back what it has. Not after flat_step has said 1. */
 void flat_drop(struct flat *f);

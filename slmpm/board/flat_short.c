@@ -57,7 +57,7 @@ int flat_short_turn(struct flat *f)
 		if (UNLIKELY(rc <= 0))
 			return rc;
 		post_short(f);
-		if (f->b->size > 1)
+		if (f->b->size > 1 && !f->b->crowded) /* else some post much later */
 			flat_between_looks();
 	}
 	for (; f->next < f->last; f->next++) {

@@ -86,6 +86,7 @@ struct board {
 	_Atomic uint32_t reach; /* BOARD_REACHES: `probe` is there (reach.h) */
 	struct attach_probe probe;
 	_Alignas(BOARD_LINE) _Atomic uint64_t asleep;
+	_Atomic uint64_t processor; /* + 1, on which its owner has last run; 0: not known */
 	_Alignas(BOARD_LINE) _Atomic uint64_t ended;
 	char why[BOARD_WHY];                        /* then, in words */
 	_Alignas(BOARD_LINE) _Atomic uint64_t came; /* to so many meetings */
@@ -185,6 +186,23 @@ static inline uint64_t board_load(const _Atomic uint64_t *word)
 static inline void board_store(_Atomic uint64_t *word, uint64_t value)
 {
 	atomic_store_explicit(word, value, memory_order_relaxed);
+}
+
+/* This member runs on PROCESSOR (negative: not known): a hint for the others. */
+static inline void boards_run_on(struct boards *b, int processor)
+{
+	uint64_t word = processor < 0 ? 0 : (uint64_t)processor + 1;
+
+	if (UNLIKELY(board_load(&b->own->processor) != word))
+		board_store(&b->own->processor, word);
+}
+
+/* Rank R has last run where this member does, or that is not known. */
+static inline bool boards_share(const struct boards *b, uint32_t r)
+{
+	uint64_t own = board_load(&b->own->processor);
+
+	return !own || board_load(&b->of[r]->processor) == own;
 }
 
 void boards_ring(struct boards *b, uint32_t r, uint64_t asleep);

@@ -3,15 +3,21 @@
  * Collective operations that a call waits for. The first passes are made without the rest of the
  * context, and without a struct collective: most are over by then.
  */
+#include <sched.h>
 #include <stdlib.h>
 
+#include "slmpm/base/clock.h"
 #include "slmpm/base/sized.h"
+#include "slmpm/board/layout.h"
 #include "slmpm/context.h"
 #include "slmpm/group/operation.h"
+#include "slmpm/link/idle.h"
 #include "slmpm/link/wait.h"
 
 #define CALL    "slmpm_collective"
 #define STOP_MS 10
+#define ROUNDS  2   /* of yields, before the rest of the context has its turn */
+#define LOOKS   100 /* between two: for some switches of the other processors */
 
 /* By name, for other languages. */
 extern inline int slmpm_collect(slmpm_group group, uint32_t kind, const void *from, void *to,
@@ -88,6 +94,42 @@ int collective_passes(const struct context *ctx)
 	return (int)ctx->scans;
 }
 
+/* A yield in which another computes takes a turn of the scheduler. */
+static bool may_yield(const struct context *ctx)
+{
+	return ctx->oversubscribed && !ctx->multiple && ctx->wait != SLMPM_WAIT_BLOCK &&
+	       (!ctx->preempted || ctx->preempted <= clock_now());
+}
+
+/* More members than processors: those that share this one's post first; then the others are waited
+ * for, which do the same meanwhile: they stay in step so. One that yielded would see their posts a
+ * round later. As operation_step. */
+static NOINLINE int take_turns(struct group *g)
+{
+	struct context *ctx = g->ctx;
+	uint32_t turns = 0, most = ROUNDS * (ctx->sharers + 1), looks = 0;
+	int rc = 0;
+
+	if (!may_yield(ctx))
+		return 0;
+	ctx->collecting++;
+	boards_run_on(&g->boards, sched_getcpu());
+	while (rc == 0 && turns < most) {
+		if (looks++ < LOOKS && !flat_waits_here(&g->flat)) {
+			flat_between_looks();
+		} else {
+			turns = yield_among(ctx) ? turns + 1 : most;
+			boards_run_on(&g->boards, sched_getcpu());
+			looks = 0;
+		}
+		rc = operation_step(g);
+	}
+	if (!turns && !ctx->sharers)
+		ctx->oversubscribed--;
+	ctx->collecting--;
+	return rc;
+}
+
 static COLD int no_time(void)
 {
 	return error_set(SLMPM_EAGAIN,
@@ -148,6 +190,8 @@ static int collect(struct group *g, const struct slmpm_coll *c, int timeout_ms)
 	g->begun++;
 	while ((rc = operation_step(g)) == 0 && --passes > 0)
 		flat_between_looks();
+	if (rc == 0)
+		rc = take_turns(g);
 	if (UNLIKELY(rc == 0)) {
 		rc = wait_for(g, c, timeout_ms);
 		return rc < 0 ? rc : 0;

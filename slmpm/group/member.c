@@ -68,6 +68,7 @@ void group_met(struct group *g)
 	boards_met(&g->boards);
 	if (processors > 0 && g->boards.size > (unsigned long)processors)
 		sharers = (g->boards.size + (uint32_t)processors - 1) / (uint32_t)processors;
+	g->boards.crowded = sharers;
 	if (sharers > g->ctx->sharers)
 		g->ctx->sharers = sharers;
 }

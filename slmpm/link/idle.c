@@ -33,6 +33,7 @@
 #define FRESH_NS   10000000 /* a count of switches tells so long whether there was one since */
 /* Yields behind one that let another run, before the costly question to the kernel. */
 #define TRUSTED    8
+#define RATE_NS    5000 /* in which ticks are compared with the clock */
 
 /* What others have computed meanwhile has cost nothing; but a wait is not to last for ever. */
 static bool may_poll(const struct idle *i, uint64_t now)
@@ -173,6 +174,37 @@ uint64_t yield_turn(struct context *ctx, uint64_t now)
 	context_lock(ctx);
 	yield_taken(ctx, now, back, switched);
 	return back;
+}
+
+/* What took so many ticks, in ns. */
+static COLD uint64_t ns_of(uint64_t ticks)
+{
+	uint64_t began = clock_ticks(), now = clock_now(), back = now;
+
+	while (back - now < RATE_NS)
+		back = clock_now();
+	return (uint64_t)((double)ticks * (double)(back - now) / (double)(clock_ticks() - began));
+}
+
+bool yield_among(struct context *ctx)
+{
+	uint64_t began, ticks, back;
+
+	/* Now and then it is counted whether another has run. */
+	if (ctx->oversubscribed <= SHARED / 2) {
+		back = yield_turn(ctx, clock_now());
+		return ctx->preempted <= back;
+	}
+	began = clock_ticks();
+	sched_yield();
+	ticks = clock_ticks() - began;
+	ctx->oversubscribed--;
+	if (LIKELY(ticks < SLICE_NS)) /* ticks are shorter, if anything */
+		return true;
+	ticks = ns_of(ticks);
+	back = clock_now();
+	yield_taken(ctx, back - ticks, back, false);
+	return ctx->preempted <= back;
 }
 
 #define BEFORE_PROCESSOR 37 /* blanks behind the name in /proc/PID/stat (proc(5)) */

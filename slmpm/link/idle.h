@@ -26,6 +26,9 @@ void idle_over(struct context *ctx, struct idle *i, bool found);
 
 /* sched_yield, without the context's lock meanwhile. NOW is the time; returns that afterwards. */
 uint64_t yield_turn(struct context *ctx, uint64_t now);
+/* The same in a row of them, where others are known to share the processor, and with less of a look
+ * at what it shows. False: that another computes: no more for now. */
+bool yield_among(struct context *ctx);
 /* What a yield of a thread without the lock shows: did another compute meanwhile, or run? */
 bool yield_was_slice(uint64_t now, uint64_t back);
 bool yield_was_switched(uint64_t now, uint64_t back);

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* libs: -Wl,--wrap=domain_bells */
 /* How many passes a wait makes before it reads the clock: few where waits have slept and polling
- * has not paid. And which wait a bell belongs to. */
+ * has not paid. And which wait a bell belongs to, and what yields show. */
+#include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -156,6 +161,73 @@ static void a_bell_of_the_last_pass_is_the_next_waits(void **state)
 	assert_false(rang(&i, 5));
 }
 
+/* ---- yields in a row ------------------------------------------------------------------------- */
+
+#define TRUST   64  /* context.oversubscribed behind a yield that let another run */
+#define LITTLE  600 /* us without a yield, at least, behind one that cost a turn */
+#define TRIES   20000
+#define NOTHING (1000 * (uint64_t)1000000)
+
+static uint64_t now_ns(void)
+{
+	return begun() + 1000000;
+}
+
+static void yields_in_a_row_are_counted_now_and_then(void **state)
+{
+	(void)state;
+	start();
+	ctx.oversubscribed = TRUST;
+	for (int i = 0; i < TRUST / 2; i++) {
+		(void)yield_among(&ctx);
+		ctx.preempted = 0; /* by what else runs here */
+	}
+	assert_int_equal(ctx.oversubscribed, TRUST / 2);
+	assert_int_equal(ctx.yielded, 0);
+	(void)yield_among(&ctx);
+	assert_true(ctx.yielded > 0);
+}
+
+/* A process that computes on this processor. */
+static pid_t compute(void)
+{
+	cpu_set_t one;
+	pid_t pid;
+
+	CPU_ZERO(&one);
+	CPU_SET((size_t)sched_getcpu(), &one);
+	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid)
+		return pid;
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	(void)alarm(20);
+	for (;;)
+		;
+}
+
+static void one_that_computes_ends_them(void **state)
+{
+	uint64_t began;
+	pid_t busy;
+	int n = 0;
+
+	(void)state;
+	start();
+	busy = compute();
+	do {
+		ctx.oversubscribed = TRUST;
+		began = now_ns();
+	} while (yield_among(&ctx) && n++ < TRIES);
+	kill(busy, SIGKILL);
+	(void)waitpid(busy, NULL, 0);
+	assert_true(n < TRIES);
+	assert_true(ctx.yielded - began >= 500000);
+	assert_true(ctx.preempted >= ctx.yielded + LITTLE * 1000);
+	assert_true(ctx.preempted < ctx.yielded + NOTHING);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -165,6 +237,8 @@ int main(void)
 		cmocka_unit_test(an_answer_before_sleep_makes_passes_many),
 		cmocka_unit_test(a_timeout_leaves_passes_as_they_were),
 		cmocka_unit_test(a_bell_of_the_last_pass_is_the_next_waits),
+		cmocka_unit_test(yields_in_a_row_are_counted_now_and_then),
+		cmocka_unit_test(one_that_computes_ends_them),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
