@@ -36,6 +36,8 @@ int attach_copy(int32_t pid, void *local, uint64_t remote, uint64_t n, bool writ
 {
 	unsigned char *at = local;
 
+	if (remote > UINTPTR_MAX || n > UINTPTR_MAX - remote) /* of a process with longer ones */
+		return -EFAULT;
 	while (n) {
 		size_t most = n < CHUNK ? (size_t)n : CHUNK;
 		struct iovec here = {at, most}, there = {(void *)(uintptr_t)remote, most};

@@ -176,7 +176,7 @@ static int write_pieces(struct flat *f, uint64_t at, uint64_t n)
 static int write_blocks(struct flat *f)
 {
 	bool keeps = !f->own_done && read_part(f) == 0, down = f->number & 1;
-	unsigned char *kept = f->to + goes_to(f, f->b->rank);
+	unsigned char *kept = keeps ? f->to + goes_to(f, f->b->rank) : NULL;
 	uint64_t first = read_part(f), all = f->bytes - first, n;
 
 	for (uint64_t done = 0; done < all; done += n) {
@@ -273,8 +273,9 @@ static int are_through(struct flat *f)
 static int none_withdrew(struct flat *f)
 {
 	atomic_thread_fence(memory_order_acquire);
+	/* Who withdraws a later one was through with this one, as all were. */
 	for (uint32_t r = 0; r < f->b->size; r++)
-		if (reach_is_withdrawn(f->b, r, f->number)) {
+		if (board_load(&f->b->of[r]->withdrawn) == f->number) {
 			f->waits_for = r;
 			return 0;
 		}

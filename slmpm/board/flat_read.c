@@ -90,6 +90,10 @@ static int meet_ring(struct flat *f, uint32_t r, const struct post *p, uint64_t 
 	uint64_t present = board_load(&p->present), offset = offset_of(f, r, what);
 	int rc;
 
+	/* It has offered its buffers: until it takes that back nothing of this one is on its ring, where
+	 * the next one may be already for those that went the other way by a liar's doing. */
+	if (what & POST_DIRECT && !reach_is_withdrawn(f->b, r, f->number))
+		return 0;
 	if (PEER_FAULT(at % BOARD_LINE || present > length || present > BOARD_PIECE))
 		return flat_refuse(f, r, "place");
 	if (what & POST_TABLE) {

@@ -197,7 +197,7 @@ static inline void boards_run_on(struct boards *b, int processor)
 		board_store(&b->own->processor, word);
 }
 
-/* Rank R has last run where this member does, or that is not known. */
+/* Rank R has last run where this member does, or where this one runs is not known. */
 static inline bool boards_share(const struct boards *b, uint32_t r)
 {
 	uint64_t own = board_load(&b->own->processor);

@@ -77,18 +77,30 @@ bool reach_works(struct boards *b)
 	return b->reach == WORKS;
 }
 
+/* Its last thread has; so far its number is no other's. */
+static bool has_ended(const struct boards *b, uint32_t r)
+{
+	struct pollfd end = {.fd = b->watched[r], .events = POLLIN};
+
+	return end.fd >= 0 && poll(&end, 1, 0) > 0;
+}
+
+/* One that lives, but whose first thread does not any more, cannot be reached: by the ring. */
+static int gone_or(const struct boards *b, uint32_t r, int rc)
+{
+	return rc == -ESRCH && (b->watched[r] < 0 || has_ended(b, r)) ? 0 : rc;
+}
+
 int reach_finds(struct boards *b, uint32_t r)
 {
-	int rc = attach_finds(b->numbers[r], &b->probes[r]);
-
-	return rc == -ESRCH ? 0 : rc;
+	if (has_ended(b, r))
+		return 0;
+	return gone_or(b, r, attach_finds(b->numbers[r], &b->probes[r]));
 }
 
 int reach_copy(struct boards *b, uint32_t r, void *local, uint64_t address, uint64_t n, bool write)
 {
-	int rc = attach_copy(b->numbers[r], local, address, n, write);
-
-	return rc == -ESRCH ? 0 : rc;
+	return gone_or(b, r, attach_copy(b->numbers[r], local, address, n, write));
 }
 
 /* ---- who writes ------------------------------------------------------------------------------ */
@@ -111,13 +123,15 @@ bool reach_is_withdrawn(const struct boards *b, uint32_t r, uint64_t number)
 	return board_load(&b->of[r]->withdrawn) >= number;
 }
 
+/* It has ended, or runs another program by now (execve): no thread of it writes any more. */
 static bool writer_is_gone(const struct boards *b, uint32_t r)
 {
-	struct pollfd end = {.fd = b->watched[r], .events = POLLIN};
+	int rc;
 
-	if (end.fd < 0)
-		return attach_finds(b->numbers[r], &b->probes[r]) != 1;
-	return poll(&end, 1, 0) > 0;
+	if (has_ended(b, r))
+		return true;
+	rc = attach_finds(b->numbers[r], &b->probes[r]);
+	return rc == 0 || rc == -EFAULT || (rc == -ESRCH && b->watched[r] < 0);
 }
 
 void reach_withdraw(struct boards *b, uint64_t number)
