@@ -304,6 +304,8 @@ void deposit_arrived(struct endpoint *ep, const struct slmpm_am *am)
 	/* The group has been left, or is to have other ranks: its sender may have them by now. */
 	if (!m || ep->closing || (m->group->shrinking && !m->group->shrink_on(m->group)))
 		return;
+	if (pair_member(ep) != m) /* it has just been left out */
+		return;
 	d = deposits_of(m->group);
 	if (!d)
 		endpoint_no_memory(ep);

@@ -14,6 +14,7 @@
 #include "slmpm/link/progress.h"
 #include "slmpm/link/wait.h"
 #include "slmpm/network/network.h"
+#include "slmpm/offload/offload.h"
 #include "slmpm/request.h"
 
 #define OPEN  "slmpm_overlay_open"
@@ -528,6 +529,8 @@ void overlay_shut(struct context *ctx)
 {
 	LIST_EACH_ENTRY(struct overlay, n, &ctx->overlays, node) {
 		overlay_break(n, -SLMPM_ECLOSED, (int32_t)n->rank, "its context has been closed");
+		if (n->offload)
+			offload_forget(n->offload);
 		overlay_free(n);
 	}
 }
