@@ -31,6 +31,11 @@ bool dial_is_read(const struct endpoint *ep)
 	       !reads_areas(ep) && list_empty(&ep->rooms->am->entries) && ep->lent == LENT_NONE;
 }
 
+bool dial_has_unread(const struct endpoint *ep)
+{
+	return !list_empty(&ep->messages->unexpected);
+}
+
 static bool has_regions(const struct endpoint *ep)
 {
 	const struct regions *r = ep->rooms->regions;

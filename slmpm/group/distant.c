@@ -205,18 +205,35 @@ int distant_admit(struct endpoint *ep, const unsigned char *proof)
 
 /* ---- ends ----------------------------------------------------------------------------------- */
 
+static void say_end(const struct member *m, int error, uint32_t culprit)
+{
+	struct wire_group packet = {
+		.step = LITTLE_32(GROUP_ENDED),
+		.error = LITTLE_32(error ? wire_error(error) : 0),
+		.rank = LITTLE_32(culprit < m->group->boards.size ? culprit + 1 : 0),
+	};
+
+	if (error && m->group->error)
+		snprintf(packet.text, sizeof(packet.text), "%.*s", (int)sizeof(packet.text) - 1,
+			 m->group->detail);
+	if (pair_is_up(m->pair))
+		(void)bootstrap_pass(m->pair->ep, &packet, sizeof(packet), WIRE_GROUP, NULL, 0);
+}
+
 void distant_end(struct group *g, int error, uint32_t culprit)
 {
-	struct wire_group packet = {.step = LITTLE_32(GROUP_ENDED)};
-
 	if (g->state != GROUP_HAS_FORMED || !g->members)
 		return;
-	packet.error = LITTLE_32(error ? wire_error(error) : 0);
-	packet.rank = LITTLE_32(culprit < g->boards.size ? culprit + 1 : 0);
 	for (uint32_t r = 0; r < g->boards.size; r++)
-		if (pair_is_up(g->members[r].pair))
-			(void)bootstrap_pass(g->members[r].pair->ep, &packet, sizeof(packet),
-					     WIRE_GROUP, NULL, 0);
+		say_end(&g->members[r], error, culprit);
+}
+
+void distant_up(const struct member *m)
+{
+	const struct group *g = m->group;
+
+	if (g->apart && g->state == GROUP_HAS_FORMED && g->status && !g->left)
+		say_end(m, g->status, g->culprit < 0 ? BOARD_NONE : (uint32_t)g->culprit);
 }
 
 int distant_ended(struct endpoint *ep, const struct wire_group *packet)
@@ -234,6 +251,8 @@ int distant_ended(struct endpoint *ep, const struct wire_group *packet)
 		m->distant->left = true;
 		group_left(g, pair_rank(m));
 	} else {
+		if (!g->status || g->left)
+			control_text(g->said, sizeof(g->said), packet->text, sizeof(packet->text));
 		group_break(g, wire_status(error),
 			    named && named <= g->boards.size ? (int32_t)named - 1 :
 							       (int32_t)pair_rank(m));

@@ -336,7 +336,7 @@ static void formation_take_waiting(struct group *g)
 struct group *formation_begin(struct context *ctx, const slmpm_peer *members, uint32_t n,
 			      uint32_t tag, const struct group *of, int timeout_ms, int *rc)
 {
-	struct algorithms as_set;
+	struct algorithms as_set = {0};
 	struct group *g;
 	uint32_t self;
 	int board, bell;
@@ -344,7 +344,7 @@ struct group *formation_begin(struct context *ctx, const slmpm_peer *members, ui
 	*rc = check_members(ctx, members, n, &self);
 	if (*rc == 0 && !timeout_ms && (n > 1 || self != 0))
 		*rc = error_set(SLMPM_EAGAIN, "slmpm_group_create: others are to answer");
-	if (*rc == 0)
+	if (*rc == 0 && !of)
 		*rc = algorithms_set(&as_set);
 	g = *rc == 0 ? group_new(ctx, tag, self != BOARD_NONE, &board, &bell, rc) : NULL;
 	if (!g)

@@ -122,6 +122,7 @@ struct group {
 	/* It is forming (-SLMPM_EAGAIN), or that or an operation has failed; and why. */
 	int error;
 	char detail[ERROR_DETAIL];
+	char said[120]; /* by a member on another machine: why it is broken; "": nothing */
 };
 
 /* ---- group.c: the calls, and what becomes of them ------------------------------------------- */
@@ -199,6 +200,8 @@ int distant_admit(struct endpoint *ep, const unsigned char *proof);
 /* All that have a connection learn that this process has left, with ERROR 0, or that the group is
  * broken, by CULPRIT or BOARD_NONE. */
 void distant_end(struct group *g, int error, uint32_t culprit);
+/* The connection with M is UP, which learns that the group is broken, where it is. */
+void distant_up(const struct member *m);
 /* M says that. */
 int distant_ended(struct endpoint *ep, const struct wire_group *packet);
 

@@ -164,6 +164,8 @@ int group_broken_error(const struct group *g, uint64_t number, uint32_t kind)
 {
 	uint32_t r = (uint32_t)g->culprit;
 
+	if (g->said[0])
+		return error_set(-g->status, "%s", g->said);
 	if (g->culprit < 0)
 		return boards_error(&g->boards, -g->status, number, kind, "it is broken");
 	if (g->status == -SLMPM_EDEAD || g->status == -SLMPM_ECLOSED)

@@ -25,7 +25,7 @@
 #define STREAM      (SLMPM_STREAM_MAX - 15) /* the first of those of its connections that it uses */
 #define GRACE_MS    1000 /* that the last messages of a member that has left may take */
 #define BROKEN_MS   100  /* the same, of all, for an operation that may be before what broke it */
-#define PIECES      200  /* of a vector, at most: each has entries of its own */
+#define PIECES      160  /* of a vector, at most: each has up to 6 entries in a queue */
 /* A rank, in texts: BOARD_MEMBER. */
 #define OF(g, rank) BOARD_MEMBER_OF(&(g)->boards, (uint32_t)(rank))
 #define LONG        (64 * 1024) /* bytes of a piece from which on that is so */
@@ -239,7 +239,7 @@ static bool stops(struct offload *o)
 {
 	struct offload_end ends[OFFLOAD_RUNS];
 
-	(void)offload_poll(o, ends, OFFLOAD_RUNS);
+	(void)offload_take(o, ends, OFFLOAD_RUNS); /* without progress: the group is half gone */
 	return offload_close(o) == 0;
 }
 
@@ -413,8 +413,8 @@ static int begin_run(struct group *g)
 		else
 			rc = pair_error(to, CALL, -1);
 	}
-	if (rc < 0)
-		return messages_break(g, rc, (int)r - 1);
+	if (rc < 0) /* it ends for those that have learnt before it why the group is broken */
+		return group_is_broken(g) ? is_broken_by(g) : messages_break(g, rc, (int)r - 1);
 	unwant_all(g);
 	m->stage = NOT_BEGUN;
 	rc = offload_start(m->offload, &m->run);
@@ -454,6 +454,12 @@ static COLD int conclude_run(struct group *g, const struct offload_end *end)
 	return messages_break(g, rc, end->culprit);
 }
 
+/* What it has sent lies here until the plan comes to it. */
+static bool has_unread(const struct member *from)
+{
+	return from->pair && dial_has_unread(from->pair->ep);
+}
+
 /* What a member has sent before it left may be on its way: 0, or it has been waited for. */
 static COLD int await_left(struct group *g)
 {
@@ -461,7 +467,7 @@ static COLD int await_left(struct group *g)
 
 	for (uint32_t r = 0; r < g->boards.size; r++) {
 		if (!m->needs[r] || !g->members[r].distant->left ||
-		    offload_came(m->offload, r) >= m->expected[r])
+		    offload_came(m->offload, r) >= m->expected[r] || has_unread(&g->members[r]))
 			continue;
 		if (!m->until)
 			m->until = clock_deadline(GRACE_MS);

@@ -59,6 +59,7 @@ static void page_make(struct group *g)
 
 void group_page_free(struct group *g)
 {
+	g->unshown = true; /* no other is made */
 	if (!g->page)
 		return;
 	mapping_destroy(&g->page->m);

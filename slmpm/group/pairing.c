@@ -376,6 +376,7 @@ void pair_up(struct endpoint *ep)
 	if (ep->rooms->listener)
 		listener_take(ep);
 	pair_withdraw(p->member);
+	distant_up(p->member);
 	ep->ctx->news = true;
 }
 

@@ -296,6 +296,7 @@ static void other_operation(const struct crew *crew, int rank)
 			       .count = 1,
 			       .combine = rank ? &combine : NULL};
 
+	OK(slmpm_barrier(crew->group[0], PATIENCE)); /* who is connected learns why */
 	REFUSED(slmpm_collective(crew->group[0], &c, PATIENCE), SLMPM_EINVAL,
 		"a function of its own");
 }
