@@ -31,6 +31,7 @@ static void start(void)
 {
 	rung = 0;
 	ctx = (struct context){.wait = SLMPM_WAIT_ADAPTIVE, .scans = IDLE_SCANS};
+	list_init(&ctx.groups);
 	spin_init(&ctx.spin, SPIN_AUTO);
 }
 
@@ -175,15 +176,17 @@ static uint64_t now_ns(void)
 
 static void yields_in_a_row_are_counted_now_and_then(void **state)
 {
+	int n = 0;
+
 	(void)state;
-	start();
-	ctx.oversubscribed = TRUST;
-	for (int i = 0; i < TRUST / 2; i++) {
-		(void)yield_among(&ctx);
-		ctx.preempted = 0; /* by what else runs here */
-	}
+	do { /* until nothing else that runs here has taken a slice meanwhile */
+		start();
+		ctx.oversubscribed = TRUST;
+		for (int i = 0; i < TRUST / 2; i++)
+			(void)yield_among(&ctx);
+	} while (ctx.yielded && n++ < TRIES);
+	assert_true(n < TRIES);
 	assert_int_equal(ctx.oversubscribed, TRUST / 2);
-	assert_int_equal(ctx.yielded, 0);
 	(void)yield_among(&ctx);
 	assert_true(ctx.yielded > 0);
 }
