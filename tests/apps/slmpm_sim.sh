@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
+# native-only
 # timeout: 180
 #
 # slmpm_sim: within 1 % of what a formula says where no two messages meet, exactly that of their sharing where they do;
