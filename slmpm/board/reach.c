@@ -78,7 +78,7 @@ bool reach_works(struct boards *b)
 }
 
 /* Its last thread has; so far its number is no other's. */
-static bool has_ended(const struct boards *b, uint32_t r)
+static bool process_is_gone(const struct boards *b, uint32_t r)
 {
 	struct pollfd end = {.fd = b->watched[r], .events = POLLIN};
 
@@ -88,12 +88,12 @@ static bool has_ended(const struct boards *b, uint32_t r)
 /* One that lives, but whose first thread does not any more, cannot be reached: by the ring. */
 static int gone_or(const struct boards *b, uint32_t r, int rc)
 {
-	return rc == -ESRCH && (b->watched[r] < 0 || has_ended(b, r)) ? 0 : rc;
+	return rc == -ESRCH && (b->watched[r] < 0 || process_is_gone(b, r)) ? 0 : rc;
 }
 
 int reach_finds(struct boards *b, uint32_t r)
 {
-	if (has_ended(b, r))
+	if (process_is_gone(b, r))
 		return 0;
 	return gone_or(b, r, attach_finds(b->numbers[r], &b->probes[r]));
 }
@@ -128,7 +128,7 @@ static bool writer_is_gone(const struct boards *b, uint32_t r)
 {
 	int rc;
 
-	if (has_ended(b, r))
+	if (process_is_gone(b, r))
 		return true;
 	rc = attach_finds(b->numbers[r], &b->probes[r]);
 	return rc == 0 || rc == -EFAULT || (rc == -ESRCH && b->watched[r] < 0);
