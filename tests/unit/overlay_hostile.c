@@ -89,8 +89,8 @@ static unsigned char data[2 * PACKET];
 	}
 /* Of 10 bytes to the neighbour; what follows changes it. */
 #define MESSAGE(...) HEAD(MESSAGE, .source = LIAR, .target = HONEST, .total = 10, __VA_ARGS__)
-#define PART(at, ...)                                                                              \
-	HEAD(MESSAGE, .source = LIAR, .target = HONEST, .total = 2 * PACKET, .offset = (at),       \
+#define PART(...)                                                                                  \
+	HEAD(MESSAGE, .source = LIAR, .target = HONEST, .total = 2 * PACKET, .stream = 0,          \
 	     __VA_ARGS__)
 #define EXCHANGED HEAD(EXCHANGE, .source = LIAR, .target = HONEST, .total = 10)
 #define ONE(what, bytes)                                                                           \
@@ -140,11 +140,11 @@ static const struct bad bads[] = {
 	ONE(MESSAGE(.offset = 11), 10),
 	ONE(MESSAGE(.offset = UINT64_MAX), 11),
 	/* order */
-	ONE(PART(PACKET), PACKET),
-	TWO(PART(0), PACKET, PART(0), PACKET),
-	TWO(PART(0), PACKET, PART(PACKET, .stream = 1), PACKET),
-	TWO(PART(0), PACKET, PART(PACKET, .total = 2 * PACKET - 1), PACKET - 1),
-	TWO(PART(0), PACKET, PART(PACKET, .kind = OVERLAY_EXCHANGE), PACKET),
+	ONE(PART(.offset = PACKET), PACKET),
+	TWO(PART(.offset = 0), PACKET, PART(.offset = 0), PACKET),
+	TWO(PART(.offset = 0), PACKET, PART(.offset = PACKET, .stream = 1), PACKET),
+	TWO(PART(.offset = 0), PACKET, PART(.offset = PACKET, .total = 2 * PACKET - 1), PACKET - 1),
+	TWO(PART(.offset = 0), PACKET, PART(.offset = PACKET, .kind = OVERLAY_EXCHANGE), PACKET),
 	{"three exchanges", {EXCHANGED, EXCHANGED, EXCHANGED}, {10, 10, 10}, 3, 0},
 	/* the first is taken, the next two are kept */
 	{"beyond credit",
