@@ -3,6 +3,7 @@
 #include "apps/slmpm_stat/stat.h"
 
 #include <inttypes.h>
+#include <slmpm_plan.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -39,25 +40,13 @@ void gather_groups(struct gathered *g, int pid, const char *program)
 
 const char *group_kind(uint32_t kind)
 {
-	static const char *const names[] = {
-		[SLMPM_COLL_BARRIER] = "barrier",
-		[SLMPM_COLL_BROADCAST] = "broadcast",
-		[SLMPM_COLL_REDUCE] = "reduce",
-		[SLMPM_COLL_ALLREDUCE] = "allreduce",
-		[SLMPM_COLL_SCATTER] = "scatter",
-		[SLMPM_COLL_GATHER] = "gather",
-		[SLMPM_COLL_ALLGATHER] = "allgather",
-		[SLMPM_COLL_ALLTOALL] = "alltoall",
-		[SLMPM_COLL_REDUCE_SCATTER] = "reduce-scatter",
-		[SLMPM_COLL_SCAN] = "scan",
-		[SLMPM_COLL_EXSCAN] = "exscan",
-	};
+	const char *name = slmpm_plan_kind(kind);
 
 	if (kind == SLMPM_SHOWN_MEET)
 		return "meet";
 	if (kind == SLMPM_SHOWN_SHRINK)
 		return "shrink";
-	return kind && kind < sizeof(names) / sizeof(names[0]) ? names[kind] : "?";
+	return name ? name : "?";
 }
 
 double group_seconds(const struct slmpm_group_shown *g, uint64_t since_ns)
