@@ -7,12 +7,12 @@
  */
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "slmpm/deposit/deposit.h"
 #include "tests/lib/child.h"
 #include "tests/lib/crew.h"
+#include "tests/unit/paired.h"
 
 #ifndef SO_COOKIE
 #define SO_COOKIE 57
@@ -50,17 +50,6 @@ static void progress_until(const struct crew *c, int n)
 }
 
 /* ---- packets --------------------------------------------------------------------------------- */
-
-static struct endpoint *link_with(const struct crew *c, int rank)
-{
-	struct endpoint *ep;
-	slmpm_peer peer;
-
-	OK(slmpm_group_peer(c->group[0], rank, &peer, PATIENCE));
-	ep = endpoint_get(peer);
-	CHECK(ep && ep->state == SLMPM_PEER_UP, "no connection");
-	return ep;
-}
 
 static void post(const struct crew *c, struct endpoint *ep, uint16_t id, const void *head,
 		 size_t head_len, const void *data, size_t len)
@@ -558,18 +547,6 @@ static void run(crew_body *body, int members)
 
 	atomic_store(step, 0);
 	crew_run(&c, 30);
-}
-
-/* Members know their connections by it. */
-static bool sockets_have_cookies(void)
-{
-	uint64_t cookie;
-	socklen_t size = sizeof(cookie);
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), rc;
-
-	rc = getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &size);
-	close(fd);
-	return rc == 0;
 }
 
 int main(void)

@@ -6,12 +6,12 @@
  */
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "slmpm/overlay/overlay.h"
 #include "tests/lib/child.h"
 #include "tests/lib/crew.h"
+#include "tests/unit/paired.h"
 
 #ifndef SO_COOKIE
 #define SO_COOKIE 57
@@ -43,17 +43,6 @@ static slmpm_overlay laid(const struct crew *c)
 	OK(slmpm_overlay_open(&o, c->group[0], &net, &options, PATIENCE));
 	number++;
 	return o;
-}
-
-static struct endpoint *link_with(const struct crew *c, int rank)
-{
-	struct endpoint *ep;
-	slmpm_peer peer;
-
-	OK(slmpm_group_peer(c->group[0], rank, &peer, PATIENCE));
-	ep = endpoint_get(peer);
-	CHECK(ep && ep->state == SLMPM_PEER_UP, "no connection");
-	return ep;
 }
 
 /* False: the connection has ended. */
@@ -274,17 +263,6 @@ static void body(const struct crew *c, int rank)
 	number = 0;
 	impossible(c, rank);
 	believed(c, rank);
-}
-
-static bool sockets_have_cookies(void)
-{
-	uint64_t cookie;
-	socklen_t size = sizeof(cookie);
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), rc;
-
-	rc = getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &size);
-	close(fd);
-	return rc == 0;
 }
 
 int main(void)
