@@ -234,6 +234,33 @@ static int leaves(void *unused)
 	return play(leave, NULL, -1);
 }
 
+/* Rank 2 has done its part and leaves; the root comes to what that has sent once rank 1, which is
+ * late by more than is waited for messages of one that has left, has done its own. */
+static void leave_unread(slmpm_peer founder, int i, void *unused)
+{
+	slmpm_group group = joined(founder);
+	uint64_t mine = 1, sum = 0;
+
+	(void)unused;
+	if (i == 1)
+		usleep(1500 * 1000);
+	OK(slmpm_reduce(group, &mine, i ? NULL : &sum, 1, SLMPM_UINT64, SLMPM_CALC_SUM, 0,
+			PATIENCE));
+	CHECK(i || sum == MANY, "%llu", (unsigned long long)sum);
+	if (i == 2)
+		OK(slmpm_group_destroy(group));
+	actor_tell(founder, GO);
+	actor_hear(founder, DONE);
+	if (i != 2)
+		OK(slmpm_group_destroy(group));
+}
+
+static int leaves_unread(void *unused)
+{
+	(void)unused;
+	return play(leave_unread, NULL, -1);
+}
+
 /* ---- unauthenticated connections ------------------------------------------------------------ */
 
 /* The port of the one that listens in this process. */
@@ -342,6 +369,7 @@ int main(void)
 	EXPECT(child_run(lateness, NULL, 60), 0);
 	EXPECT(child_run(deaths, NULL, 60), 0);
 	EXPECT(child_run(leaves, NULL, 60), 0);
+	EXPECT(child_run(leaves_unread, NULL, 60), 0);
 	EXPECT(child_run(unauthenticated, NULL, 60), 0);
 	EXPECT(child_run(not_formed, NULL, 60), 0);
 	EXPECT(child_run(not_formed, &yes, 60), 0);
