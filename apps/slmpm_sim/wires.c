@@ -137,7 +137,7 @@ static bool enters(struct sim *sim, uint32_t parcel)
 	if (p->at == p->to)
 		return false;
 	p->at = p->to;
-	/* Its last byte would be there now, had nothing else come by the same link. */
+	/* Its last byte would be there now, if the link were its own. */
 	there = take_link(sim, p->to, LINK_IN, sim->now - time, p->bytes);
 	if (there > sim->now)
 		events_add(&sim->events, there, EVENT_PARCEL, parcel);

@@ -3,7 +3,7 @@
  * Collective operations of a group whose members have no memory together: plans, run by the entries
  * of a work queue over the connections that this member's plan needs. All messages of an operation
  * say which it is: so members that disagree are found out by the first one that gets such. One is
- * under way at a time (operation.c); whoever makes progress in the context goes on with it.
+ * under way at a time (operation.c); a thread that makes progress in the context goes on with it.
  */
 #include <inttypes.h>
 #include <stdio.h>
