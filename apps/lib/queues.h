@@ -79,13 +79,4 @@ static inline int queue_links(const struct slmpm_stats_queue *q)
 	return n;
 }
 
-/* A line without its end. */
-static inline void queue_print_wait(const struct slmpm_stats_wait *w)
-{
-	printf("channel %" PRIu32 ", entry %" PRIu64 ": %s %" PRIu64 " at %" PRIu64 " of %" PRIu64
-	       ", for %.3f s",
-	       w->channel, w->entry, queue_subject(w), w->subject, w->total, w->value,
-	       queue_seconds(w));
-}
-
 #endif

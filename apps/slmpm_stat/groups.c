@@ -90,35 +90,35 @@ const char *group_member_state(const struct slmpm_shown_member *m)
 
 /* ---- the plain form -------------------------------------------------------------------------- */
 
-static void print_step(const struct group *group, const struct slmpm_shown_member *m)
+static void print_step(FILE *to, const struct group *group, const struct slmpm_shown_member *m)
 {
 	if (group->g.apart) {
-		printf("%" PRIu64 " messages have come", m->step);
+		fprintf(to, "%" PRIu64 " messages have come", m->step);
 		if (!(m->flags & SLMPM_SHOWN_CONNECTED) && (int)m->rank != group->g.rank)
-			printf(", not connected");
+			fprintf(to, ", not connected");
 		return;
 	}
-	printf("at operation %" PRIu64, m->step);
+	fprintf(to, "at operation %" PRIu64, m->step);
 	if (m->kind)
-		printf(", %s", group_kind(m->kind));
+		fprintf(to, ", %s", group_kind(m->kind));
 	if (m->length)
-		printf(", %" PRIu64 " of %" PRIu64 " bytes", m->present, m->length);
+		fprintf(to, ", %" PRIu64 " of %" PRIu64 " bytes", m->present, m->length);
 }
 
-static void print_wait(const struct group *group, const struct slmpm_shown_member *m)
+static void print_wait(FILE *to, const struct group *group, const struct slmpm_shown_member *m)
 {
 	const char *state = group_member_state(m);
 
-	printf("        waits for rank %" PRIu32, m->rank);
+	fprintf(to, "        waits for rank %" PRIu32, m->rank);
 	if (m->pid > 0)
-		printf(", process %d", m->pid);
+		fprintf(to, ", process %d", m->pid);
 	if (m->host[0])
-		printf(", %s", m->host);
+		fprintf(to, ", %s", m->host);
 	if (state)
-		printf(" (%s)", state);
-	printf(", for %.3f s: ", group_seconds(&group->g, m->since_ns));
-	print_step(group, m);
-	putchar('\n');
+		fprintf(to, " (%s)", state);
+	fprintf(to, ", for %.3f s: ", group_seconds(&group->g, m->since_ns));
+	print_step(to, group, m);
+	putc('\n', to);
 }
 
 static bool is_alike(const struct slmpm_shown_member *a, const struct slmpm_shown_member *b)
@@ -128,7 +128,7 @@ static bool is_alike(const struct slmpm_shown_member *a, const struct slmpm_show
 }
 
 /* Those that are not waited for; neighbours at one step in one line. */
-static void print_steps(const struct group *group)
+static void print_steps(FILE *to, const struct group *group)
 {
 	const struct slmpm_group_shown *g = &group->g;
 
@@ -140,49 +140,51 @@ static void print_steps(const struct group *group)
 			continue;
 		while (i + n < g->member_count && !m[n].since_ns && is_alike(&m[n - 1], &m[n]))
 			n++;
-		printf("        rank%s %" PRIu32, n > 1 ? "s" : "", m->rank);
+		fprintf(to, "        rank%s %" PRIu32, n > 1 ? "s" : "", m->rank);
 		if (n > 1)
-			printf(" to %" PRIu32, m->rank + n - 1);
-		printf(": ");
-		print_step(group, m);
-		printf("%s\n", m->flags & SLMPM_SHOWN_DEAD ? " (ended)" :
-			       m->flags & SLMPM_SHOWN_LEFT ? " (left)" :
-							     "");
+			fprintf(to, " to %" PRIu32, m->rank + n - 1);
+		fprintf(to, ": ");
+		print_step(to, group, m);
+		fprintf(to, "%s\n",
+			m->flags & SLMPM_SHOWN_DEAD ? " (ended)" :
+			m->flags & SLMPM_SHOWN_LEFT ? " (left)" :
+						      "");
 	}
 	if (g->member_count < g->members)
-		printf("        and %" PRIu32 " others\n", g->members - g->member_count);
+		fprintf(to, "        and %" PRIu32 " others\n", g->members - g->member_count);
 }
 
-static void print_group(const struct group *group)
+static void print_group(FILE *to, const struct group *group)
 {
 	const struct slmpm_group_shown *g = &group->g;
 	char age[16];
 
-	printf("%7d %-15.15s %10" PRIu32 " %5" PRId32 " %7" PRIu32 " %9" PRIu64 " %9" PRIu64
-	       " %7" PRIu32 " %8s\n",
-	       group->pid, group->program, g->tag, g->rank, g->members, g->begun, g->done,
-	       g->waiting, word_time(age, group_age(g) * 1e9));
+	fprintf(to,
+		"%7d %-15.15s %10" PRIu32 " %5" PRId32 " %7" PRIu32 " %9" PRIu64 " %9" PRIu64
+		" %7" PRIu32 " %8s\n",
+		group->pid, group->program, g->tag, g->rank, g->members, g->begun, g->done,
+		g->waiting, word_time(age, group_age(g) * 1e9));
 	if (g->status && g->culprit >= 0)
-		printf("        broken, by rank %" PRId32 ": %s\n", g->culprit,
-		       slmpm_strerror(g->status));
+		fprintf(to, "        broken, by rank %" PRId32 ": %s\n", g->culprit,
+			slmpm_strerror(g->status));
 	else if (g->status)
-		printf("        broken: %s\n", slmpm_strerror(g->status));
+		fprintf(to, "        broken: %s\n", slmpm_strerror(g->status));
 	for (uint32_t i = 0; i < g->operation_count; i++)
-		printf("        under way: %s %" PRIu64 ", for %.3f s\n",
-		       group_kind(g->operation[i].kind), g->operation[i].number,
-		       group_seconds(g, g->operation[i].since_ns));
+		fprintf(to, "        under way: %s %" PRIu64 ", for %.3f s\n",
+			group_kind(g->operation[i].kind), g->operation[i].number,
+			group_seconds(g, g->operation[i].since_ns));
 	for (uint32_t i = 0; i < g->member_count && g->member[i].since_ns; i++)
-		print_wait(group, &g->member[i]);
-	print_steps(group);
+		print_wait(to, group, &g->member[i]);
+	print_steps(to, group);
 }
 
-void groups_text(const struct gathered *g)
+void groups_text(const struct gathered *g, FILE *to)
 {
 	if (g->group_count)
-		printf("%7s %-15s %10s %5s %7s %9s %9s %7s %8s\n", "PID", "PROGRAM", "GROUP",
-		       "RANK", "MEMBERS", "BEGUN", "DONE", "WAITING", "AGE");
+		fprintf(to, "%7s %-15s %10s %5s %7s %9s %9s %7s %8s\n", "PID", "PROGRAM", "GROUP",
+			"RANK", "MEMBERS", "BEGUN", "DONE", "WAITING", "AGE");
 	for (size_t i = 0; i < g->group_count; i++)
-		print_group(&g->groups[i]);
+		print_group(to, &g->groups[i]);
 }
 
 /* ---- Prometheus ------------------------------------------------------------------------------ */

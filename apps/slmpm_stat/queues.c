@@ -36,31 +36,39 @@ void gather_queues(struct gathered *g, int pid, const char *program)
 	}
 }
 
-void queues_text(const struct gathered *g)
+static void print_wait(FILE *to, const struct slmpm_stats_wait *w)
+{
+	fprintf(to,
+		"        waits: channel %" PRIu32 ", entry %" PRIu64 ": %s %" PRIu64 " at %" PRIu64
+		" of %" PRIu64 ", for %.3f s\n",
+		w->channel, w->entry, queue_subject(w), w->subject, w->total, w->value,
+		queue_seconds(w));
+}
+
+void queues_text(const struct gathered *g, FILE *to)
 {
 	if (g->queue_count)
-		printf("%7s %-15s %8s %9s %9s %9s %9s %9s %9s %7s\n", "PID", "PROGRAM", "WORK Q",
-		       "POSTED", "ENABLED", "BEGUN", "DONE", "FAILED", "BY ENGINE", "WAITING");
+		fprintf(to, "%7s %-15s %8s %9s %9s %9s %9s %9s %9s %7s\n", "PID", "PROGRAM",
+			"WORK Q", "POSTED", "ENABLED", "BEGUN", "DONE", "FAILED", "BY ENGINE",
+			"WAITING");
 	for (size_t i = 0; i < g->queue_count; i++) {
 		const struct queue *q = &g->queues[i];
 
-		printf("%7d %-15.15s %8" PRIu64, q->pid, q->program, q->q.queue);
+		fprintf(to, "%7d %-15.15s %8" PRIu64, q->pid, q->program, q->q.queue);
 		for (size_t k = 0; k < QUEUE_FIGURES; k++) {
 			char text[16];
 
-			printf(" %9s", word_amount(text, (double)queue_figure(&q->q, k)));
+			fprintf(to, " %9s", word_amount(text, (double)queue_figure(&q->q, k)));
 		}
-		printf(" %7" PRIu32 "\n", q->q.waiting);
+		fprintf(to, " %7" PRIu32 "\n", q->q.waiting);
 		if (q->q.status)
-			printf("        stopped at entry %" PRIu64 " of channel %" PRIu32 ": %s\n",
-			       q->q.first_failed, q->q.channel, slmpm_strerror(q->q.status));
+			fprintf(to,
+				"        stopped at entry %" PRIu64 " of channel %" PRIu32 ": %s\n",
+				q->q.first_failed, q->q.channel, slmpm_strerror(q->q.status));
 		for (int k = 0; k < queue_links(&q->q); k++)
-			printf("        by link %d: %" PRIu64 " bytes\n", k, q->q.by_link[k]);
-		for (uint32_t k = 0; k < q->q.wait_count; k++) {
-			printf("        waits: ");
-			queue_print_wait(&q->q.waits[k]);
-			putchar('\n');
-		}
+			fprintf(to, "        by link %d: %" PRIu64 " bytes\n", k, q->q.by_link[k]);
+		for (uint32_t k = 0; k < q->q.wait_count; k++)
+			print_wait(to, &q->q.waits[k]);
 	}
 }
 

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define BAR 10
@@ -117,6 +118,23 @@ static void put_job(int y, const struct job *job)
 	show(y);
 }
 
+/* Work queues and groups as in the plain form, as far as there is room. */
+static void put_others(int y, const struct gathered *g)
+{
+	char *text = NULL, *rest, *row;
+	size_t size;
+	FILE *to = open_memstream(&text, &size);
+
+	if (!to)
+		return;
+	queues_text(g, to);
+	groups_text(g, to);
+	if (fclose(to) == 0)
+		for (rest = text; y < LINES && (row = strsep(&rest, "\n")); y++)
+			mvaddnstr(y, 0, row, COLS);
+	free(text);
+}
+
 static void put_head(const struct gathered *g, enum sort by, double interval)
 {
 	static const char *const names[] = {"pid", "queue", "ring", "latency", "rate", "bytes"};
@@ -154,6 +172,7 @@ static void draw(const struct gathered *g, enum sort by, double interval)
 	}
 	for (size_t i = 0; i < g->job_count && y < LINES; i++)
 		put_job(y++, &g->jobs[i]);
+	put_others(y, g);
 	refresh();
 }
 

@@ -96,14 +96,14 @@ uint64_t total_value(const struct slmpm_totals *t, size_t figure);
 
 /* Those of process PID, whose name is PROGRAM. */
 void gather_queues(struct gathered *g, int pid, const char *program);
-void queues_text(const struct gathered *g);
+void queues_text(const struct gathered *g, FILE *to);
 void queues_prometheus(const struct gathered *g);
 
 /* ---- groups.c ---- */
 
 /* Those of process PID, whose name is PROGRAM. */
 void gather_groups(struct gathered *g, int pid, const char *program);
-void groups_text(const struct gathered *g);
+void groups_text(const struct gathered *g, FILE *to);
 void groups_prometheus(const struct gathered *g);
 const char *group_kind(uint32_t kind);
 /* Seconds until it was shown, for then what it shows was so; and since. 0 of what cannot be. */

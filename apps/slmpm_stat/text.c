@@ -178,8 +178,8 @@ void text_print(const struct gathered *g, bool detailed)
 			print_more(&g->links[i].m);
 	}
 	print_means(g);
-	queues_text(g);
-	groups_text(g);
+	queues_text(g, stdout);
+	groups_text(g, stdout);
 	for (size_t i = 0; i < g->job_count; i++)
 		print_job(&g->jobs[i]);
 }

@@ -183,6 +183,10 @@ values=$("$json" json groups.0.{pid,group,rank,size,waiting,operations.0.kind,me
 "$stat" --prometheus $group >"$out" 2>&1 || fail "--prometheus of a group: exit status $?"
 grep -q "^slmpm_group_waiting_members{pid=\"$group\",group=\"0\"} 1\$" "$out" &&
 	grep -Eq "^slmpm_group_wait_seconds\{pid=\"$group\",group=\"0\"\} [0-9]*\.[0-9]" "$out" || fail "--prometheus of a group"
+if [ -n "$has_terminal" ]; then
+	TERM=xterm timeout 10 script -qec "stty rows 24 cols 160; '$stat' --watch=0.1 -n 1 $group" "$dir/screen" >/dev/null 2>"$out" </dev/null
+	grep -q "waits for rank 2, process $member (stopped), for " "$dir/screen" || { cp "$dir/screen" "$out"; fail "--watch shows no group"; }
+fi
 kill -KILL "$member" $group
 wait $group 2>/dev/null
 
