@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "tests/bench/asks_bare.h"
+#include "tests/bench/plain.h"
 #include "tests/bench/stats.h"
 
 enum { PAIRS = 200, SIZES = 7, OPS = 2, PLACEMENTS = 4, PATIENCE_MS = 20000 };
@@ -60,14 +61,6 @@ static double clock_of(clockid_t id)
 
 	clock_gettime(id, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-static void ok(int64_t rc, const char *what)
-{
-	if (rc >= 0)
-		return;
-	fprintf(stderr, "%s: %s\n", what, slmpm_error_detail());
-	_exit(1);
 }
 
 static void pin(unsigned cpu)

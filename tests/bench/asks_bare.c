@@ -14,10 +14,10 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "tests/bench/asks_bare.h"
+#include "tests/bench/plain.h"
 
 enum { SIZES_MAX = 16, COPIERS = 2 };
 
@@ -32,14 +32,6 @@ static struct shared {
 } * at;
 
 static char *from, *to;
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 static void bind_to(const unsigned *cpu)
 {

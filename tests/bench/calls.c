@@ -14,6 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/bench/plain.h"
+
 enum { SAMPLES = 65, WARM = 500, PATIENCE_MS = 5000, STREAM = 1, HANDLER = 7, TAG = 5 };
 
 static slmpm_ctx ctx;
@@ -21,14 +23,6 @@ static slmpm_peer near, far;
 static slmpm_rmem rmem;
 static slmpm_mirror mirror;
 static uint64_t word, *leads;
-
-static void ok(int64_t rc, const char *what)
-{
-	if (rc >= 0)
-		return;
-	fprintf(stderr, "%s: %s\n", what, slmpm_error_detail());
-	exit(1);
-}
 
 __attribute__((noinline)) static void mark(void)
 {

@@ -15,9 +15,9 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "tests/bench/plain.h"
 #include "tests/bench/stats.h"
 
 enum { MOST = 48, ROUNDS = 31, ENGINES = 3, PATIENCE_MS = 5000, BYTES = 1 << 16, TRIPS = 200000 };
@@ -40,22 +40,6 @@ enum { KINDS = sizeof kinds / sizeof *kinds, CROWDS = sizeof crowds / sizeof *cr
 
 static _Alignas(64) char bytes[BYTES];
 static unsigned cpus[2];
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-static void ok(int64_t rc, const char *what)
-{
-	if (rc >= 0)
-		return;
-	fprintf(stderr, "%s: %s\n", what, slmpm_error_detail());
-	_exit(1);
-}
 
 static void become(unsigned cpu, const char *engine, const char *wait)
 {

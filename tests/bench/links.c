@@ -13,38 +13,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "tests/bench/plain.h"
 
 enum { PIECE = 65536, PIECES = 1024, BUFFERS = 4, PORT = 7471, PATIENCE_MS = 20000, LIMIT_S = 60 };
 
-#define BYTES  ((double)PIECE * PIECES)
-#define NAP_NS 10000000 /* between two tries to connect */
+#define BYTES ((double)PIECE * PIECES)
 
 static char room[BUFFERS][PIECE];
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-static void ok(int64_t rc, const char *what)
-{
-	if (rc >= 0)
-		return;
-	fprintf(stderr, "%s: %s\n", what, slmpm_error_detail());
-	exit(1);
-}
-
-static void nap(void)
-{
-	const struct timespec t = {.tv_nsec = NAP_NS};
-
-	nanosleep(&t, NULL);
-}
 
 /* ---- through the library -------------------------------------------------------------------- */
 

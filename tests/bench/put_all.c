@@ -8,19 +8,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <slmpm_deposit.h>
 
+#include "tests/bench/plain.h"
 #include "tests/bench/stats.h"
 
 enum { TARGETS = 64, PAIRS = 200, LOOKS = 7, PATIENCE_MS = 20000, SPACE = 1, TAG = 1 };
 
 #define ROOM      (UINT64_C(16) << 20)
-#define NAP_NS    10000000 /* between two tries to connect */
-#define SAMPLE_NS 2e6      /* a sample is of so many puts that it takes as long */
-#define WARM_NS   1e8      /* of puts before the first, */
-#define WARM      300      /* and so many at most */
+#define SAMPLE_NS 2e6 /* a sample is of so many puts that it takes as long */
+#define WARM_NS   1e8 /* of puts before the first, */
+#define WARM      300 /* and so many at most */
 
 static slmpm_group group;
 static slmpm_peer peer[TARGETS];
@@ -32,25 +31,7 @@ static int targets;
 
 static double now_ns(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
-static void ok(int64_t rc, const char *what)
-{
-	if (rc >= 0)
-		return;
-	fprintf(stderr, "%s: %s\n", what, slmpm_error_detail());
-	exit(1);
-}
-
-static void nap(void)
-{
-	const struct timespec t = {.tv_nsec = NAP_NS};
-
-	nanosleep(&t, NULL);
+	return now() * 1e9;
 }
 
 /* ---- targets --------------------------------------------------------------------------------- */

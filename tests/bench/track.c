@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "tests/bench/plain.h"
 #include "tests/bench/stats.h"
 
 enum { ROUNDS = 61, FLUSHES = 100, SMALL = 16, LARGE = 4096, PATIENCE_MS = 5000 };
@@ -24,20 +24,9 @@ static slmpm_peer near, far;
 static size_t page;
 static unsigned char *memory;
 
-static double now(void)
+static double micros(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
-}
-
-static void ok(int64_t rc, const char *what)
-{
-	if (rc >= 0)
-		return;
-	fprintf(stderr, "%s: %s\n", what, slmpm_error_detail());
-	_exit(1);
+	return now() * 1e6;
 }
 
 static slmpm_mirror mirror_of(void *base, size_t size, uint32_t how)
@@ -64,19 +53,19 @@ static const char *const heads[FIGURES] = {"first store to a page", "look, nothi
 
 static double inspect(slmpm_mirror m)
 {
-	double from = now();
+	double from = micros();
 
 	ok(slmpm_mirror_scan(m), "slmpm_mirror_scan");
-	return now() - from;
+	return micros() - from;
 }
 
 static void inspections(slmpm_mirror m, size_t pages, double *figures)
 {
-	double from = now();
+	double from = micros();
 
 	for (size_t i = 0; i < pages; i++)
 		store(i * page);
-	figures[FIRST] = (now() - from) / (double)pages;
+	figures[FIRST] = (micros() - from) / (double)pages;
 	figures[ALL] = inspect(m);
 	(void)inspect(m); /* whom the first has met has gone */
 	figures[IDLE] = inspect(m);
@@ -89,7 +78,7 @@ static void inspections(slmpm_mirror m, size_t pages, double *figures)
 static double flushes(slmpm_mirror m, uint32_t how)
 {
 	uint64_t *word = (uint64_t *)(void *)(memory + page);
-	double from = now();
+	double from = micros();
 
 	for (int i = 0; i < FLUSHES; i++) {
 		if (how == SLMPM_TRACK_NONE)
@@ -98,7 +87,7 @@ static double flushes(slmpm_mirror m, uint32_t how)
 			__atomic_store_n(word, *word + 1, __ATOMIC_RELAXED);
 		ok(slmpm_mirror_flush(m, PATIENCE_MS), "slmpm_mirror_flush");
 	}
-	from = now() - from;
+	from = micros() - from;
 	while (slmpm_progress(ctx) > 0)
 		;
 	return from / FLUSHES;
