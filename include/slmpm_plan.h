@@ -40,7 +40,7 @@ SLMPM_API int slmpm_plan_algorithm_at(uint32_t kind, uint32_t i);
  * RECV that may not be posted yet, and an END. */
 #define SLMPM_PLAN_PROGRAM        8u
 
-/* COUNT, COUNTS, PLACES, TO_COUNTS and TO_PLACES are those of struct slmpm_coll. The arrays are to
+/* COUNT, COUNTS, PLACES, TO_COUNTS and TO_PLACES are those of struct slmpm_coll. All arrays are to
  * stay until the plan is closed. */
 struct slmpm_plan_spec {
 	uint32_t size;
@@ -54,6 +54,8 @@ struct slmpm_plan_spec {
 	uint64_t count;
 	uint64_t piece; /* elements of a message, of those algorithms that cut; 0: chosen */
 	const uint64_t *counts, *places, *to_counts, *to_places;
+	/* By rank the lowest rank on its machine; NULL: each member has one of its own. */
+	const uint32_t *hosts;
 };
 
 struct slmpm_plan;

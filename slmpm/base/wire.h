@@ -424,11 +424,15 @@ enum wire_group_step {
 struct wire_group {
 	struct wire_control_head head;
 	uint32_t step, number;
-	uint32_t tag;        /* of JOIN */
-	uint32_t size, rank; /* of BEGIN; rank: of MEMBER; of ENDED, and 1 more: by which; 0 */
-	int32_t pid;         /* of MEMBER */
-	uint32_t error;      /* wire_error: of who ends it, or cannot begin it ... */
-	uint32_t what;       /* JOIN, BEGIN: WIRE_GROUP_*; LISTENS: the port */
+	uint32_t tag; /* of JOIN */
+	union {
+		uint32_t size;    /* of BEGIN */
+		uint32_t machine; /* LISTENS, MEMBER without descriptors: which one it is on; 0 */
+	};
+	uint32_t rank;  /* of BEGIN; rank: of MEMBER; of ENDED, and 1 more: by which; 0 */
+	int32_t pid;    /* of MEMBER */
+	uint32_t error; /* wire_error: of who ends it, or cannot begin it ... */
+	uint32_t what;  /* JOIN, BEGIN: WIRE_GROUP_*; LISTENS: the port */
 	union {
 		char text[120]; /* ... and why; BEGIN: where to listen, "": where connected */
 		struct {        /* MEMBER, without descriptors */

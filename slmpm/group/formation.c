@@ -15,6 +15,7 @@
 #include "slmpm/completion/late.h"
 #include "slmpm/connect/bootstrap.h"
 #include "slmpm/endpoint.h"
+#include "slmpm/net/net.h"
 
 struct seat {                    /* of a rank */
 	struct endpoint *ep;     /* NULL: this process */
@@ -22,7 +23,8 @@ struct seat {                    /* of a rank */
 	int board, bell;         /* to be passed on; the bell of this process alone */
 	bool ready;
 	bool withdrew; /* it had come, and has given up */
-	uint16_t port; /* where it listens */
+	uint16_t port; /* where it listens, ... */
+	uint32_t machine;
 };
 
 struct formation {
@@ -403,6 +405,7 @@ static int begin_apart(struct group *g)
 		return 0;
 	rc = distant_listen(g, host_here(g));
 	f->seats[self].port = rc < 0 ? 0 : distant_port(g);
+	f->seats[self].machine = net_machine();
 	return rc;
 }
 
@@ -442,6 +445,7 @@ void formation_address(const struct joining *j, uint32_t rank, struct wire_group
 	seat_address(&f->seats[rank], j->ep, packet->url, sizeof(packet->url));
 	key_of(f, rank, j->rank, packet->key);
 	packet->pid = (int32_t)LITTLE_32((uint32_t)j->group->boards.processes[rank]);
+	packet->machine = LITTLE_32(f->seats[rank].machine);
 	bootstrap_mask(j->ep, false, j->number, rank, packet->key);
 }
 
@@ -456,6 +460,7 @@ static int know_all(struct group *g)
 		char url[sizeof(((struct wire_group *)0)->url)];
 		unsigned char key[SECRET_SIZE];
 
+		g->members[r].machine = f->seats[r].machine;
 		if (r == self)
 			continue;
 		seat_address(&f->seats[r], NULL, url, sizeof(url));
@@ -515,12 +520,13 @@ static void formation_spread(struct group *g)
 		formation_say(g, g->apart ? DUE_BEGIN : DUE_BEGIN | DUE_MEMBERS);
 }
 
-void formation_listens(struct joining *j, uint16_t port)
+void formation_listens(struct joining *j, uint16_t port, uint32_t machine)
 {
 	struct group *g = j->group;
 	struct formation *f = g->formation;
 
 	j->port = f->seats[j->rank].port = port;
+	f->seats[j->rank].machine = machine;
 	if (++f->listening < f->others)
 		return;
 	if (know_all(g) < 0)

@@ -43,6 +43,7 @@ struct member {
 	bool out;
 	uint64_t came; /* to so many meetings */
 	int32_t pid;
+	uint32_t machine; /* which one it is on, as net_machine; of groups without boards */
 	/* Of who founds: by which peer it has joined, and which of its joins it was (drive.c). */
 	uint64_t peer;
 	uint32_t join;
@@ -288,8 +289,8 @@ void formation_withdrawn(struct group *g, uint32_t rank, int error, const char *
 /* It ends with ERROR (positive) for FORMAT, which is sent to those that have come. */
 __attribute__((format(printf, 3, 4), cold)) void formation_fail(struct group *g, int error,
 								const char *format, ...);
-/* J's side listens, at PORT. */
-void formation_listens(struct joining *j, uint16_t port);
+/* J's side listens, at PORT of MACHINE. */
+void formation_listens(struct joining *j, uint16_t port, uint32_t machine);
 /* Where J's side is to listen, and where RANK listens for it and the key of the two. */
 void formation_host(const struct joining *j, char *host, size_t size);
 void formation_address(const struct joining *j, uint32_t rank, struct wire_group *packet);

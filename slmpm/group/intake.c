@@ -13,6 +13,7 @@
 #include "slmpm/connect/bootstrap.h"
 #include "slmpm/connect/control.h"
 #include "slmpm/endpoint.h"
+#include "slmpm/net/net.h"
 
 struct came { /* a packet */
 	struct endpoint *ep;
@@ -163,7 +164,7 @@ static int take_listens(struct came *c, struct joining *j)
 
 	if (PEER_FAULT(!j->group || !j->group->apart || j->port || !port || port > UINT16_MAX))
 		return -SLMPM_EPROTO;
-	formation_listens(j, (uint16_t)port);
+	formation_listens(j, (uint16_t)port, LITTLE_32(c->packet->machine));
 	return 0;
 }
 
@@ -243,6 +244,7 @@ static int listen_apart(struct came *c, struct joining *j)
 	if (PEER_FAULT(!is_numeric(host)))
 		return -SLMPM_EPROTO;
 	j->group->apart = true;
+	j->group->members[j->group->boards.rank].machine = net_machine();
 	rc = distant_listen(j->group, host);
 	j->port = rc < 0 ? 0 : distant_port(j->group);
 	return rc;
@@ -295,6 +297,7 @@ static int take_distant(struct came *c, struct joining *j)
 	if (rc < 0)
 		return joining_give_up(j, rc, "a group");
 	j->group->boards.processes[j->next] = (int32_t)LITTLE_32((uint32_t)c->packet->pid);
+	j->group->members[j->next].machine = LITTLE_32(c->packet->machine);
 	j->next++;
 	skip_own(j);
 	return 0;

@@ -11,6 +11,7 @@
 
 #include "slmpm/base/clock.h"
 #include "slmpm/connect/bootstrap.h"
+#include "slmpm/net/net.h"
 
 #define RETRY_NS UINT64_C(1000000) /* where descriptors under way are too many for the kernel */
 
@@ -158,7 +159,8 @@ static int send_members(struct joining *j)
 
 static int send_listens(struct joining *j)
 {
-	struct wire_group packet = {.what = LITTLE_32(j->port)};
+	struct wire_group packet = {.what = LITTLE_32(j->port),
+				    .machine = LITTLE_32(net_machine())};
 
 	return send_step(j, GROUP_LISTENS, &packet, NULL, 0);
 }

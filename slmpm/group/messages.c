@@ -37,7 +37,8 @@ enum stage { NOT_BEGUN, CONNECTS, RUNS };
 
 struct messages {
 	struct offload *offload;
-	uint64_t *expected;   /* messages by rank, as offload_came counts them */
+	uint32_t *hosts;    /* as of plans, where some members share a machine, not all; or NULL */
+	uint64_t *expected; /* messages by rank, as offload_came counts them */
 	unsigned char *needs; /* by rank: NEEDED, WANTED, by the operation under way, which is: */
 	enum stage stage;
 	const struct slmpm_coll *coll;
@@ -159,7 +160,8 @@ static void describe_run(const struct group *g, const struct slmpm_coll *c, stru
 					     .counts = c->counts,
 					     .places = c->places,
 					     .to_counts = c->to_counts,
-					     .to_places = c->to_places},
+					     .to_places = c->to_places,
+					     .hosts = g->messages->hosts},
 				    .type = c->type,
 				    .op = c->op,
 				    .combine = c->combine,
@@ -196,8 +198,38 @@ static int look_through(struct group *g, const struct offload_run *run)
 
 /* ---- opened, closed ------------------------------------------------------------------------- */
 
+/* The lowest rank on R's machine. */
+static uint32_t host_of_rank(const struct group *g, uint32_t r)
+{
+	uint32_t machine = member_of(g, r)->machine, lowest = 0;
+
+	while (machine && lowest < r && member_of(g, lowest)->machine != machine)
+		lowest++;
+	return machine ? lowest : r;
+}
+
+/* 0, or -SLMPM_ENOMEM. */
+static int find_hosts(struct group *g)
+{
+	uint32_t size = g->boards.size, n = 0;
+	uint32_t *hosts = malloc(size * sizeof(*hosts));
+
+	if (!hosts)
+		return -SLMPM_ENOMEM;
+	for (uint32_t r = 0; r < size; r++) {
+		hosts[r] = host_of_rank(g, r);
+		n += hosts[r] == r;
+	}
+	if (n > 1 && n < size)
+		g->messages->hosts = hosts;
+	else
+		free(hosts);
+	return 0;
+}
+
 static void messages_free(struct group *g)
 {
+	free(g->messages->hosts);
 	free(g->messages->expected);
 	free(g->messages->needs);
 	free(g->messages);
@@ -216,7 +248,7 @@ static int messages_open(struct group *g)
 		m->expected = calloc(size, sizeof(*m->expected));
 		m->needs = calloc(size, sizeof(*m->needs));
 	}
-	if (m && none && m->expected && m->needs) {
+	if (m && none && m->expected && m->needs && find_hosts(g) == 0) {
 		const struct offload_options options = {.ctx = {handle_id(g->ctx)},
 							.peers = none,
 							.size = size,

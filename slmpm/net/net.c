@@ -4,12 +4,15 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "slmpm/base/checksum.h"
 #include "slmpm/base/config.h"
 
 union address {
@@ -117,6 +120,22 @@ void net_peer(int fd, char name[NET_NAME])
 
 	(void)address_at(fd, true, &a);
 	net_name(&a.any, name);
+}
+
+uint32_t net_machine(void)
+{
+	char text[128];
+	ssize_t n = 0, m;
+	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+
+	if (fd >= 0) {
+		n = read(fd, text, sizeof(text) / 2);
+		close(fd);
+	}
+	if (n <= 0)
+		return 0;
+	m = readlink("/proc/self/ns/net", text + n, sizeof(text) / 2);
+	return checksum(0, text, (size_t)(n + (m > 0 ? m : 0))) | 1;
 }
 
 uint16_t net_port(int fd)

@@ -27,6 +27,10 @@ uint16_t net_port(int fd);
  * lost, also where nobody polls (connect/silence.c finds it sooner). Negative errno. */
 int net_prepare(int fd);
 
+/* A number of this machine's network: the same for all processes that could meet by its memory, and
+ * hardly another's. 0: not known. */
+uint32_t net_machine(void);
+
 #define NET_FDS 3
 /* A packet through a socket of this machine, with COUNT descriptors, up to NET_FDS. Never blocks.
  * Negative errno. */

@@ -20,6 +20,7 @@ static const char *const algorithm_names[PLAN_ALGORITHMS] = {
 	[PLAN_BRUCK] = "bruck",
 	[PLAN_BINARY] = "binary",
 	[PLAN_STAR] = "star",
+	[PLAN_HOSTS] = "hosts",
 };
 
 static const char *const kind_names[PLAN_KINDS] = {
@@ -58,20 +59,25 @@ enum plan_algorithm plan_by_name(const char *name)
 
 #define ANY UINT64_MAX
 
-/* Of a kind the first row that fits, and whose algorithm keeps to the order that is asked for. */
+/* Of a kind the first row that fits (by machines: where several members share one), and whose
+ * algorithm keeps to the order that is asked for. */
 static const struct choice {
 	uint8_t kind, algorithm;
 	uint32_t members; /* at most */
 	uint64_t bytes;   /* at most, of all that one member has at one end */
 } choices[] = {
+	{PLAN_BARRIER, PLAN_HOSTS, UINT32_MAX, ANY},
 	{PLAN_BARRIER, PLAN_DISSEMINATION, UINT32_MAX, ANY},
+	{PLAN_BROADCAST, PLAN_HOSTS, UINT32_MAX, 64 << 10},
 	{PLAN_BROADCAST, PLAN_FLAT, 3, ANY},
 	{PLAN_BROADCAST, PLAN_BINOMIAL, UINT32_MAX, 128 << 10},
 	{PLAN_BROADCAST, PLAN_CHAIN, UINT32_MAX, ANY},
+	{PLAN_REDUCE, PLAN_HOSTS, UINT32_MAX, 32 << 10},
 	{PLAN_REDUCE, PLAN_FLAT, 3, 16 << 10},
 	{PLAN_REDUCE, PLAN_BINOMIAL, UINT32_MAX, 128 << 10},
 	{PLAN_REDUCE, PLAN_FLAT, 16, 4 << 10},
 	{PLAN_REDUCE, PLAN_CHAIN, UINT32_MAX, ANY},
+	{PLAN_ALLREDUCE, PLAN_HOSTS, UINT32_MAX, 32 << 10},
 	{PLAN_ALLREDUCE, PLAN_FLAT, 4, 1 << 10},
 	{PLAN_ALLREDUCE, PLAN_RECURSIVE_DOUBLING, UINT32_MAX, 32 << 10},
 	{PLAN_ALLREDUCE, PLAN_RING, UINT32_MAX, ANY},
@@ -122,6 +128,8 @@ bool plan_keeps_order(const struct plan_spec *spec, uint32_t algorithm)
 static bool choice_fits(const struct choice *c, const struct plan_spec *spec, uint64_t bytes)
 {
 	if (c->kind != spec->kind || c->members < spec->size || c->bytes < bytes)
+		return false;
+	if (c->algorithm == PLAN_HOSTS && !spec->hosts)
 		return false;
 	return plan_keeps_order(spec, c->algorithm);
 }

@@ -87,6 +87,7 @@ enum plan_algorithm {
 	PLAN_BRUCK,
 	PLAN_BINARY,    /* over a tree of ranks breadth-first */
 	PLAN_STAR,      /* by way of the root, which exchanges messages with each */
+	PLAN_HOSTS,     /* within each machine first */
 	PLAN_ALGORITHMS /* as many, PLAN_AUTO with them */
 };
 
@@ -108,7 +109,8 @@ struct plan_spec {
 	uint32_t flags;
 	uint64_t count;
 	const uint64_t *counts, *places, *to_counts, *to_places;
-	uint64_t piece; /* elements of a message of a chain; 0: as the plan thinks best */
+	uint64_t piece;        /* elements of a message of a chain; 0: as the plan thinks best */
+	const uint32_t *hosts; /* by rank: the lowest one on its machine; NULL: each has one */
 };
 
 /* ---- plans ----------------------------------------------------------------------------------- */
@@ -145,9 +147,12 @@ struct plan {
 	/* SCRATCH begins with so many slots of so many elements, for so many rounds' receives. */
 	uint32_t slots, rounds;
 	uint64_t slot;
-	uint64_t piece;        /* elements that are combined at a time, ... */
-	uint64_t own;          /* ... and where the contribution to them begins */
-	uint32_t pending;      /* receives that are yet to be waited for */
+	uint64_t piece;   /* elements that are combined at a time, ... */
+	uint64_t own;     /* ... and where the contribution to them begins */
+	uint32_t pending; /* receives that are yet to be waited for */
+	uint32_t hosts,
+		place; /* by machines: of them; where this one is among these, from the root's */
+	uint32_t next; /* where the next child is looked for */
 	struct plan_part have; /* what this member has combined so far */
 	struct plan_blocks from, to;
 	struct plan_step step[PLAN_ROUND];

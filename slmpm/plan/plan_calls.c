@@ -78,6 +78,7 @@ static int spec_of(struct plan_spec *to, const struct slmpm_plan_spec *given)
 				 .places = s.places,
 				 .to_counts = s.to_counts,
 				 .to_places = s.to_places,
+				 .hosts = s.hosts,
 				 .piece = s.piece};
 	if (!to->algorithm)
 		to->algorithm = plan_choose(to, s.width ? s.width : WIDTH);

@@ -37,6 +37,17 @@ static int check_arrays(const struct slmpm_plan_spec *s)
 	return 0;
 }
 
+static int check_hosts(const struct slmpm_plan_spec *s)
+{
+	for (uint32_t r = 0; s->hosts && r < s->members; r++)
+		if (s->hosts[r] > r || s->hosts[s->hosts[r]] != s->hosts[r])
+			return error_set(SLMPM_EINVAL,
+					 "slmpm_plan_open: %s: .hosts: %u of rank %u is not the "
+					 "lowest rank of a machine",
+					 slmpm_plan_kind(s->kind), s->hosts[r], r);
+	return 0;
+}
+
 /* An exchange has counts of both sides, in place of one. */
 static int check_exchange(const struct slmpm_plan_spec *s)
 {
@@ -116,6 +127,7 @@ int plan_check(const struct slmpm_plan_spec *s)
 	rc = check_flags(s);
 	rc = rc < 0 ? rc : check_ranks(s);
 	rc = rc < 0 ? rc : check_arrays(s);
+	rc = rc < 0 ? rc : check_hosts(s);
 	rc = rc < 0 ? rc : check_exchange(s);
 	return rc < 0 ? rc : check_algorithm(s);
 }

@@ -89,7 +89,7 @@ plan_prepare prepare_binomial_reduce, prepare_binomial_scatter, prepare_binomial
 plan_prepare prepare_flat_reduce, prepare_chain, prepare_doubling, prepare_bruck, prepare_ring;
 plan_prepare prepare_pairwise_reduce, prepare_pairwise;
 
-plan_prepare prepare_binary_reduce;
+plan_prepare prepare_binary_reduce, prepare_hosts;
 
 /* ---- rounds ---------------------------------------------------------------------------------- */
 
@@ -97,6 +97,7 @@ plan_round round_dissemination, round_tree_up, round_tree_down;
 plan_round round_binary_up, round_binary_down, round_binary_broadcast, round_binary_reduce;
 plan_round round_binomial_broadcast, round_binomial_reduce;
 plan_round round_pack, round_binomial_scatter, round_binomial_gather, round_unpack;
+plan_round round_hosts_gather, round_hosts_fold, round_hosts_down;
 plan_round round_flat_broadcast, round_flat_reduce, round_flat_allreduce, round_linear;
 plan_round round_flat_scatter, round_flat_gather;
 plan_round round_chain_broadcast, round_chain_reduce;

@@ -175,6 +175,10 @@ static void refused(void)
 		"broadcast: .root 4");
 	REFUSED(open_with((bad = well, bad.flags = 16, bad)), SLMPM_EINVAL,
 		"allreduce: .flags 0x10: unknown");
+	REFUSED(open_with((bad = well, bad.hosts = (const uint32_t[]){0, 0, 1, 3}, bad)),
+		SLMPM_EINVAL, ".hosts: 1 of rank 2");
+	REFUSED(open_with((bad = well, bad.hosts = (const uint32_t[]){0, 2, 2, 3}, bad)),
+		SLMPM_EINVAL, ".hosts: 2 of rank 1");
 	REFUSED(open_with((bad = well, bad.kind = ALLGATHER, bad.count = UINT64_MAX / 2, bad)),
 		SLMPM_ELIMIT, "allgather: .count: more elements");
 	REFUSED(open_with((bad = well, bad.kind = SCAN, bad.algorithm = CHAIN, bad.piece = 1,

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # A group whose members are on two other hosts, which know each other by the addresses alone that who founds has
-# passed on: it forms, and computes. One put to many goes by each cable once, for those of a host stand together.
+# passed on: it forms, and computes; within each host first. One put to many goes by each cable once, for those of a host stand together.
 # waits
 # native-only
 # timeout: 60
@@ -31,6 +31,13 @@ group() {
 }
 group beta,gamma 4
 group beta 3
+
+# Three on each: what is short goes within each host first.
+netns_on alpha timeout 40 "$bin/slmpm_run" -q -H beta,gamma --remote "$netns_remote env -i PATH=$PATH" --runner "$bin/slmpm_run" \
+	"$SLMPM_BUILD/tests/apps/net_hosts" >"$dir/out" 2>"$dir/err" || fail "net_hosts: $?"
+for kind in barrier broadcast reduce allreduce; do
+	grep -qx "$kind by hosts" "$dir/out" || fail "$kind does not go within each host first"
+done
 
 # bytes that beta has sent
 sent() { netns_on beta awk '$1 == "v1-2:" { print $10 }' /proc/self/net/dev; }

@@ -18,13 +18,14 @@ static void run_right(void)
 {
 	runs++;
 	if (!run_without(0, no_step))
-		fail_msg("%s by %s, %u members, root %u, count %llu, piece %llu, shape %d%s%s%s, "
-			 "operation %d: %s",
-			 plan_kind_name(trial.kind), plan_name(trial.algorithm), trial.size,
-			 trial.root, (unsigned long long)trial.count,
-			 (unsigned long long)trial.piece, trial.shape,
-			 trial.in_place ? ", in place" : "", trial.rendezvous ? ", rendezvous" : "",
-			 trial.strict ? ", strict" : "", trial.op, failure);
+		fail_msg(
+			"%s by %s, %u members on %u machines, root %u, count %llu, piece %llu, shape %d%s%s%s, "
+			"operation %d: %s",
+			plan_kind_name(trial.kind), plan_name(trial.algorithm), trial.size,
+			trial.machines, trial.root, (unsigned long long)trial.count,
+			(unsigned long long)trial.piece, trial.shape,
+			trial.in_place ? ", in place" : "", trial.rendezvous ? ", rendezvous" : "",
+			trial.strict ? ", strict" : "", trial.op, failure);
 }
 
 /* By the operation that its properties allow; and by one that shows each order. */
@@ -51,6 +52,7 @@ static void run_modes(void)
 		trial.in_place = in_place;
 		trial.rendezvous = mode & 1;
 		trial.strict = mode & 2;
+		trial.machines = draw(1 + (trial.algorithm == PLAN_HOSTS ? trial.size : 0));
 		run_operations();
 	}
 }
@@ -170,6 +172,7 @@ static void each_step_is_needed(void **state)
 					       .root = is_rooted(kind) ? 2 : 0,
 					       .count = 7,
 					       .piece = 3,
+					       .machines = 3,
 					       .op = has & PLAN_COMMUTES ? ADD :
 						     has & PLAN_LINEAR   ? MIX :
 									   COMPOSE};
@@ -177,6 +180,28 @@ static void each_step_is_needed(void **state)
 			for (uint32_t r = 0; r < trial.size; r++)
 				lose_each(r);
 		}
+}
+
+/* Each machine but the root's is gone to once, and come from once. */
+static void few_between_hosts(void **state)
+{
+	uint64_t between = 0;
+
+	(void)state;
+	trial = (struct trial){.kind = PLAN_ALLREDUCE,
+			       .algorithm = PLAN_HOSTS,
+			       .size = 40,
+			       .count = 3,
+			       .machines = 5};
+	assert_true(run_without(0, no_step));
+	for (uint32_t r = 0; r < trial.size; r++)
+		for (uint32_t i = 0; i < members[r].steps; i++) {
+			const struct plan_step *step = &members[r].step[i];
+
+			between += step->op == PLAN_SEND &&
+				   hosts_of_trial()[r] != hosts_of_trial()[step->peer];
+		}
+	assert_int_equal(between, 2 * (trial.machines - 1));
 }
 
 static void choice_fits(void **state)
@@ -281,9 +306,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_is_right),       cmocka_unit_test(long_ones),
-		cmocka_unit_test(each_step_is_needed), cmocka_unit_test(choice_fits),
-		cmocka_unit_test(names_are_known),     cmocka_unit_test(what_is_no_plan),
-		cmocka_unit_test(many_members),
+		cmocka_unit_test(each_step_is_needed), cmocka_unit_test(few_between_hosts),
+		cmocka_unit_test(choice_fits),         cmocka_unit_test(names_are_known),
+		cmocka_unit_test(what_is_no_plan),     cmocka_unit_test(many_members),
 	};
 	int rc;
 

@@ -92,6 +92,7 @@ static void member_make(uint32_t rank)
 		.to_counts = counted ? me->to_counts : NULL,
 		.to_places = placed ? me->to_places : NULL,
 		.piece = trial.piece,
+		.hosts = hosts_of_trial(),
 	};
 
 	assert_int_equal(plan_begin(&me->plan, &spec), 0);

@@ -71,10 +71,22 @@ struct trial {
 	uint64_t count, piece;
 	enum shape shape;
 	bool in_place, rendezvous, strict; /* strict: nothing begins while a send is under way */
+	uint32_t machines;                 /* on which the ranks are, in no order; 0: not said */
 	enum operation op;
 };
 
 static struct trial trial;
+
+/* By rank the lowest one on its machine; NULL: not said. */
+static const uint32_t *hosts_of_trial(void)
+{
+	static uint32_t hosts[MOST];
+
+	for (uint32_t r = 0; trial.machines && r < trial.size; r++)
+		for (hosts[r] = 0; hash(hosts[r]) % trial.machines != hash(r) % trial.machines;)
+			hosts[r]++;
+	return trial.machines ? hosts : NULL;
+}
 
 /* Elements that FROM sends to TO, or of the only block of the one of both that counts. */
 static uint64_t block_len(uint32_t from, uint32_t to)
