@@ -30,8 +30,8 @@ struct spin {
 
 /*
  * How often a receive scans the ring before it becomes a request; a quarter as many passes of
- * progress follow before the clock is read. BRIEF: where the last wait slept and polling has not
- * paid of late (decision 0027).
+ * progress follow before the clock is read, or half as many scans of one ring (idle_polls).
+ * BRIEF: where the last wait slept and polling has not paid of late (decision 0027).
  */
 #define IDLE_SCANS       200
 #define IDLE_SCANS_BRIEF 40

@@ -274,7 +274,7 @@ static int spin_on(struct context *ctx)
 			    !is_trusted(ctx) && yield_was_switched(yielding, back));
 		return SLMPM_SPIN_ON;
 	}
-	if (idle_is_new(ctx, &ctx->own))
+	if (idle_is_new(ctx, &ctx->own, 1))
 		return SLMPM_SPIN_ON;
 	yielding = clock_now();
 	rc = idle_next(ctx, &ctx->own, yielding);

@@ -5,13 +5,26 @@
 
 #include "slmpm/context.h"
 
-/* After a pass that found nothing: true, scan again at once. */
-static inline bool idle_is_new(struct context *ctx, struct idle *i)
+#define IDLE_POLLS 2 /* of a ring, that take as long as a pass */
+
+/* It may scan again at once, if the pass to come finds nothing. */
+static inline bool idle_goes_on(const struct context *ctx, uint32_t turns)
+{
+	return turns < ctx->scans / 4 && !ctx->oversubscribed && ctx->wait != SLMPM_WAIT_BLOCK &&
+	       !(ctx->multiple && context_is_wanted(ctx));
+}
+/* How many polls in a row would come of that. */
+static inline uint32_t idle_polls(const struct context *ctx, const struct idle *i)
+{
+	return idle_goes_on(ctx, i->turns + 1) ? (ctx->scans / 4 - i->turns) * IDLE_POLLS : 1;
+}
+/* After a pass that found nothing, or so many POLLS: true, scan again at once. */
+static inline bool idle_is_new(struct context *ctx, struct idle *i, uint32_t polls)
 {
 	if (i->turns == 0)
 		ctx->spin.quick++;
-	return ++i->turns < ctx->scans / 4 && !ctx->oversubscribed &&
-	       ctx->wait != SLMPM_WAIT_BLOCK && !(ctx->multiple && context_is_wanted(ctx));
+	i->turns += (polls + IDLE_POLLS - 1) / IDLE_POLLS;
+	return idle_goes_on(ctx, i->turns);
 }
 /* SLMPM_SPIN_*: what to do NOW. */
 int idle_next(struct context *ctx, struct idle *i, uint64_t now);

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 
+#include "slmpm/base/clock.h"
 #include "slmpm/link/bundle.h"
 #include "slmpm/domain.h"
 #include "slmpm/link/link.h"
@@ -129,7 +130,20 @@ static int take_steps(struct endpoint *ep)
 	return n;
 }
 
-static INLINE int progress_endpoint(struct endpoint *ep)
+/* A pass would do no more, and nothing else brings it more to do. What has been waited for is taken
+ * alone, before what lies behind it is inspected. */
+static INLINE void poll_on(struct endpoint *ep, uint32_t polls)
+{
+	const struct context *ctx = ep->ctx;
+
+	while (!progress_poll(ep, 1) && --polls) {
+		clock_between_polls();
+		if (UNLIKELY(ctx->multiple) && context_is_wanted(ctx))
+			return;
+	}
+}
+
+static INLINE int progress_endpoint(struct endpoint *ep, uint32_t polls)
 {
 	int n;
 
@@ -143,6 +157,8 @@ static INLINE int progress_endpoint(struct endpoint *ep)
 			progress_discard(ep);
 		return n;
 	}
+	if (polls > 1)
+		poll_on(ep, polls - 1);
 	n += take_some(ep, false);
 	if (ep->link.ended && ep->state == SLMPM_PEER_UP)
 		endpoint_end(ep, SLMPM_PEER_CLOSED, SLMPM_ECLOSED, "it closed the connection");
@@ -186,7 +202,7 @@ static NOINLINE int progress_pass(struct context *ctx)
 			ep = ctx->endpoints[ctx->next++];
 			ctx->gone++;
 			if (!rests(ep))
-				n += progress_endpoint(ep);
+				n += progress_endpoint(ep, 1);
 		}
 		ctx->gone = UINT32_MAX;
 	} while (!asked && !n);
@@ -209,7 +225,7 @@ static COLD int inspect_in_turn(struct context *ctx)
 	return n;
 }
 
-int progress_context(struct context *ctx)
+int progress_polling(struct context *ctx, uint32_t polls)
 {
 	int n;
 
@@ -217,7 +233,8 @@ int progress_context(struct context *ctx)
 		return 0;
 	ctx->finished = false;
 	ctx->passing = true;
-	n = LIKELY(ctx->live == 1) ? progress_endpoint(ctx->endpoints[0]) : progress_pass(ctx);
+	n = LIKELY(ctx->live == 1) ? progress_endpoint(ctx->endpoints[0], polls) :
+				     progress_pass(ctx);
 	ctx->passing = false;
 	if (UNLIKELY(ctx->due))
 		turn_over(ctx);

@@ -9,8 +9,13 @@
 #define PROGRESS_INSPECT_EVERY 512    /* passes, busy or not, behind which a look may be due ... */
 #define PROGRESS_ASK_TICKS     200000 /* ... at the descriptors: the kernel is slow */
 
-/* One fair pass over all endpoints; packets handled and posted. */
-int progress_context(struct context *ctx);
+/* One fair pass over all endpoints; packets handled and posted. Of one peer, at rest, the ring is
+ * polled up to so many times until something has come. */
+int progress_polling(struct context *ctx, uint32_t polls);
+static inline int progress_context(struct context *ctx)
+{
+	return progress_polling(ctx, 1);
+}
 /* Of calls that do not wait, now and then: a pass, and the descriptors. */
 void progress_opportunistic(struct context *ctx);
 /* What a pass has read ahead, to make room: no descriptor shows it any more. Packets handled. */
@@ -43,29 +48,35 @@ static inline void progress_settle(struct endpoint *ep)
 	}
 }
 
+/* All that was polled has been taken: polls again, for MOST packets. 1; 0: nothing has come; or
+ * negative: the endpoint has ended. */
+static inline int progress_poll(struct endpoint *ep, int most)
+{
+	struct link *l = &ep->link;
+	int n;
+
+	progress_settle(ep);
+	n = l->fabric->poll(l->port, l->arrivals, most);
+	if (n == 0 && UNLIKELY(l->run >= PROGRESS_RUN))
+		n = progress_back_off(ep);
+	if (n <= 0) {
+		if (UNLIKELY(n < 0))
+			progress_failed(ep, n);
+		return n;
+	}
+	l->next = l->arrivals;
+	l->end = l->arrivals + n;
+	l->run += (uint32_t)n;
+	ep->stats->received_packets += (uint64_t)n;
+	return 1;
+}
+
 /* The next packet of an endpoint that is UP, or NULL; valid until released. */
 static inline struct fabric_arrival *progress_take(struct endpoint *ep)
 {
 	struct link *l = &ep->link;
 
-	if (l->next == l->end) {
-		int n;
-
-		progress_settle(ep);
-		n = l->fabric->poll(l->port, l->arrivals, LINK_BATCH);
-		if (n == 0 && UNLIKELY(l->run >= PROGRESS_RUN))
-			n = progress_back_off(ep);
-		if (n <= 0) {
-			if (UNLIKELY(n < 0))
-				progress_failed(ep, n);
-			return NULL;
-		}
-		l->next = l->arrivals;
-		l->end = l->arrivals + n;
-		l->run += (uint32_t)n;
-		ep->stats->received_packets += (uint64_t)n;
-	}
-	return l->next++;
+	return l->next == l->end && progress_poll(ep, LINK_BATCH) <= 0 ? NULL : l->next++;
 }
 
 /*

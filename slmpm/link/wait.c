@@ -118,8 +118,25 @@ static void wait_yield(struct waiter *w, uint64_t now)
 	(void)inspect_if_due(w, back);
 }
 
-/* After a pass that found nothing; the context's lock may be given back meanwhile. */
-static int wait_idle(struct waiter *w)
+/* What is to come shows in one ring, and a pass has nothing else to do: how often it may poll that.
+ * A mere try polls once. */
+static inline uint32_t wait_polls(const struct waiter *w)
+{
+	const struct context *ctx = w->ctx;
+	const struct endpoint *ep;
+
+	if (ctx->live != 1 || !w->timeout_ms || !list_empty(&ctx->ready) || ctx->collecting ||
+	    ctx->due || ctx->lacking)
+		return 1;
+	ep = ctx->endpoints[0];
+	return ep->state == SLMPM_PEER_UP && endpoint_is_at_rest(ep) && ep->link.fabric->awaited ?
+		       idle_polls(ctx, &w->idle) :
+		       1;
+}
+
+/* After a pass that found nothing, or so many POLLS; the context's lock may be given back
+ * meanwhile. */
+static int wait_idle(struct waiter *w, uint32_t polls)
 {
 	struct context *ctx = w->ctx;
 	uint64_t now;
@@ -128,7 +145,7 @@ static int wait_idle(struct waiter *w)
 		yield_poll(ctx);
 		return -SLMPM_ETIMEOUT;
 	}
-	if (idle_is_new(ctx, &w->idle)) {
+	if (idle_is_new(ctx, &w->idle, polls)) {
 		clock_between_polls();
 		return 0;
 	}
@@ -202,7 +219,9 @@ int wait_until(struct context *ctx, wait_test *test, void *arg, int timeout_ms)
 	}
 	ctx->polling = true;
 	while (!test(arg)) {
-		rc = progress_context(ctx) ? wait_busy(&w) : wait_idle(&w);
+		uint32_t polls = wait_polls(&w);
+
+		rc = progress_polling(ctx, polls) ? wait_busy(&w) : wait_idle(&w, polls);
 		if (rc < 0)
 			break;
 	}

@@ -49,7 +49,7 @@ static int passes(struct idle *i)
 {
 	int n = 1;
 
-	while (idle_is_new(&ctx, i))
+	while (idle_is_new(&ctx, i, 1))
 		n++;
 	return n;
 }
@@ -109,7 +109,7 @@ static void an_answer_before_sleep_makes_passes_many(void **state)
 	(void)state;
 	start();
 	ctx.scans = IDLE_SCANS_BRIEF;
-	assert_true(idle_is_new(&ctx, &i));
+	assert_true(idle_is_new(&ctx, &i, 1));
 	idle_over(&ctx, &i, true); /* before the clock was read */
 	assert_int_equal(ctx.scans, IDLE_SCANS);
 
