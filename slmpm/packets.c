@@ -32,7 +32,9 @@ __extension__ const struct packet_kind packet_kinds[] = {
 			     .placed = arrival_placed},
 	[WIRE_SEND_MIDDLE] = {.take = arrival_more, .place = arrival_place_more},
 	[WIRE_SEND_LAST] = {.take = arrival_more, .place = arrival_place_more},
-	[WIRE_SEND_ONLY] = {.take = arrival_only, .place = arrival_place_first},
+	[WIRE_SEND_ONLY] = {.take = arrival_only,
+			    .take_usual = arrival_usual,
+			    .place = arrival_place_first},
 	[WIRE_BUNDLE] = {.take = bundle_arrived},
 	[WIRE_WITHDRAW] = {.take = take_withdrawn},
 

@@ -97,14 +97,19 @@ static inline bool is_observed(const struct request *r)
 	return r->kind >= REQUEST_PUT || UNLIKELY(r->began || r->ctx->careful);
 }
 
+void request_observed(struct request *r)
+{
+	PART_EACH(part, parts.finishes)
+		(*part)(r);
+}
+
 void request_finish(struct request *r, int status)
 {
 	if (UNLIKELY(r->fifo.tag) && parts.awaits(r, status))
 		return;
 	r->result.status = status;
 	if (is_observed(r))
-		PART_EACH(part, parts.finishes)
-			(*part)(r);
+		request_observed(r);
 	r->done = true;
 	r->ctx->finished = true;
 	if (r->ep && !r->result.peer.id)

@@ -154,6 +154,24 @@ static inline bool request_take_back(struct request *r)
 	return request_ops[r->kind].take_back(r);
 }
 void request_finish(struct request *r, int status);
+/* Those who are to know before the result of R stands. */
+void request_observed(struct request *r);
+/* R, a receive, ends well: r->result describes its message. As request_finish. */
+static inline void request_received(struct request *r)
+{
+	struct context *ctx = r->ctx;
+
+	r->result.status = 0;
+	if (UNLIKELY(r->began || ctx->careful))
+		request_observed(r);
+	r->done = true;
+	ctx->finished = true;
+	if (r->bound)
+		parts.deliver(r);
+	context_changed(ctx);
+	if (r->ended)
+		r->ended(r);
+}
 /* A finished one's status, with its detail. */
 static inline int request_explain(const struct request *r)
 {

@@ -35,13 +35,12 @@ static bool take_apart(struct endpoint *ep, const struct fabric_arrival *a, stru
 	return true;
 }
 
-bool packet_take(struct endpoint *ep, const struct fabric_arrival *a)
+bool packet_take_apart(struct endpoint *ep, const struct fabric_arrival *a)
 {
 	const struct packet_kind *kind = &packet_kinds[a->kind];
 	bool outer = ep->link.kept, kept; /* a handler may take in the next packet */
 	struct head h;
 
-	ep->ctx->news = true;
 	if (!kind->take)
 		return endpoint_poison(ep, "opcode");
 	if (!take_apart(ep, a, &h))

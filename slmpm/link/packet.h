@@ -30,6 +30,9 @@ struct head { /* of a packet that came, taken apart */
 struct packet_kind {
 	/* Takes the packet, which is released afterwards unless this sets ep->link.kept. */
 	void (*take)(struct endpoint *ep, const struct head *h);
+	/* The same, not taken apart, of those that need no more than is usual. False: not so, and
+	 * nothing has been done. NULL: none. */
+	bool (*take_usual)(struct endpoint *ep, const struct fabric_arrival *a);
 	/* Where a long payload belongs (landing.h); changes nothing. NULL: in the ring. */
 	void *(*place)(struct endpoint *ep, const struct fabric_arrival *a);
 	/* The payload goes where `place` said. */
@@ -38,7 +41,14 @@ struct packet_kind {
 
 extern const struct packet_kind packet_kinds[UINT8_MAX + 1];
 
+bool packet_take_apart(struct endpoint *ep, const struct fabric_arrival *a);
 /* Takes an arrival. True: kept, or deferred on ENOMEM (ep->link.enomem): it is not released yet. */
-bool packet_take(struct endpoint *ep, const struct fabric_arrival *a);
+static inline bool packet_take(struct endpoint *ep, const struct fabric_arrival *a)
+{
+	const struct packet_kind *kind = &packet_kinds[a->kind];
+
+	ep->ctx->news = true;
+	return !(kind->take_usual && kind->take_usual(ep, a)) && packet_take_apart(ep, a);
+}
 
 #endif

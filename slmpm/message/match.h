@@ -3,6 +3,7 @@
 #ifndef SLMPM_MATCH_H
 #define SLMPM_MATCH_H
 
+#include "slmpm/link/landing.h"
 #include "slmpm/message/inbound.h"
 
 /* The first receive posted that wants a message on STREAM, taken out of the queue; or NULL. */
@@ -11,6 +12,18 @@ struct request *match_posted(struct endpoint *ep, uint32_t stream);
 struct request *match_next(const struct endpoint *ep, uint32_t stream);
 /* The first unexpected message that R may take, or NULL. */
 struct inbound *match_find(const struct request *r);
+/* The same, if it is the first of EP's own, and no other but those comes into question: else NULL,
+ * which says nothing. */
+static inline struct request *match_first(const struct endpoint *ep, uint32_t stream)
+{
+	const struct list *first = ep->messages->posted.next;
+	struct request *r = LIST_ENTRY(first, struct request, node);
+
+	if (first == &ep->messages->posted || !list_empty(&ep->ctx->posted) ||
+	    !list_empty(&ep->kept))
+		return NULL;
+	return r->stream == stream || r->stream == SLMPM_ANY_STREAM ? r : NULL;
+}
 /* Gives a message to a receive or hold: copies what is there, asks for the rest. */
 void match_give(struct inbound *m, struct request *r);
 /* The receive leaves: what arrived goes to the next that wants it, nothing is lost. -SLMPM_EBUSY
@@ -26,6 +39,15 @@ void match_again(struct request *r);
 /* Queues a receive that no message waits for, and takes it out. */
 void match_post(struct request *r);
 void match_unpost(struct request *r);
+/* R is that of match_first. */
+static inline void match_unpost_first(struct endpoint *ep, struct request *r)
+{
+	/* The next message is often the next one's, and follows soon. */
+	fetch_ahead(LIST_ENTRY(r->node.next, struct request, node), offsetof(struct request, rma));
+	list_remove(&r->node);
+	ep->before--;
+	landing_moved_all(ep->ctx);
+}
 /* Receives fail: EP's, which has ended, and those from any peer where none is left. */
 void match_end(struct endpoint *ep);
 /* A listener has gone: those from any peer fail where none is left and no other can come. */

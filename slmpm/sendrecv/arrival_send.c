@@ -87,6 +87,24 @@ static void take_only(struct endpoint *ep, const struct head *h)
 	}
 }
 
+bool arrival_usual(struct endpoint *ep, const struct fabric_arrival *a)
+{
+	uint32_t stream = (uint32_t)a->head[1];
+	struct request *r;
+
+	if (UNLIKELY(!message_is_plain(ep, a, stream)))
+		return false;
+	r = match_first(ep, stream);
+	if (UNLIKELY(!r || r->kind != REQUEST_RECV || a->length > r->length))
+		return false;
+	match_unpost_first(ep, r);
+	landing_scatter(r, 0, a->data, a->length);
+	inbound_describe_whole(&r->result, ep, a->length, stream, (uint32_t)(a->head[1] >> 32));
+	message_take_plain(ep, a);
+	request_received(r);
+	return true;
+}
+
 /* Its sender wants to know when it was here. */
 static COLD void take_timed(struct endpoint *ep, const struct head *h)
 {

@@ -51,23 +51,6 @@ static inline bool bundle_serves(const struct endpoint *ep, uint32_t stream, siz
 	return u->left && u->length <= cap && bundle_is_for(u, stream) && message_is_first(ep);
 }
 
-/* Is A a plain message of one packet that a receive on STREAM may take as it is? */
-static inline bool is_plain_message(const struct endpoint *ep, const struct fabric_arrival *a,
-				    uint32_t stream)
-{
-	return a->kind == WIRE_SEND_ONLY && a->head[2] == a->length &&
-	       !PEER_FAULT(a->length > ep->only_max_in || a->head[0] != ep->received + 1 ||
-			   (uint32_t)a->head[1] == SLMPM_ANY_STREAM) &&
-	       (stream == SLMPM_ANY_STREAM || stream == (uint32_t)a->head[1]);
-}
-
-static inline void take_plain(struct endpoint *ep, const struct fabric_arrival *a)
-{
-	ep->received++;
-	match_account(ep, a->length);
-	link_matched(ep, wire_charge(a->length));
-}
-
 static inline bool is_message(uint8_t kind)
 {
 	return kind <= WIRE_SEND_ONLY || kind == WIRE_LOAN || kind == WIRE_FETCH;
@@ -83,7 +66,7 @@ static inline int recv_direct(struct endpoint *ep, uint32_t stream, int polls,
 	while (LIKELY(!ep->blocked && may)) {
 		*a = progress_take(ep);
 		if (LIKELY(*a != NULL)) {
-			if (LIKELY(is_plain_message(ep, *a, stream)))
+			if (LIKELY(message_is_plain(ep, *a, stream)))
 				return 1;
 			if ((*a)->kind == WIRE_BUNDLE) {
 				if (!bundle_open(ep, *a))
@@ -178,7 +161,7 @@ static inline int64_t take_arrival(struct endpoint *ep, const struct fabric_arri
 		copy_long(ep, buf, a->data, n);
 	else
 		copy_short(buf, a->data, n);
-	take_plain(ep, a);
+	message_take_plain(ep, a);
 	if (done)
 		bundle_fill_done(done, ep, a->length, a->head[1], fits ? 0 : -SLMPM_ETRUNC);
 	progress_release(ep, a);
@@ -222,7 +205,7 @@ const struct fabric_arrival *message_hold_direct(struct endpoint *ep, uint32_t s
 		ep->link.next--;
 		return NULL;
 	}
-	take_plain(ep, a);
+	message_take_plain(ep, a);
 	if (done)
 		bundle_fill_done(done, ep, a->length, a->head[1], 0);
 	return a;

@@ -172,12 +172,6 @@ int slmpm_send(slmpm_peer peer, uint32_t stream, const void *buf, size_t len, in
 	return 0;
 }
 
-/* One piece that is neither empty nor NULL. */
-static inline bool is_single(const struct slmpm_iov *iov, int n)
-{
-	return n == 1 && iov && iov->base && iov->len;
-}
-
 static inline enum sent send_short(struct endpoint *ep, uint32_t stream,
 				   const struct slmpm_iov *iov, uint32_t imm, bool more)
 {
@@ -218,9 +212,15 @@ static int send_notified(struct endpoint *ep, uint32_t stream, const struct slmp
 enum sent message_send_at_once(struct endpoint *ep, uint32_t stream, const struct slmpm_iov *iov,
 			       int n, uint32_t flags, uint32_t imm)
 {
-	if (!is_single(iov, n) || mode_hint(flags))
+	if (!message_is_single(iov, n) || mode_hint(flags))
 		return NOT_SENT;
 	return send_short(ep, stream, iov, imm, flags & SLMPM_MORE);
+}
+
+enum sent message_send_single(struct endpoint *ep, uint32_t stream, const struct slmpm_iov *iov,
+			      uint32_t imm)
+{
+	return send_direct(ep, stream, iov->base, iov->len, imm, 0);
 }
 
 void message_leaves(struct endpoint *ep, uint32_t stream, const struct slmpm_iov *iov,
@@ -242,7 +242,7 @@ int message_sendv(struct endpoint *ep, uint32_t stream, const struct slmpm_iov *
 
 	if (stream > SLMPM_STREAM_MAX)
 		return bad_send("slmpm_sendv", stream);
-	if (!req && is_single(iov, n) && completion_wanted(how) && !mode_hint(how->flags))
+	if (!req && message_is_single(iov, n) && completion_wanted(how) && !mode_hint(how->flags))
 		rc = send_notified(ep, stream, iov, how);
 	if (rc == 0)
 		rc = sendv_by_request(ep, stream, iov, n, how, req);
@@ -295,7 +295,7 @@ static NOINLINE int sendv(slmpm_peer peer, uint32_t stream, const struct slmpm_i
 		return endpoint_bad_handle(peer);
 	ctx = ep->ctx;
 	more = how && how->flags & SLMPM_MORE;
-	if (!req && is_single(iov, n))
+	if (!req && message_is_single(iov, n))
 		sent = send_short(ep, stream, iov, imm, more);
 	if (sent == NOT_SENT)
 		rc = sendv_by_request(ep, stream, iov, n, how, req);
@@ -321,7 +321,7 @@ int slmpm_sendv(slmpm_peer peer, uint32_t stream, const struct slmpm_iov *iov, i
 	 * In the middle of a burst this is all there is to do. Whatever calls another function is
 	 * kept out of here, so that no register has to be saved.
 	 */
-	if (ep && is_single(iov, n) && how && !req && how->size == sizeof(*how) &&
+	if (ep && message_is_single(iov, n) && how && !req && how->size == sizeof(*how) &&
 	    !((how->flags ^ SLMPM_MORE) | how->ctr.id | how->cq.id) && !(ep->blocked) &&
 	    !ep->ctx->multiple &&
 	    bundle_fits(&ep->bundle, wire_route(stream, how->imm), iov->len)) {

@@ -4,7 +4,9 @@
 #define SLMPM_SENDRECV_H
 
 #include "slmpm/completion/completion.h"
+#include "slmpm/link/link.h"
 #include "slmpm/message/inbound.h"
+#include "slmpm/message/match.h"
 #include "slmpm/message/message.h"
 
 /* The endpoint or context that a receive names, locked; NULL with *RC set. *EP NULL: any peer. */
@@ -15,10 +17,18 @@ struct context *message_source(slmpm_peer peer, struct endpoint **ep, int *rc);
  */
 int message_sendv(struct endpoint *ep, uint32_t stream, const struct slmpm_iov *iov, int n,
 		  const struct slmpm_how *how, slmpm_req *req);
+/* One piece that is neither empty nor NULL. */
+static inline bool message_is_single(const struct slmpm_iov *iov, int n)
+{
+	return n == 1 && iov && iov->base && iov->len;
+}
 /* A short message that goes at once, and nothing learns it. SENT: it is done, as
  * message_describe_sent says; SENT_IN_PART: message_leaves is to follow; NOT_SENT: not this way. */
 enum sent message_send_at_once(struct endpoint *ep, uint32_t stream, const struct slmpm_iov *iov,
 			       int n, uint32_t flags, uint32_t imm);
+/* The same of a single piece, without flags. */
+enum sent message_send_single(struct endpoint *ep, uint32_t stream, const struct slmpm_iov *iov,
+			      uint32_t imm);
 void message_describe_sent(struct slmpm_done *done, const struct endpoint *ep, uint32_t stream,
 			   const struct slmpm_iov *iov, uint32_t imm);
 /* HOW's queue, that of a work queue's entries, which needs no memory, learns when the rest of it
@@ -43,10 +53,32 @@ static inline bool message_has_buffer(const struct slmpm_iov *m)
 const struct fabric_arrival *message_hold_direct(struct endpoint *ep, uint32_t stream,
 						 struct slmpm_done *done, int timeout_ms);
 
+/* ---- messages that need no more than is usual ----------------------------------------------- */
+
+/* Is A a plain message of one packet that a receive on STREAM may take as it is? */
+static inline bool message_is_plain(const struct endpoint *ep, const struct fabric_arrival *a,
+				    uint32_t stream)
+{
+	return a->kind == WIRE_SEND_ONLY && a->head[2] == a->length &&
+	       !PEER_FAULT(a->length > ep->only_max_in || a->head[0] != ep->received + 1 ||
+			   (uint32_t)a->head[1] == SLMPM_ANY_STREAM) &&
+	       (stream == SLMPM_ANY_STREAM || stream == (uint32_t)a->head[1]);
+}
+
+/* Its bytes have a receive. */
+static inline void message_take_plain(struct endpoint *ep, const struct fabric_arrival *a)
+{
+	ep->received++;
+	match_account(ep, a->length);
+	link_matched(ep, wire_charge(a->length));
+}
+
 /* ---- packets of messages (arrival_send.c) ---------------------------------------------------- */
 
 /* One packet, or a message of a bundle. */
 void arrival_only(struct endpoint *ep, const struct head *h);
+/* A plain one, for the first receive that its peer has. */
+bool arrival_usual(struct endpoint *ep, const struct fabric_arrival *a);
 void arrival_first(struct endpoint *ep, const struct head *h);
 void arrival_more(struct endpoint *ep, const struct head *h);
 /* The sender gave up: as if the message had never come, but for its envelope. */
