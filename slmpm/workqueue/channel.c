@@ -12,7 +12,8 @@
 #include "slmpm/sendrecv/sendrecv.h"
 #include "slmpm/workqueue/leaver.h"
 
-#define STEPS 64 /* of one channel before it is another's turn */
+#define STEPS      64  /* of one channel before it is another's turn */
+#define PASS_STEPS 256 /* of one call of progress */
 
 /* At the next progress, whatever that is for: who would sleep has nothing to do yet. */
 static void channel_retry(struct channel *ch)
@@ -455,9 +456,13 @@ static NOINLINE int start(struct channel *ch, struct work *w, struct endpoint *e
 static INLINE enum sent send_now(struct endpoint *ep, struct work *w)
 {
 	const struct slmpm_wr *wr = &w->wr;
-	enum sent sent = message_send_at_once(ep, wr->stream, wr->iov, wr->iov_count,
-					      wr->flags | spread_hint(w->part), wr->imm);
+	enum sent sent;
 
+	if (LIKELY(w->usual))
+		sent = message_send_single(ep, wr->stream, wr->iov, wr->imm);
+	else
+		sent = message_send_at_once(ep, wr->stream, wr->iov, wr->iov_count,
+					    wr->flags | spread_hint(w->part), wr->imm);
 	if (sent == SENT)
 		w->done.status = 0;
 	if (sent == SENT && !(wr->flags & SLMPM_SILENT))
@@ -472,11 +477,13 @@ static INLINE int begin_now(struct channel *ch, struct work *w, struct endpoint 
 	int rc = 0;
 
 	ch->at = w->next;
-	list_withdraw(&ch->timed);
 	wq->begun++;
-	if (UNLIKELY(wq->flags & SLMPM_WQ_SPREAD) && w->wr.op < SLMPM_OP_WAIT)
-		spread_begin(wq, &w->part, &w->wr, ep, work_bytes_of(&w->wr));
-	if (w->wr.op == SLMPM_OP_SEND && ep && !w->wr.rctr.id)
+	if (!w->usual) {
+		list_withdraw(&ch->timed);
+		if (UNLIKELY(wq->flags & SLMPM_WQ_SPREAD) && w->wr.op < SLMPM_OP_WAIT)
+			spread_begin(wq, &w->part, &w->wr, ep, work_bytes_of(&w->wr));
+	}
+	if (ep && w->wr.op == SLMPM_OP_SEND && !w->wr.rctr.id)
 		sent = send_now(ep, w);
 	if (sent == SENT)
 		entry_finish(ch, w);
@@ -499,13 +506,19 @@ int channel_begin(struct channel *ch, struct work *w, struct endpoint *ep)
 	return begin_now(ch, w, ep);
 }
 
-/* It begins, or fails. */
-static INLINE bool begin_step(struct channel *ch, struct work *w)
+/* W is a SEND like a call's, and nothing is under way before it. */
+static INLINE bool is_usual(const struct channel *ch, const struct work *w)
+{
+	return LIKELY(w->usual && !w->cancelled) && list_empty(&ch->begun) && !ch->wq->ctx->begins;
+}
+
+/* It begins, or fails. USUAL: as of is_usual. */
+static INLINE bool begin_step(struct channel *ch, struct work *w, bool usual)
 {
 	struct endpoint *ep = work_endpoint(w);
 	int rc;
 
-	if (turn_has_come(ch, w, ep))
+	if (LIKELY(usual && ep) || turn_has_come(ch, w, ep))
 		rc = begin_now(ch, w, ep);
 	else if (w->refused)
 		rc = -SLMPM_EDISABLED;
@@ -527,10 +540,11 @@ static INLINE int wait_step(struct channel *ch, struct work *w, uint64_t *len)
 	return await_is_over(a) ? 1 : wait_on(ch, w, len);
 }
 
-/* The next entry of a channel that has not stopped: false, its turn has not come. */
-static bool channel_step(struct channel *ch)
+enum turn { TURN_WAITS, TURN_TAKEN, TURN_BEGINS };
+
+/* Of W, no usual SEND: it waits, or has had its turn, or is to begin an operation. */
+static INLINE enum turn turn_of(struct channel *ch, struct work *w)
 {
-	struct work *w = ch->at;
 	uint64_t len = 0;
 	int rc;
 
@@ -540,13 +554,25 @@ static bool channel_step(struct channel *ch)
 		rc = -SLMPM_ECANCELED;
 	else if (w->wr.op == SLMPM_OP_WAIT)
 		rc = w->state == WORK_BEGUN || is_enabled(ch->wq, w) ? wait_step(ch, w, &len) : 0;
+	else if (acts_at_once(w))
+		return act_step(ch, w) ? TURN_TAKEN : TURN_WAITS;
 	else
-		return acts_at_once(w) ? act_step(ch, w) : begin_step(ch, w);
+		return TURN_BEGINS;
 	if (rc < 0)
 		channel_end(ch, w, rc, len);
 	else if (rc)
 		pass(ch, w, len);
-	return rc;
+	return rc ? TURN_TAKEN : TURN_WAITS;
+}
+
+/* The next entry of a channel that has not stopped: false, its turn has not come. */
+static INLINE bool channel_step(struct channel *ch)
+{
+	struct work *w = ch->at;
+	bool usual = is_usual(ch, w);
+	enum turn turn = usual ? TURN_BEGINS : turn_of(ch, w);
+
+	return turn == TURN_BEGINS ? begin_step(ch, w, usual) : turn == TURN_TAKEN;
 }
 
 static NOINLINE int advance_amidst(struct channel *ch)
@@ -558,7 +584,7 @@ static NOINLINE int advance_amidst(struct channel *ch)
 	return w->wr.op == SLMPM_OP_PIPE ? piping_advance(ch) : calculation_advance(ch);
 }
 
-int channel_advance(struct channel *ch)
+static INLINE int advance(struct channel *ch)
 {
 	int steps = 0, n = 0;
 
@@ -576,4 +602,30 @@ int channel_advance(struct channel *ch)
 	if (n && engine_serves(ch->wq->ctx))
 		ch->wq->by_engine += (uint64_t)n;
 	return n + steps;
+}
+
+int channel_advance(struct channel *ch)
+{
+	return advance(ch);
+}
+
+int workqueue_advance(struct context *ctx)
+{
+	const struct channel *first = NULL; /* that waits for room */
+	int n = 0;
+
+	ctx->laboured = false;
+	while (!list_empty(&ctx->ready) && n < PASS_STEPS && !ctx->begins && !ctx->laboured) {
+		struct channel *ch = LIST_ENTRY(ctx->ready.next, struct channel, node);
+		int steps;
+
+		if (ch == first) /* those behind it have had their turn */
+			break;
+		list_remove(&ch->node);
+		steps = advance(ch);
+		n += steps;
+		if (!steps && !list_empty(&ch->node) && !first)
+			first = ch;
+	}
+	return n;
 }

@@ -134,6 +134,7 @@ int workqueue_fill(struct workqueue *wq, struct work *w, const struct slmpm_wr *
 		rc = work_hold(wq, w);
 	if (rc == 0)
 		complete_flags(wq, &w->wr);
+	w->usual = rc == 0 && work_is_usual(wq, &w->wr);
 	return rc;
 }
 

@@ -288,6 +288,13 @@ int work_begin(struct context *ctx, struct endpoint *ep, struct work *w, uint64_
 					 begin_any(ctx, ep, w, cookie, sent);
 }
 
+bool work_is_usual(const struct workqueue *wq, const struct slmpm_wr *wr)
+{
+	return wr->op == SLMPM_OP_SEND && message_is_single(wr->iov, wr->iov_count) &&
+	       !wr->rctr.id && !wr->timeout_ms && !(wr->flags & SLMPM_MORE) &&
+	       !mode_hint(wr->flags) && !(wq->flags & (SLMPM_WQ_MANAGED | SLMPM_WQ_SPREAD));
+}
+
 bool work_keep(struct work *w)
 {
 	size_t pieces = (size_t)w->wr.iov_count * sizeof(*w->wr.iov);

@@ -20,34 +20,12 @@
 #define DEPTH_MAX    65536
 #define CHANNELS     64
 #define CHANNELS_MAX 65536
-#define STEPS        256 /* of one call of progress */
 
 #define OPTIONS                                                                                    \
 	(SLMPM_WQ_UNACKNOWLEDGED | SLMPM_WQ_MANAGED | SLMPM_WQ_KEPT | SLMPM_WQ_RECEIVE |           \
 	 SLMPM_WQ_SPREAD)
 
 struct handle_table workqueue_table = HANDLE_TABLE_FROM("work queue", struct workqueue, node);
-
-int workqueue_advance(struct context *ctx)
-{
-	const struct channel *first = NULL; /* that waits for room */
-	int n = 0;
-
-	ctx->laboured = false;
-	while (!list_empty(&ctx->ready) && n < STEPS && !ctx->begins && !ctx->laboured) {
-		struct channel *ch = LIST_ENTRY(ctx->ready.next, struct channel, node);
-		int steps;
-
-		if (ch == first) /* those behind it have had their turn */
-			break;
-		list_remove(&ch->node);
-		steps = channel_advance(ch);
-		n += steps;
-		if (!steps && !list_empty(&ch->node) && !first)
-			first = ch;
-	}
-	return n;
-}
 
 void workqueue_drop(struct workqueue *wq, struct work *w)
 {

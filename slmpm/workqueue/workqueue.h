@@ -51,6 +51,7 @@ struct work { /* an entry: a work request that was taken; what its turn reads li
 	bool cancelled; /* it fails in its turn, */
 	bool refused;   /* so does a send whose receive entry has not been enabled in time */
 	bool waited;    /* a send: for its receive entry to be enabled */
+	bool usual;     /* a send that goes as a call's does, if it is its turn: work_is_usual */
 	struct spread_part part;
 	struct slmpm_done done; /* ended, but not those in front of it */
 	struct slmpm_wr wr;
@@ -194,8 +195,6 @@ static inline struct workqueue *workqueue_lock(slmpm_wq handle, int *rc)
 {
 	return CONTEXT_LOCK_OBJECT(&workqueue_table, struct workqueue, handle.id, rc);
 }
-/* Some channels of CTX may go on: what has begun, or ended. */
-int workqueue_advance(struct context *ctx);
 /* All that was posted to it has ended. */
 static inline bool workqueue_has_ended(const struct workqueue *wq)
 {
@@ -250,6 +249,8 @@ bool channel_may_begin(struct channel *ch, struct work *w, struct endpoint *ep);
 int channel_begin(struct channel *ch, struct work *w, struct endpoint *ep);
 /* Begins what may, and flushes it once it has stopped: how many steps. */
 int channel_advance(struct channel *ch);
+/* Some channels of CTX may go on: what has begun, or ended. */
+int workqueue_advance(struct context *ctx);
 /* W, which has begun or could not, has ended with STATUS and LEN as of its completion. */
 void channel_end(struct channel *ch, struct work *w, int status, uint64_t len);
 /* The same with its completion in w->done. */
@@ -469,6 +470,8 @@ static inline struct endpoint *work_endpoint(struct work *w)
 		w->ep = work_peer(&w->wr);
 	return w->ep;
 }
+/* WR asks for no more than slmpm_send does, and WQ for no more than the order of its channel. */
+bool work_is_usual(const struct workqueue *wq, const struct slmpm_wr *wr);
 /* Begins W's operation; its completion goes to CTX's `begins` with COOKIE, perhaps before this
  * returns. EP: as of work_peer; SENT_IN_PART: as message_send_at_once has said. */
 int work_begin(struct context *ctx, struct endpoint *ep, struct work *w, uint64_t cookie,
