@@ -23,6 +23,9 @@
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22
 #endif
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
 
 #define TMPFS         0x01021994 /* linux/magic.h */
 #define SIZE_SEALS    (F_SEAL_SHRINK | F_SEAL_GROW)
@@ -59,26 +62,26 @@ static uint64_t mapping_clock_now(void)
  * touched: a call for many pages instead of a fault for each. The faults that are left are for
  * reading, which bring in the neighbours too, in a shared mapping as writable as they are.
  */
-static int populate(const struct mapping *m, uint64_t deadline, size_t step)
+static int populate(const struct mapping *m, size_t size, uint64_t deadline, size_t step)
 {
 	static const unsigned char zeros[1 << 15];
 	size_t inspect = step; /* at the clock, once so much is present */
 
-	for (size_t at = 0; at < m->size;) {
-		size_t rest = m->size - at;
+	for (size_t at = 0; at < size;) {
+		size_t rest = size - at;
 		size_t part = rest < sizeof(zeros) ? rest : sizeof(zeros);
 		ssize_t n = pwrite(m->fd, zeros, part, (off_t)at);
 
 		if (n < 0 && errno != EINTR)
 			return -errno;
 		at += n > 0 ? (size_t)n : 0;
-		if (deadline && at >= inspect && at < m->size) {
+		if (deadline && at >= inspect && at < size) {
 			if (mapping_clock_now() >= deadline)
 				return -ETIMEDOUT;
 			inspect += step;
 		}
 	}
-	(void)madvise(m->base, m->size, MADV_POPULATE_READ); /* from 5.14 */
+	(void)madvise(m->base, size, MADV_POPULATE_READ); /* from 5.14 */
 	return 0;
 }
 
@@ -95,8 +98,8 @@ static int map(struct mapping *m, int fd, size_t size, int protection)
 	return 0;
 }
 
-int mapping_create_by(struct mapping *m, const char *label, size_t size, uint64_t deadline,
-		      size_t step)
+static int create(struct mapping *m, const char *label, size_t size, size_t present,
+		  uint64_t deadline, size_t step)
 {
 	int rc = 0, fd;
 
@@ -112,15 +115,26 @@ int mapping_create_by(struct mapping *m, const char *label, size_t size, uint64_
 		rc = map(m, fd, size, PROT_READ | PROT_WRITE);
 	m->fd = fd;
 	if (rc == 0)
-		rc = populate(m, deadline, step);
+		rc = populate(m, present, deadline, step);
 	if (rc < 0)
 		mapping_destroy(m);
 	return rc;
 }
 
+int mapping_create_by(struct mapping *m, const char *label, size_t size, uint64_t deadline,
+		      size_t step)
+{
+	return create(m, label, size, size, deadline, step);
+}
+
 int mapping_create(struct mapping *m, const char *label, size_t size)
 {
-	return mapping_create_by(m, label, size, 0, 0);
+	return create(m, label, size, size, 0, 0);
+}
+
+int mapping_create_sparse(struct mapping *m, const char *label, size_t size, size_t present)
+{
+	return create(m, label, size, present, 0, 0);
 }
 
 int mapping_keep_seals(const struct mapping *m)
@@ -179,6 +193,34 @@ int mapping_attach(struct mapping *m, int fd, size_t size, enum mapping_access a
 	if (st.st_size < 0 || (uint64_t)st.st_size != size)
 		return -EPROTO;
 	return map(m, fd, size, access == MAPPING_WRITE ? PROT_READ | PROT_WRITE : PROT_READ);
+}
+
+/* Before 5.14 page by page: where there is none left that is a signal. */
+static void touch(unsigned char *base, size_t size, enum mapping_access access)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	for (size_t at = 0; at < size; at += page) {
+		volatile unsigned char *byte = base + at;
+
+		if (access == MAPPING_WRITE)
+			*byte = 0;
+		else
+			(void)*byte;
+	}
+}
+
+int mapping_fill(const void *base, size_t size, enum mapping_access access)
+{
+	void *at = (void *)(uintptr_t)base;
+	int advice = access == MAPPING_WRITE ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
+
+	if (madvise(at, size, advice) == 0)
+		return 0;
+	if (errno != EINVAL)
+		return -ENOMEM;
+	touch(at, size, access);
+	return 0;
 }
 
 void mapping_populate(const struct mapping *m, int fd)

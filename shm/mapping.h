@@ -24,6 +24,9 @@ enum mapping_access { MAPPING_READ, MAPPING_WRITE };
  * and M is then empty: destroying it does nothing.
  */
 int mapping_create(struct mapping *m, const char *label, size_t size);
+/* The same, but that only the first PRESENT bytes have memory: the rest by mapping_fill, or with
+ * its first use. */
+int mapping_create_sparse(struct mapping *m, const char *label, size_t size, size_t present);
 /* The same until DEADLINE (CLOCK_MONOTONIC, ns; 0: however long it takes), else -ETIMEDOUT: STEP
  * bytes are made present whenever that is, and after each so many the clock is looked at. */
 int mapping_create_by(struct mapping *m, const char *label, size_t size, uint64_t deadline,
@@ -42,6 +45,9 @@ bool mapping_is_read_only(int fd);
  * closes FD.
  */
 int mapping_attach(struct mapping *m, int fd, size_t size, enum mapping_access access);
+/* SIZE bytes at BASE, of a mapping, have memory from now on: 0, or -ENOMEM. With MAPPING_WRITE
+ * nothing has been stored there yet. */
+int mapping_fill(const void *base, size_t size, enum mapping_access access);
 /* Maps the pages of FD, which M maps, in one call in place of a fault for each amid the traffic.
  * Only where the owner of FD has allocated all of them: no page is allocated here. */
 void mapping_populate(const struct mapping *m, int fd);

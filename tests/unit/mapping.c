@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -87,6 +88,26 @@ static void a_new_object_is_zeroed_and_of_its_size(void **state)
 		assert_int_equal(((unsigned char *)m.base)[i], 0);
 	memset(m.base, 0xff, SIZE);
 	assert_true(lseek(m.fd, 0, SEEK_END) == (off_t)SIZE);
+	mapping_destroy(&m);
+}
+
+static void a_sparse_one_has_memory_where_it_is_filled(void **state)
+{
+	struct mapping m;
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(mapping_create_sparse(&m, LABEL, 3 * SIZE, SIZE), 0);
+	assert_int_equal(mapping_close_seals(&m), 0);
+	assert_int_equal(fstat(m.fd, &st), 0);
+	assert_int_equal(st.st_size, 3 * SIZE);
+	assert_true((size_t)st.st_blocks * 512 >= SIZE && (size_t)st.st_blocks * 512 < 3 * SIZE);
+	assert_int_equal(mapping_fill((char *)m.base + SIZE, SIZE, MAPPING_WRITE), 0);
+	assert_int_equal(mapping_fill((char *)m.base + 2 * SIZE, SIZE, MAPPING_READ), 0);
+	assert_int_equal(fstat(m.fd, &st), 0);
+	assert_true((size_t)st.st_blocks * 512 >= 3 * SIZE);
+	for (size_t i = 0; i < 3 * SIZE; i++)
+		assert_int_equal(((unsigned char *)m.base)[i], 0);
 	mapping_destroy(&m);
 }
 
@@ -415,6 +436,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_new_object_is_zeroed_and_of_its_size),
+		TEST(a_sparse_one_has_memory_where_it_is_filled),
 		TEST(an_object_has_no_name_and_no_heirs),
 		TEST(a_new_object_can_neither_shrink_nor_grow),
 		TEST(both_mappings_show_one_object),
