@@ -22,7 +22,8 @@
 int board_make(struct board **own, int *fd)
 {
 	struct mapping m;
-	int rc = mapping_create(&m, "slmpm-board", sizeof(struct board));
+	int rc = mapping_create_sparse(&m, "slmpm-board", BOARD_LANES * sizeof(struct board),
+				       sizeof(struct board));
 
 	if (rc == 0)
 		rc = mapping_close_seals(&m);
@@ -45,7 +46,7 @@ int board_map(const struct board **board, int fd)
 
 	if (!mapping_seals_closed(fd))
 		return -EPROTO;
-	rc = mapping_attach(&m, fd, sizeof(struct board), MAPPING_READ);
+	rc = mapping_attach(&m, fd, BOARD_LANES * sizeof(struct board), MAPPING_READ);
 	if (rc < 0)
 		return rc == -EPERM ? -EPROTO : rc;
 	*board = m.base;
@@ -54,13 +55,15 @@ int board_map(const struct board **board, int fd)
 		mapping_destroy(&m);
 		return __builtin_bswap64(magic) == BOARD_MAGIC ? -ENOTSUP : -EPROTO;
 	}
+	m.size = sizeof(struct board);
 	mapping_populate(&m, fd);
 	return 0;
 }
 
 void board_unmap(const struct board *board)
 {
-	struct mapping m = {.base = (void *)(uintptr_t)board, .size = sizeof(*board), .fd = -1};
+	struct mapping m = {
+		.base = (void *)(uintptr_t)board, .size = BOARD_LANES * sizeof(*board), .fd = -1};
 
 	mapping_destroy(&m);
 }
@@ -127,6 +130,64 @@ void boards_close(struct boards *b)
 	*b = (struct boards){0};
 }
 
+/* ---- lanes ----------------------------------------------------------------------------------- */
+
+#define LANE_GENERATION 40 /* bits of the numbers of one */
+
+void boards_follow(struct boards *b, const struct boards *of)
+{
+	b->size = of->size;
+	b->rank = of->rank;
+	b->generation = of->generation;
+	b->fences = of->fences;
+	for (uint32_t r = 0; r < of->size; r++) {
+		b->of[r] = of->of[r] ? of->of[r] + 1 : NULL;
+		b->bells[r] = of->bells[r];
+		b->processes[r] = of->processes[r];
+		b->watched[r] = of->watched[r];
+		b->seats[r] = of->seats[r];
+		b->answered[r] = 0;
+	}
+	/* Behind all numbers of before, whoever has begun how many of them: the same at all. */
+	b->base = b->posted = b->reached = (uint64_t)of->generation << LANE_GENERATION;
+	b->freed = b->written;
+	b->history = 0;
+	b->broken = b->others_broke = false;
+}
+
+/* Of the others what is looked at before they post: their rings have memory by then. */
+static int fill_lane(const struct boards *of)
+{
+	int rc = mapping_fill(of->own + 1, sizeof(struct board), MAPPING_WRITE);
+
+	for (uint32_t r = 0; rc == 0 && r < of->size; r++)
+		if (r != of->rank)
+			rc = mapping_fill(of->of[r] + 1, offsetof(struct board, ring),
+					  MAPPING_READ);
+	return rc;
+}
+
+int boards_open_lane(struct boards *b, const struct boards *of, bool apart)
+{
+	int rc = apart ? 0 : fill_lane(of);
+
+	if (rc == 0)
+		rc = boards_open(b, of->own + 1, of->size, of->rank);
+	if (rc < 0)
+		return rc;
+	b->lane = 1;
+	b->tag = of->tag;
+	b->crowded = of->crowded;
+	boards_follow(b, of);
+	return 0;
+}
+
+void boards_close_lane(struct boards *b)
+{
+	free_arrays(b);
+	*b = (struct boards){0};
+}
+
 bool boards_reach(struct boards *b, uint64_t number, uint32_t *who)
 {
 	if (b->reached >= number)
@@ -146,7 +207,7 @@ bool boards_reach(struct boards *b, uint64_t number, uint32_t *who)
 static uint64_t ended_word(const struct boards *b, uint32_t r)
 {
 	/* Pairs with the release in boards_end. */
-	uint64_t word = atomic_load_explicit(&b->of[r]->ended, memory_order_acquire);
+	uint64_t word = atomic_load_explicit(&boards_head(b, r)->ended, memory_order_acquire);
 
 	if (LIKELY(!word) || word >> ENDED_GENERATION == b->generation)
 		return word;
@@ -215,6 +276,13 @@ void boards_end(struct boards *b, int error, uint32_t culprit, const char *why)
 		ring_sleepers(b);
 }
 
+void boards_end_lane(struct boards *b)
+{
+	mark_broken(b);
+	atomic_thread_fence(memory_order_seq_cst);
+	ring_sleepers(b);
+}
+
 bool boards_left(const struct boards *b, uint32_t r)
 {
 	return ended_word(b, r) & ENDED_LEFT;
@@ -238,7 +306,7 @@ int boards_ended(const struct boards *b, uint32_t r, uint32_t *culprit)
 /* Another's words: what is no plain text in them does no harm. */
 static bool words_by(const struct boards *b, uint32_t r, char text[BOARD_WHY])
 {
-	const volatile char *why = b->of[r]->why;
+	const volatile char *why = boards_head(b, r)->why;
 	uint32_t n = 0;
 
 	for (; n + 1 < BOARD_WHY && (text[n] = why[n]); n++)
@@ -274,18 +342,28 @@ int boards_broken(const struct boards *b, uint32_t *culprit)
 			 b->tag, BOARD_MEMBER_OF(b, by), BOARD_MEMBER_OF(b, *culprit));
 }
 
+const char *boards_which(const struct boards *b, char text[BOARD_WHICH])
+{
+	text[0] = 0;
+	if (b->lane && b->doing)
+		(void)snprintf(text, BOARD_WHICH, "tag %u, ", b->doing);
+	else if (b->lane)
+		(void)snprintf(text, BOARD_WHICH, "of tags, ");
+	return text;
+}
+
 int boards_error(const struct boards *b, int error, uint64_t number, uint32_t kind,
 		 const char *format, ...)
 {
 	const char *name = flat_kind_name(kind);
-	char text[ERROR_DETAIL];
+	char text[ERROR_DETAIL], which[BOARD_WHICH];
 	va_list args;
 
 	va_start(args, format);
 	(void)vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	return error_set(error, "group %u, operation %" PRIu64 "%s%s: %s", b->tag, number,
-			 name ? ", " : "", name ? name : "", text);
+	return error_set(error, "group %u, %soperation %" PRIu64 "%s%s: %s", b->tag,
+			 boards_which(b, which), number, name ? ", " : "", name ? name : "", text);
 }
 
 /* ---- meetings -------------------------------------------------------------------------------- */

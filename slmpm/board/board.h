@@ -32,6 +32,7 @@ struct boards { /* of one group, as one member has them */
 	int32_t *processes; /* by rank, for texts, and the group's TAG */
 	int *watched;       /* by rank: descriptors of them, which are the caller's; -1: none */
 	uint32_t tag;
+	uint32_t lane;                 /* 1: the second board of each member's (boards_open_lane) */
 	uint64_t posted;               /* on the own one */
 	uint64_t reached;              /* all others have posted as many */
 	uint64_t history;              /* of what has been begun so far */
@@ -43,6 +44,7 @@ struct boards { /* of one group, as one member has them */
 	uint64_t freed;                /* what lies before this one has been read by all */
 	uint64_t announced, *answered; /* sleeps: own, and those of the others */
 	uint64_t bells_rung;
+	uint32_t doing;               /* of a lane: the tag of what it does, for texts; or 0 */
 	uint32_t generation;          /* how often dead ones have been left out: agree.h */
 	uint32_t *seats;              /* by rank: which one that was when they met */
 	uint32_t reach;               /* of the others' own memory (reach.h) ... */
@@ -69,6 +71,19 @@ int boards_open(struct boards *b, struct board *own, uint32_t size, uint32_t ran
 void boards_met(struct boards *b);
 void boards_close(struct boards *b);
 
+/*
+ * A lane is a second sequence of operations of the same members: each has a second board for it,
+ * behind its first one and mapped with that, which has no memory until it is used. All of it is as
+ * of the first ones, but that their ends are said on those alone. B is that of OF, whose boards are
+ * there, or none are (APART): 0, or -ENOMEM.
+ */
+int boards_open_lane(struct boards *b, const struct boards *of, bool apart);
+/* OF's next generation has begun. */
+void boards_follow(struct boards *b, const struct boards *of);
+/* OF's group is broken, as this member has said: those that look at the lane see it there. */
+void boards_end_lane(struct boards *b);
+void boards_close_lane(struct boards *b);
+
 /* ---- ends ------------------------------------------------------------------------------------ */
 
 #define BOARD_MEMBER          "rank %u (process %d)" /* in texts */
@@ -86,6 +101,9 @@ int boards_ended(const struct boards *b, uint32_t r, uint32_t *culprit);
 bool boards_left(const struct boards *b, uint32_t r);
 /* Whether another one has broken the group: its error, with *CULPRIT and the detail set; or 0. */
 int boards_broken(const struct boards *b, uint32_t *culprit);
+#define BOARD_WHICH 24
+/* In texts, before an operation: which tag it has, in a lane. */
+const char *boards_which(const struct boards *b, char text[BOARD_WHICH]);
 /* -ERROR; the detail is FORMAT of operation NUMBER of the group, of KIND (of which there is none:
  * it is not named). */
 __attribute__((format(printf, 5, 6), cold)) int boards_error(const struct boards *b, int error,

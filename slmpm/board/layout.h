@@ -104,6 +104,8 @@ struct board {
 	_Alignas(4096) unsigned char ring[BOARD_RING];
 };
 
+#define BOARD_LANES 2 /* boards of a member, one behind the other */
+
 /* reach: */
 #define BOARD_REACHES 1u /* its member may be reached, and reaches the others, as far as it knows */
 #define BOARD_REFUSED 2u /* it does not */
@@ -176,6 +178,12 @@ static inline bool post_is_of(uint64_t what, uint64_t number)
 static inline uint64_t board_number(const struct board *board, uint64_t number)
 {
 	return atomic_load_explicit(&board_post(board, number)->number, memory_order_acquire);
+}
+
+/* Where rank R says how it ends, and the group, whichever of its boards B has. */
+static inline const struct board *boards_head(const struct boards *b, uint32_t r)
+{
+	return b->of[r] - b->lane;
 }
 
 static inline uint64_t board_load(const _Atomic uint64_t *word)

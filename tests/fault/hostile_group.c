@@ -20,7 +20,7 @@
 
 #define RULE  "packet of a group"
 #define TAG   5
-#define BOARD (4096 + 8192 + 262144) /* slmpm/board/layout.h */
+#define BOARD (2 * (4096 + 8192 + 262144)) /* slmpm/board/layout.h */
 #define MAGIC UINT64_C(0x31647262706d6c73)
 #define SIZE  (F_SEAL_SHRINK | F_SEAL_GROW)
 #ifndef F_SEAL_FUTURE_WRITE
