@@ -169,6 +169,12 @@ struct slmpm_combine {
  * for ALLTOALL COUNTS and PLACES are those of what is sent, TO_COUNTS and TO_PLACES of what comes.
  * A member that disagrees with the others gets SLMPM_EINVAL, and so do they: who, and in what. Of
  * roots that differ at the latest 32 operations later.
+ *
+ * With a TAG it matches the operation of that tag at the other members, in whatever order each
+ * starts those that have tags, and in between those without. It is done once all have started it:
+ * none of the others is held up by one that has not, but all with tags are done one after the
+ * other. SLMPM_EBUSY: one of that tag is outstanding at this member; SLMPM_ELIMIT: SLMPM_COLL_TAGS
+ * are that not all have started yet.
  */
 struct slmpm_coll {
 	uint32_t size;
@@ -182,15 +188,20 @@ struct slmpm_coll {
 	uint64_t count;
 	const uint64_t *counts, *places, *to_counts, *to_places;
 	const struct slmpm_combine *combine; /* in place of type and op, or NULL */
+	uint32_t tag;                        /* 0: it matches those of the others by call order */
+	uint32_t reserved;                   /* zero */
 };
+
+#define SLMPM_COLL_TAGS 64
 
 /*
  * Does it and blocks until this process's part is done: its buffers are its own again. Operations
- * of one group are in the order of the calls, the same at all members. Floating-point reductions
- * combine in the order of the ranks: all members have the same bits, in each run. TIMEOUT_MS as of
- * slmpm_send. SLMPM_ETIMEOUT, SLMPM_EDEAD, SLMPM_ECLOSED: the detail names the member that was
- * waited for, and the group is broken: all further calls, and those of a member that is late,
- * return that. SLMPM_EINVAL.
+ * of one group without tags are in the order of the calls, the same at all members. Floating-point
+ * reductions combine in the order of the ranks: all members have the same bits, in each run.
+ * TIMEOUT_MS as of slmpm_send. SLMPM_ETIMEOUT, SLMPM_EDEAD, SLMPM_ECLOSED: the detail names the
+ * member that was waited for, and the group is broken: all further calls, and those of a member
+ * that is late, return that. SLMPM_EINVAL. With a tag it waits until all have started that: members
+ * that block in those of two tags in different orders wait for each other until a deadline.
  */
 SLMPM_API int slmpm_collective(slmpm_group group, const struct slmpm_coll *coll, int timeout_ms);
 
@@ -198,10 +209,11 @@ SLMPM_API int slmpm_collective(slmpm_group group, const struct slmpm_coll *coll,
  * The same without blocking: it goes on as the context makes progress, and ends by HOW, or by REQ,
  * as slmpm_sendv does; with neither it blocks, by how->timeout_ms. COLL and its arrays are copied,
  * its buffers are the caller's again at the completion: SLMPM_OP_COLLECTIVE, .stream is the kind,
- * .imm of an error the rank that it is about (UINT32_MAX: none). Those of one group are done in the
- * order of the calls, blocking ones too; any number of them, of several groups in any order. With a
- * how->timeout_ms of more than 0 the group breaks where it has not ended by then, and a group that
- * breaks ends all of them. It cannot be taken back. The rest as slmpm_collective; SLMPM_ENOMEM.
+ * .imm of an error the rank that it is about (UINT32_MAX: none). Those of one group without tags
+ * are done in the order of the calls, blocking ones too; any number of them, of several groups in
+ * any order. With a how->timeout_ms of more than 0 the group breaks where it has not ended by then,
+ * and a group that breaks ends all of them. It cannot be taken back. The rest as slmpm_collective;
+ * SLMPM_ENOMEM.
  */
 SLMPM_API int slmpm_collective_start(slmpm_group group, const struct slmpm_coll *coll,
 				     const struct slmpm_how *how, slmpm_req *req);
@@ -275,10 +287,10 @@ SLMPM_API int slmpm_group_serve(slmpm_group group, const struct slmpm_how *how);
 #define SLMPM_SHOWN_SHRINK 257u /* slmpm_group_shrink */
 
 struct slmpm_shown_operation { /* it has begun, or waits for its turn */
-	uint64_t number;       /* from 1 on; of a meeting among these; of a shrink 0 */
+	uint64_t number;       /* from 1 on; of a meeting among these; of a shrink, a tag: 0 */
 	uint64_t since_ns;     /* CLOCK_MONOTONIC: when it was seen first, some ms late */
 	uint32_t kind;
-	uint32_t reserved; /* zero */
+	uint32_t tag; /* or 0 */
 };
 
 /* slmpm_shown_member.flags */

@@ -316,6 +316,8 @@ static json_t *operations_array(const struct slmpm_group_shown *g)
 				      "seconds", group_seconds(g, g->operation[i].since_ns));
 
 		set(o, "number", g->operation[i].number);
+		if (g->operation[i].tag)
+			set(o, "tag", g->operation[i].tag);
 		json_array_append_new(all, o);
 	}
 	return all;

@@ -31,9 +31,12 @@ bool dial_is_read(const struct endpoint *ep)
 	       !reads_areas(ep) && list_empty(&ep->rooms->am->entries) && ep->lent == LENT_NONE;
 }
 
-bool dial_has_unread(const struct endpoint *ep)
+bool dial_has_unread(const struct endpoint *ep, uint32_t stream, uint32_t n)
 {
-	return !list_empty(&ep->messages->unexpected);
+	LIST_EACH(at, &ep->messages->unexpected)
+		if (LIST_ENTRY(at, const struct inbound, node)->stream - stream < n)
+			return true;
+	return false;
 }
 
 static bool has_regions(const struct endpoint *ep)

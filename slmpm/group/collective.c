@@ -10,7 +10,7 @@
 #include "slmpm/base/sized.h"
 #include "slmpm/board/layout.h"
 #include "slmpm/context.h"
-#include "slmpm/group/operation.h"
+#include "slmpm/group/tags.h"
 #include "slmpm/link/idle.h"
 #include "slmpm/link/wait.h"
 
@@ -56,12 +56,14 @@ static bool is_over(void *arg)
 {
 	struct waiting *w = arg;
 
-	if (!w->result && group_is_broken(w->group))
+	if (!w->result && group_is_broken(w->group)) {
 		(void)operations_go_on(w->group);
+		(void)tags_go_on(w->group);
+	}
 	return w->result;
 }
 
-/* C is under way already; or others are, behind which it waits for its turn. */
+/* C is under way already; or others are, behind which it waits for its turn; or it has a tag. */
 static int wait_for(struct group *g, const struct slmpm_coll *c, int timeout_ms)
 {
 	struct waiting w = {.group = g};
@@ -73,11 +75,18 @@ static int wait_for(struct group *g, const struct slmpm_coll *c, int timeout_ms)
 		.kept = true,
 	};
 
-	operation_append(&op);
+	if (UNLIKELY(c->tag))
+		tags_hold(&op);
+	else
+		operation_append(&op);
 	if (UNLIKELY(g->ctx->away)) /* another thread, which scans links alone */
 		context_wake(g->ctx);
-	if (wait_until(g->ctx, is_over, &w, timeout_ms) < 0 && !w.result)
-		operations_late(g, timeout_ms);
+	if (wait_until(g->ctx, is_over, &w, timeout_ms) < 0 && !w.result) {
+		if (c->tag)
+			tags_late(&op, timeout_ms);
+		else
+			operations_late(g, timeout_ms);
+	}
 	while (UNLIKELY(!w.result)) /* what is under way between machines has to end first */
 		(void)wait_until(g->ctx, is_over, &w, STOP_MS);
 	if (w.result < 0)
@@ -142,11 +151,13 @@ int operation_await(struct group *g, const struct slmpm_coll *c, int timeout_ms)
 
 	if (rc == 0 && !timeout_ms && g->boards.size > 1)
 		rc = no_time();
-	if (rc == 0 && !g->under_way)
+	if (rc == 0 && c->tag)
+		rc = tags_may_hold(g, c->tag);
+	else if (rc == 0 && !g->under_way)
 		rc = operation_begin(g, c);
 	if (rc < 0)
 		return rc;
-	g->begun++;
+	g->begun += !c->tag;
 	rc = wait_for(g, c, timeout_ms);
 	return rc < 0 ? rc : 0;
 }
@@ -176,7 +187,7 @@ static int collect(struct group *g, const struct slmpm_coll *c, int timeout_ms)
 	int passes = collective_passes(g->ctx), rc;
 
 	if (UNLIKELY(g->ctx->handling | !g->boards.own | g->error | g->under_way | g->serves |
-		     (c->combine != NULL)) ||
+		     (c->combine != NULL) | (c->tag != 0) | (c->reserved != 0)) ||
 	    group_is_broken(g))
 		return collective_await(g, c, timeout_ms);
 	rc = flat_check(c, g->boards.size, g->boards.rank);

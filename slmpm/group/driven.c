@@ -14,6 +14,7 @@
 #include "slmpm/completion/queue.h"
 #include "slmpm/engine/engine.h"
 #include "slmpm/group/space.h"
+#include "slmpm/group/tags.h"
 
 #define CALL   "slmpm_group_serve"
 #define UNREAD 4096               /* completions: beyond those it refuses */
@@ -351,7 +352,7 @@ static int serve_from_now(struct group *g, const struct slmpm_how *how)
 
 	if (rc == 0)
 		rc = drive_suits(g, CALL);
-	if (rc == 0 && !g->serves && g->begun != g->done)
+	if (rc == 0 && !g->serves && (g->begun != g->done || tags_wait(g)))
 		rc = error_set(SLMPM_EBUSY, CALL ": an operation of this process's is under way");
 	if (rc == 0 && how->ctr.id && how->cq.id)
 		rc = error_set(SLMPM_EINVAL, CALL ": only one of a counter and a queue");

@@ -18,6 +18,7 @@
 #include "slmpm/group/operation.h"
 #include "slmpm/group/page.h"
 #include "slmpm/group/space.h"
+#include "slmpm/group/tags.h"
 #include "slmpm/link/progress.h"
 #include "slmpm/link/wait.h"
 #include "slmpm/part.h"
@@ -89,6 +90,7 @@ void group_free(struct group *g)
 	drives_shut(g);
 	driven_leave(g);
 	spaces_free(g);
+	tags_free(g);
 	messages_close(g);
 	for (uint32_t s = 0; s < g->seats; s++)
 		distant_free(&g->members[s]);
@@ -157,6 +159,7 @@ void group_shut(struct context *ctx)
 {
 	LIST_EACH_ENTRY(struct group, g, &ctx->groups, node) {
 		operations_shut(g);
+		tags_shut(g);
 		group_give_up(g);
 		group_leave(g, false);
 		group_free(g);
@@ -454,8 +457,8 @@ int slmpm_group_query(slmpm_group group, struct slmpm_group_info *info)
 			.tag = g->tag,
 			.status = g->state == GROUP_HAS_FORMED ? g->status : g->error,
 			.culprit = g->culprit,
-			.begun = g->begun,
-			.done = g->done,
+			.begun = g->begun + tags_begun(g),
+			.done = g->done + tags_begun(g) - tags_outstanding(g),
 			.generation = g->boards.generation,
 			.algorithm = g->algorithm,
 			.any_order = g->algorithms.any_order,
@@ -486,8 +489,8 @@ int slmpm_group_destroy(slmpm_group group)
 	if (rc == 0 && g->overlays)
 		rc = error_set(SLMPM_EBUSY, "slmpm_group_destroy: %u networks lie over it",
 			       g->overlays);
-	if (rc == 0 && (g->begun != g->done || g->waits || g->meeting.inside || g->shrinking ||
-			!list_empty(&g->drives)))
+	if (rc == 0 && (g->begun != g->done || tags_wait(g) || g->waits || g->meeting.inside ||
+			g->shrinking || !list_empty(&g->drives)))
 		rc = error_set(SLMPM_EBUSY, "slmpm_group_destroy: %s is under way",
 			       !g->waits    ? "an operation" :
 			       g->splitting ? "slmpm_group_split" :

@@ -23,6 +23,7 @@ struct listener;
 struct messages;
 struct pair;
 struct plan_spec;
+struct tags;
 
 enum group_state { GROUP_IS_FORMING, GROUP_HAS_FORMED, GROUP_HAS_FAILED };
 
@@ -124,7 +125,17 @@ struct group {
 	int error;
 	char detail[ERROR_DETAIL];
 	char said[120]; /* by a member on another machine: why it is broken; "": nothing */
+	/* A lane is a struct group as well, for its operations alone; whose it is: */
+	struct group *main;
+	bool holds;         /* of a lane: some wait until others have started them */
+	struct group *lane; /* of those with tags (tags.h), ... */
+	struct tags *tags;  /* ... and these; or NULL */
 };
+
+static inline struct group *group_main(struct group *g)
+{
+	return g->main ? g->main : g;
+}
 
 /* ---- group.c: the calls, and what becomes of them ------------------------------------------- */
 
@@ -235,6 +246,8 @@ void messages_close(struct group *g);
 /* For those who ask how it stands: whether the one under way waits for messages of RANK, and how
  * many have come of it. */
 bool messages_await(const struct group *g, uint32_t rank);
+/* Of an operation that has not begun here some have come. */
+bool messages_wait(const struct group *g);
 uint64_t messages_came(const struct group *g, uint32_t rank);
 
 /* ---- pairing.c: connections among them ------------------------------------------------------- */

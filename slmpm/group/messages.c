@@ -19,6 +19,7 @@
 #include "slmpm/group/operation.h"
 #include "slmpm/group/page.h"
 #include "slmpm/group/pairing.h"
+#include "slmpm/group/tags.h"
 #include "slmpm/offload/offload.h"
 
 #define CALL        "slmpm_collective"
@@ -170,7 +171,9 @@ static void describe_run(const struct group *g, const struct slmpm_coll *c, stru
 				    .mark = mark_of(c, g->boards.size, g->messages->number)};
 	if (run->spec.count / PIECES >= LONG / width)
 		run->spec.piece = (run->spec.count + PIECES - 1) / PIECES;
-	run->spec.algorithm = algorithm_choose(g, &run->spec, width);
+	/* All send something at once: so one that has begun a round is seen to have. */
+	run->spec.algorithm =
+		g->main && tags_is_round(c) ? PLAN_BRUCK : algorithm_choose(g, &run->spec, width);
 }
 
 /* With which ranks, and how many messages of each. */
@@ -227,6 +230,11 @@ static int find_hosts(struct group *g)
 	return 0;
 }
 
+static uint32_t stream_of(const struct group *g)
+{
+	return g->main ? STREAM + OFFLOAD_RUNS : STREAM;
+}
+
 static void messages_free(struct group *g)
 {
 	free(g->messages->hosts);
@@ -253,7 +261,7 @@ static int messages_open(struct group *g)
 							.peers = none,
 							.size = size,
 							.rank = g->boards.rank,
-							.stream = STREAM,
+							.stream = stream_of(g),
 							.depth = size < 100 ? 1024 : size * 10};
 
 		rc = offload_open(&m->offload, &options);
@@ -322,14 +330,10 @@ static void unwant_all(struct group *g)
 	}
 }
 
-COLD int messages_break(struct group *g, int error, int culprit)
+static COLD void stop_run(struct group *g, int error)
 {
 	struct messages *m = g->messages;
 
-	(void)snprintf(g->detail, sizeof(g->detail), "%s", group_detail());
-	g->error = error;
-	group_break(g, error, culprit);
-	distant_end(g, error, culprit < 0 ? BOARD_NONE : (uint32_t)culprit);
 	if (m && m->stage == CONNECTS) {
 		unwant_all(g);
 		m->stage = NOT_BEGUN;
@@ -337,9 +341,23 @@ COLD int messages_break(struct group *g, int error, int culprit)
 		offload_break(m->offload, error, -1);
 		m->until = clock_deadline(GRACE_MS);
 	}
-	return error_set(-error, "%s", g->detail);
 }
 
+COLD int messages_break(struct group *of, int error, int culprit)
+{
+	struct group *g = group_main(of);
+
+	(void)snprintf(g->detail, sizeof(g->detail), "%s", group_detail());
+	g->error = error;
+	group_break(g, error, culprit);
+	distant_end(g, error, culprit < 0 ? BOARD_NONE : (uint32_t)culprit);
+	stop_run(g, error);
+	if (g->lane) {
+		lane_broken(g);
+		stop_run(g->lane, error);
+	}
+	return error_set(-error, "%s", g->detail);
+}
 /* Others have said so. */
 static COLD int is_broken_by(struct group *g)
 {
@@ -400,13 +418,14 @@ COLD int messages_late(struct group *g, int timeout_ms)
 	const struct messages *m = g->messages;
 	int r = m->stage == CONNECTS && m->first < g->boards.size ? (int)m->first : missing(g);
 	const struct member *late = r < 0 ? NULL : &g->members[r];
-	char waited[GROUP_WAITED];
+	char waited[GROUP_WAITED], which[BOARD_WHICH];
 	int rc;
 
 	group_page_waited(g, timeout_ms, waited);
 	rc = late_error(g->ctx, late && pair_lives(late->pair) ? late->pair->ep : NULL, timeout_ms,
-			"group %u, operation %" PRIu64 ", %s: nothing yet from rank %d (%s)%s",
-			g->tag, m->number, flat_kind_name(m->coll->kind), r,
+			"group %u, %soperation %" PRIu64 ", %s: nothing yet from rank %d (%s)%s",
+			g->tag, boards_which(&g->boards, which), m->number,
+			flat_kind_name(m->coll->kind), r,
 			late && late->distant ? late->distant->url : "?", waited);
 	return messages_break(g, rc, r);
 }
@@ -487,9 +506,19 @@ static COLD int conclude_run(struct group *g, const struct offload_end *end)
 }
 
 /* What it has sent lies here until the plan comes to it. */
-static bool has_unread(const struct member *from)
+static bool has_unread(const struct group *g, uint32_t rank)
 {
-	return from->pair && dial_has_unread(from->pair->ep);
+	const struct pair *p = g->members[rank].pair;
+
+	return p && dial_has_unread(p->ep, stream_of(g), OFFLOAD_RUNS);
+}
+
+bool messages_wait(const struct group *g)
+{
+	for (uint32_t r = 0; r < g->boards.size; r++)
+		if (has_unread(g, r))
+			return true;
+	return false;
 }
 
 /* What a member has sent before it left may be on its way: 0, or it has been waited for. */
@@ -499,7 +528,7 @@ static COLD int await_left(struct group *g)
 
 	for (uint32_t r = 0; r < g->boards.size; r++) {
 		if (!m->needs[r] || !g->members[r].distant->left ||
-		    offload_came(m->offload, r) >= m->expected[r] || has_unread(&g->members[r]))
+		    offload_came(m->offload, r) >= m->expected[r] || has_unread(g, r))
 			continue;
 		if (!m->until)
 			m->until = clock_deadline(GRACE_MS);

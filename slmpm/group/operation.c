@@ -14,23 +14,26 @@
 #include "slmpm/completion/late.h"
 #include "slmpm/engine/engine.h"
 #include "slmpm/group/page.h"
+#include "slmpm/group/tags.h"
 #include "slmpm/request.h"
 
-#define CALL      "slmpm_collective"
-#define TURN      64                 /* operations that end before the links have their turn */
-#define NAMED     4                  /* ranks of those that are waited for */
-#define UNRUNG_NS UINT64_C(50000000) /* between inspections that no bell is needed for */
+#define CALL  "slmpm_collective"
+#define TURN  64 /* operations that end before the links have their turn */
+#define NAMED 4  /* ranks of those that are waited for */
 
 /* ---- what breaks a group --------------------------------------------------------------------- */
 
 /* The group is broken by what the thread's detail says: the others learn it, asleep or not. */
-static COLD int break_by(struct group *g, int error, uint32_t culprit)
+static COLD int break_by(struct group *of, int error, uint32_t culprit)
 {
+	struct group *g = group_main(of);
 	uint32_t theirs;
 	int first;
 
 	if (g->apart)
-		return messages_break(g, error, culprit < g->boards.size ? (int)culprit : -1);
+		return messages_break(of, error, culprit < g->boards.size ? (int)culprit : -1);
+	if (g->error) /* as the other lane has found */
+		return error_set(-g->error, "%s", g->detail);
 	(void)snprintf(g->detail, sizeof(g->detail), "%s", group_detail());
 	/* The words of the first one are those of all. */
 	first = boards_broken(&g->boards, &theirs);
@@ -44,6 +47,7 @@ static COLD int break_by(struct group *g, int error, uint32_t culprit)
 	g->error = error;
 	group_break(g, error, culprit < g->boards.size ? (int32_t)culprit : -1);
 	boards_end(&g->boards, error, culprit, first ? NULL : g->detail);
+	lane_broken(g);
 	return error_set(-error, "%s", g->detail);
 }
 
@@ -125,6 +129,8 @@ int operation_check(struct group *g, const struct slmpm_coll *c)
 {
 	int rc = operation_may_begin(g, c->kind);
 
+	if (rc == 0 && c->reserved)
+		rc = error_set(SLMPM_EINVAL, CALL ": .reserved is not zero");
 	return rc < 0 ? rc : flat_check(c, g->boards.size, g->boards.rank);
 }
 
@@ -145,14 +151,14 @@ static void operation_finish(const struct group *g, struct request *r, int statu
 	request_finish(r, status);
 }
 
-/* RESULT: 1, or the error of the group. */
-static void operation_end(struct collective *op, int result)
+void operation_end(struct collective *op, int result)
 {
 	struct group *g = op->group;
 	struct request *r = op->request;
 	void (*ended)(struct collective *, int) = op->ended;
 
 	list_remove(&op->node);
+	op->group = group_main(g);
 	op->request = NULL;
 	g->done++;
 	if (op->result)
@@ -177,11 +183,17 @@ static uint32_t meeting_awaits(const struct group *g)
 	return g->under_way ? BOARD_ANY : g->meeting.next;
 }
 
+/* One more shows, of a shrink, or who begins the next round of a lane: whichever. */
+static bool group_awaits_any(const struct group *g)
+{
+	return g->shrinking || (g->holds && !g->under_way);
+}
+
 bool group_is_announced(const struct group *g)
 {
 	if (!g->announced)
 		return false;
-	if (g->shrinking)
+	if (group_awaits_any(g))
 		return g->announced_to == BOARD_ANY;
 	if (g->meeting.waits)
 		return g->announced_to == meeting_awaits(g);
@@ -192,17 +204,11 @@ bool group_is_announced(const struct group *g)
 void group_announce(struct group *g)
 {
 	g->announced = true;
-	if (g->shrinking)
+	if (group_awaits_any(g))
 		g->announced_to = BOARD_ANY;
 	else
 		g->announced_to = g->meeting.waits ? meeting_awaits(g) : flat_woken_by(&g->flat);
 	boards_announce(&g->boards, g->announced_to);
-}
-
-/* For others: an operation, a meeting, or those that shrink it with this member. */
-static bool group_waits(const struct group *g)
-{
-	return g->under_way || g->meeting.waits || g->shrinking;
 }
 
 void group_announce_no_more(struct group *g)
@@ -241,13 +247,18 @@ static void operation_drop(struct group *g)
 		flat_drop(&g->flat);
 }
 
-void operations_break(struct group *g, int error)
+void operations_fail(struct group *g, int error, uint32_t culprit)
 {
-	(void)break_by(g, error, BOARD_NONE);
+	(void)break_by(g, error, culprit);
 	if (!g->under_way)
 		return;
 	operation_drop(g);
 	(void)end_all(g);
+}
+
+void operations_break(struct group *g, int error)
+{
+	operations_fail(g, error, BOARD_NONE);
 }
 
 void operations_late(struct group *g, int timeout_ms)
@@ -369,28 +380,15 @@ void operation_go(struct collective *op)
 		(void)end_all(g);
 }
 
-int group_advance(struct context *ctx)
+void operation_arm(struct group *g, bool asleep)
 {
-	int n = 0;
-
-	LIST_EACH_ENTRY(struct group, g, &ctx->groups, node) {
-		n += operations_go_on(g) + meeting_advance(g);
-		n += g->shrinking && g->shrink_on(g);
-	}
-	return n;
-}
-
-void group_arm(struct context *ctx, bool asleep)
-{
-	LIST_EACH_ENTRY(struct group, g, &ctx->groups, node) {
-		if (!group_waits(g) || g->announced == asleep || g->apart)
-			continue;
-		if (asleep) {
-			group_announce(g);
-		} else {
-			g->announced = false;
-			boards_awake(&g->boards);
-		}
+	if (!group_waits(g) || g->announced == asleep || g->apart)
+		return;
+	if (asleep) {
+		group_announce(g);
+	} else {
+		g->announced = false;
+		boards_awake(&g->boards);
 	}
 }
 
@@ -410,37 +408,14 @@ static COLD bool expire(struct group *g, uint64_t now)
 	return false;
 }
 
-/* A bell may be lost, by its holders' doing or for want of memory: then the others are inspected
- * without one, now and again; what is shown of the group is no older. True: that has broken it. */
-static bool group_inspect_unrung(struct group *g, uint64_t now)
-{
-	bool broken = group_is_broken(g);
-
-	if (now < g->inspect_at)
-		return false;
-	g->inspect_at = now + UNRUNG_NS;
-	group_inspect(g);
-	return group_is_broken(g) != broken;
-}
-
-uint64_t operations_deadlines(struct context *ctx, uint64_t now)
+uint64_t operation_deadlines(struct group *g, uint64_t now, bool *passed)
 {
 	uint64_t next = UINT64_MAX;
-	bool passed = false;
 
-	if (!ctx->collecting)
+	if (!g->under_way)
 		return next;
-	LIST_EACH_ENTRY(struct group, g, &ctx->groups, node) {
-		if (!group_waits(g))
-			continue;
-		if (g->apart)
-			next = least_of(next, messages_due(g));
-		passed |= group_inspect_unrung(g, now);
-		next = least_of(next, g->inspect_at);
-		if (g->under_way)
-			passed |= g->due <= now && expire(g, now);
-		if (g->under_way)
-			next = least_of(next, g->due);
-	}
-	return passed ? 0 : next;
+	if (g->apart)
+		next = messages_due(g);
+	*passed |= g->due <= now && expire(g, now);
+	return g->under_way ? least_of(next, g->due) : next;
 }

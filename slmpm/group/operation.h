@@ -42,6 +42,7 @@ static inline int operation_begin_flat(struct group *g, const struct slmpm_coll 
 /* The same of any. 0, or negative with the detail set. */
 static inline int operation_begin(struct group *g, const struct slmpm_coll *c)
 {
+	g->boards.doing = c->tag;
 	return g->apart ? messages_begin(g, c) : operation_begin_flat(g, c);
 }
 
@@ -75,8 +76,12 @@ void operation_append(struct collective *op);
 int operations_go_on(struct group *g);
 /* OP, which has been checked, is the last one; where the group is broken it ends at once. */
 void operation_go(struct collective *op);
-/* The group is broken by what the thread's detail says, and all of them end. */
+/* The group is broken by what the thread's detail says, by CULPRIT or BOARD_NONE, and all of them
+ * end. */
+COLD void operations_fail(struct group *g, int error, uint32_t culprit);
 COLD void operations_break(struct group *g, int error);
+/* OP ends, with 1 or the error of the group. */
+void operation_end(struct collective *op, int result);
 /* The deadline of one has passed: the group is broken, and all of them end. */
 COLD void operations_late(struct group *g, int timeout_ms);
 /* C is done behind them, or at once, and the call waits for it. */
@@ -101,6 +106,12 @@ static inline bool operation_is_alone(const struct group *g)
 	return g->operations.next == g->operations.prev;
 }
 
+/* For others: an operation, a meeting, or those that shrink it with this member. */
+static inline bool group_waits(const struct group *g)
+{
+	return g->under_way || g->holds || g->meeting.waits || g->shrinking;
+}
+
 /* Who is waited for now rings; a rank, or BOARD_ANY. */
 void group_announce(struct group *g);
 bool group_is_announced(const struct group *g);
@@ -117,13 +128,16 @@ void operations_shut(struct group *g);
 /* Those of G, which goes. */
 void prepared_free_all(struct group *g);
 
-/* ---- what contexts do with them (parts.c) ---------------------------------------------------- */
+/* ---- turn.c: what contexts do with them (parts.c) -------------------------------------------- */
 
 /* Operations of all groups go on: how many have ended. */
 int group_advance(struct context *ctx);
 /* The context is to sleep: who is waited for rings; or it is awake again. */
 void group_arm(struct context *ctx, bool asleep);
 uint64_t operations_deadlines(struct context *ctx, uint64_t now);
+/* The same of one group; something has *PASSED. */
+uint64_t operation_deadlines(struct group *g, uint64_t now, bool *passed);
+void operation_arm(struct group *g, bool asleep);
 /* As request_ops.explain. */
 int operation_failed(const struct request *r);
 

@@ -18,6 +18,7 @@
 #include "slmpm/group/operation.h"
 #include "slmpm/group/page_layout.h"
 #include "slmpm/group/pairing.h"
+#include "slmpm/group/tags.h"
 
 #define NS_PER_MS UINT64_C(1000000)
 #define FEW       8 /* members: each one's step is in a text */
@@ -75,25 +76,51 @@ void group_page_forked(const struct group *g)
 
 /* ---- operations ------------------------------------------------------------------------------ */
 
-/* When one of that number and kind was seen first, or NOW. */
-static uint64_t seen_first(const struct slmpm_group_shown *before, uint64_t number, uint32_t kind,
-			   uint64_t now)
+/* When one of that number, kind and tag was seen first, or NOW. */
+static uint64_t seen_first(const struct slmpm_group_shown *before,
+			   const struct slmpm_shown_operation *op, uint64_t now)
 {
-	for (uint32_t i = 0; i < before->operation_count; i++)
-		if (before->operation[i].number == number && before->operation[i].kind == kind)
-			return before->operation[i].since_ns;
+	for (uint32_t i = 0; i < before->operation_count; i++) {
+		const struct slmpm_shown_operation *last = &before->operation[i];
+
+		if (last->number == op->number && last->kind == op->kind && last->tag == op->tag)
+			return last->since_ns;
+	}
 	return now;
 }
 
 static void show_operation(struct slmpm_group_shown *to, const struct slmpm_group_shown *before,
 			   uint64_t number, uint32_t kind, uint64_t since)
 {
+	struct slmpm_shown_operation op = {.number = number, .kind = kind};
+
 	if (to->operation_count == SLMPM_SHOWN_OPERATIONS)
 		return;
-	to->operation[to->operation_count++] =
-		(struct slmpm_shown_operation){.number = number,
-					       .kind = kind,
-					       .since_ns = seen_first(before, number, kind, since)};
+	op.since_ns = seen_first(before, &op, since);
+	to->operation[to->operation_count++] = op;
+}
+
+/* NOW, or when OP was started, where that is known. */
+static uint64_t started_at(const struct collective *op, uint64_t now)
+{
+	return op->deadline == UINT64_MAX ? now :
+					    op->deadline - (uint64_t)op->timeout_ms * NS_PER_MS;
+}
+
+static void show_tags(const struct group *g, struct slmpm_group_shown *to,
+		      const struct slmpm_group_shown *before)
+{
+	const struct collective *op;
+
+	for (uint32_t i = 0; (op = tags_at(g, i)); i++) {
+		struct slmpm_shown_operation shown = {.kind = op->coll->kind, .tag = op->coll->tag};
+
+		to->under_way++;
+		if (to->operation_count == SLMPM_SHOWN_OPERATIONS)
+			continue;
+		shown.since_ns = seen_first(before, &shown, started_at(op, to->taken_ns));
+		to->operation[to->operation_count++] = shown;
+	}
 }
 
 static void show_operations(const struct group *g, struct slmpm_group_shown *to,
@@ -102,13 +129,9 @@ static void show_operations(const struct group *g, struct slmpm_group_shown *to,
 	uint64_t number = g->apart ? g->done + 1 : g->flat.number;
 
 	to->under_way = (uint32_t)(g->begun - g->done);
-	LIST_EACH_ENTRY(struct collective, op, &g->operations, node) {
-		uint64_t since = to->taken_ns;
-
-		if (op->deadline != UINT64_MAX) /* when it was started */
-			since = op->deadline - (uint64_t)op->timeout_ms * NS_PER_MS;
-		show_operation(to, before, number++, op->coll->kind, since);
-	}
+	LIST_EACH_ENTRY(struct collective, op, &g->operations, node)
+		show_operation(to, before, number++, op->coll->kind, started_at(op, to->taken_ns));
+	show_tags(g, to, before);
 	if (g->meeting.waits) {
 		to->under_way++;
 		show_operation(to, before, g->meeting.number, SLMPM_SHOWN_MEET, to->taken_ns);
@@ -125,6 +148,8 @@ static bool is_awaited(const struct group *g, uint32_t r)
 {
 	if (r == g->boards.rank)
 		return false;
+	if (tags_await(g, r))
+		return true;
 	if (g->apart)
 		return messages_await(g, r);
 	if (g->shrinking)
@@ -174,7 +199,7 @@ static bool has_begun(const struct slmpm_group_shown *s, const struct slmpm_show
 {
 	const struct slmpm_shown_operation *op = &s->operation[0];
 
-	return s->operation_count && !s->apart && op->kind < SLMPM_SHOWN_MEET &&
+	return s->operation_count && !s->apart && op->kind < SLMPM_SHOWN_MEET && op->number &&
 	       m->step >= op->number;
 }
 
@@ -252,8 +277,8 @@ static const struct slmpm_group_shown *group_show(struct group *g, uint64_t now)
 		.members = g->boards.size,
 		.status = g->status,
 		.culprit = g->culprit,
-		.begun = g->begun,
-		.done = g->done,
+		.begun = g->begun + tags_begun(g),
+		.done = g->done + tags_begun(g) - tags_outstanding(g),
 		.generation = g->boards.generation,
 		.apart = g->apart,
 	};
@@ -301,7 +326,7 @@ void group_page_waited(struct group *g, int timeout_ms, char text[GROUP_WAITED])
 	text[0] = 0;
 	if (!timeout_ms) /* one of many calls that only try */
 		return;
-	s = group_show(g, clock_now());
+	s = group_show(group_main(g), clock_now());
 	if (s)
 		ns = longest_wait(s, least);
 	if (ns >= NS_PER_MS)

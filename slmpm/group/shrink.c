@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A broken group goes on without those that are gone: the call, and what wakes it. */
-#include "slmpm/group/operation.h"
+#include "slmpm/group/tags.h"
 
 #include <stdio.h>
 
@@ -48,6 +48,7 @@ static void begin_anew(struct group *g)
 	g->left = false;
 	g->culprit = -1;
 	g->detail[0] = 0;
+	tags_follow(g);
 	group_inspect(g);
 }
 
@@ -174,7 +175,9 @@ static int may_shrink(struct group *g)
 	if (!g->status)
 		return error_set(SLMPM_ESTATE, CALL ": the group is not broken");
 	(void)operations_go_on(g); /* by an error now, those that were started */
-	if (g->begun != g->done || g->waits || !list_empty(&g->drives) || !list_empty(&g->driven))
+	(void)tags_go_on(g);
+	if (g->begun != g->done || tags_wait(g) || g->waits || !list_empty(&g->drives) ||
+	    !list_empty(&g->driven))
 		return error_set(SLMPM_EBUSY, CALL ": another thread has %s under way",
 				 g->waits ? "slmpm_group_peer or slmpm_group_split" :
 					    "an operation of the group");

@@ -6,24 +6,33 @@
 #include "slmpm/base/sized.h"
 #include "slmpm/completion/completion.h"
 #include "slmpm/engine/engine.h"
-#include "slmpm/group/operation.h"
+#include "slmpm/group/tags.h"
 #include "slmpm/link/wait.h"
 
 #define CALL "slmpm_collective_start"
 
 /* ---- starting -------------------------------------------------------------------------------- */
 
-/* R ends with OP, which begins, or waits for its turn. */
+/* R ends with OP, which begins, or waits for its turn, or for the others. */
 static int submit(struct collective *op, struct request *r, int timeout_ms)
 {
 	struct group *g = op->group;
-	int rc = g->under_way ? 0 : operation_begin(g, op->coll);
+	uint32_t tag = op->coll->tag;
+	int rc = 0;
 
+	if (tag)
+		rc = tags_may_hold(g, tag);
+	else if (!g->under_way)
+		rc = operation_begin(g, op->coll);
 	if (rc < 0)
 		return rc;
 	op->request = r;
 	op->deadline = timeout_ms > 0 ? clock_deadline(timeout_ms) : UINT64_MAX;
 	op->timeout_ms = timeout_ms;
+	if (tag) {
+		tags_hold(op);
+		return 0;
+	}
 	g->begun++;
 	operation_append(op);
 	(void)operations_go_on(g);
@@ -69,8 +78,9 @@ int operation_start(struct collective *op, const struct slmpm_how *how, slmpm_re
 	}
 	if (!bound)
 		req->id = id;
-	if (g->under_way)
-		operation_leave(g->ctx, how->timeout_ms > 0 || operation_is_alone(g));
+	if (g->under_way || tags_wait(g))
+		operation_leave(g->ctx,
+				how->timeout_ms > 0 || tags_wait(g) || operation_is_alone(g));
 	return 0;
 }
 
