@@ -206,6 +206,16 @@ struct slmpm_coll {
 SLMPM_API int slmpm_collective(slmpm_group group, const struct slmpm_coll *coll, int timeout_ms);
 
 /*
+ * From the next operation on TEXT says what each member does in one of its kind, as many members
+ * and bytes, between members that are connected by TCP (slmpm_plan(3)); a later text that fits goes
+ * before it. All members give the same texts between the same operations: else what such an
+ * operation ends with is SLMPM_EINVAL, or a deadline. A group on one machine has no use for it.
+ * SLMPM_EINVAL: the text, with the line, the rank and why its steps do not do what its kind says;
+ * SLMPM_EBUSY: an operation is under way; SLMPM_ENOMEM. Does not block.
+ */
+SLMPM_API int slmpm_group_plan(slmpm_group group, const char *text);
+
+/*
  * The same without blocking: it goes on as the context makes progress, and ends by HOW, or by REQ,
  * as slmpm_sendv does; with neither it blocks, by how->timeout_ms. COLL and its arrays are copied,
  * its buffers are the caller's again at the completion: SLMPM_OP_COLLECTIVE, .stream is the kind,

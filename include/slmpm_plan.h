@@ -63,6 +63,14 @@ struct slmpm_plan;
 /* To be closed. SLMPM_EINVAL: no such kind, rank or root, or the kind has no such algorithm, arrays
  * or order; SLMPM_ELIMIT: more elements, or pieces, than can be counted; SLMPM_ENOMEM. */
 SLMPM_API int slmpm_plan_open(struct slmpm_plan **plan, const struct slmpm_plan_spec *spec);
+/*
+ * The same by a text that says what each member does (slmpm_plan(3)); SPEC has no algorithm. The
+ * text is read, and all members' steps are followed: SLMPM_EINVAL, with the line, the rank and why,
+ * where they do not do what the kind says, whatever the order of messages, or the text is for
+ * others.
+ */
+SLMPM_API int slmpm_plan_load(struct slmpm_plan **plan, const struct slmpm_plan_spec *spec,
+			      const char *text);
 SLMPM_API void slmpm_plan_close(struct slmpm_plan *plan);
 
 struct slmpm_plan_info {

@@ -15,13 +15,14 @@
 #define NODES_MAX 65536
 #define BYTES_MAX (1u << 30)
 
-enum { OPT_FOLD = 256, OPT_COPY, OPT_EAGER, OPT_ROOT, OPT_PIECE, OPT_JSON };
+enum { OPT_FOLD = 256, OPT_COPY, OPT_EAGER, OPT_ROOT, OPT_PIECE, OPT_PLAN, OPT_JSON };
 
 static const struct argp_option options[] = {
 	{"collective", 'c', "KIND", 0, "Which, as in slmpm_plan(3) [allreduce]", 0},
 	{"algorithm", 'a', "NAME", 0, "By which algorithm; auto: the library's choice [auto]", 0},
 	{"size", 's', "BYTES", 0, "Of a contribution or a block [8]", 0},
 	{"root", OPT_ROOT, "RANK", 0, "Of those that have one [0]", 0},
+	{"plan", OPT_PLAN, "FILE", 0, "By the text of a plan, as in slmpm_plan(3)", 0},
 	{"piece", OPT_PIECE, "BYTES", 0, "Of a message, of algorithms that cut", 0},
 	{"nodes", 'n', "N", 0, "From 1 to 65536 [64]", 1},
 	{"network", 'w', "KIND", 0, "full, torus, mesh or tree [full]", 1},
@@ -158,6 +159,20 @@ static void check_network(struct argp_state *state, const struct setting *set)
 		argp_failure(state, 2, 0, "--extent: %s", slmpm_error_detail());
 }
 
+/* What is in the file; it stays. */
+static char *read_plan(struct argp_state *state, const char *path)
+{
+	FILE *file = fopen(path, "r");
+	size_t size = 0;
+	char *text = NULL;
+
+	if (!file || getdelim(&text, &size, 0, file) < 0)
+		argp_failure(state, 2, 0, "--plan %s: it cannot be read, or is empty", path);
+	if (file)
+		(void)fclose(file);
+	return text;
+}
+
 /* ---- the command ----------------------------------------------------------------------------- */
 
 static void check(struct argp_state *state, const struct setting *set)
@@ -195,6 +210,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPT_EAGER: set->eager = size_of(state, arg, 0); break;
 	case OPT_COPY: set->copy = pace_of(state, arg); break;
 	case OPT_ROOT: set->root = whole_of(state, arg, 0, NODES_MAX - 1); break;
+	case OPT_PLAN: set->text = read_plan(state, arg); break;
 	case OPT_PIECE: set->piece = size_of(state, arg, 1); break;
 	case OPT_JSON: set->json = true; break;
 	case ARGP_KEY_ARG: argp_failure(state, 2, 0, "\"%s\": see --help", arg); break;

@@ -47,6 +47,8 @@ static int open_plan(const struct sim *sim, uint32_t rank, struct slmpm_plan **p
 					     .count = set->bytes / width,
 					     .piece = (set->piece + width - 1) / width};
 
+	if (set->text)
+		return slmpm_plan_load(plan, &spec, set->text);
 	return slmpm_plan_open(plan, &spec);
 }
 

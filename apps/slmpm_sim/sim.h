@@ -18,6 +18,7 @@ enum topology { TOPOLOGY_FULL, TOPOLOGY_TORUS, TOPOLOGY_MESH, TOPOLOGY_TREE };
 
 struct setting {
 	uint32_t kind, algorithm; /* of the collective */
+	const char *text;         /* in place of an algorithm, or NULL */
 	uint64_t bytes, piece; /* of a contribution or block; of a message of a chain, 0: chosen */
 	uint32_t root;
 	enum topology topology;

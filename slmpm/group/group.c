@@ -64,6 +64,7 @@ struct group *group_new(struct context *ctx, uint32_t tag, bool member, int *boa
 	list_init(&g->spaces);
 	list_init(&g->drives);
 	list_init(&g->driven);
+	list_init(&g->texts);
 	g->tag = tag;
 	g->error = -SLMPM_EAGAIN;
 	(void)snprintf(g->detail, sizeof(g->detail), "group %u is forming", tag);
@@ -92,6 +93,7 @@ void group_free(struct group *g)
 	spaces_free(g);
 	tags_free(g);
 	messages_close(g);
+	texts_free(g);
 	for (uint32_t s = 0; s < g->seats; s++)
 		distant_free(&g->members[s]);
 	if (g->listener)

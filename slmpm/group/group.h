@@ -23,6 +23,7 @@ struct listener;
 struct messages;
 struct pair;
 struct plan_spec;
+struct plan_text;
 struct tags;
 
 enum group_state { GROUP_IS_FORMING, GROUP_HAS_FORMED, GROUP_HAS_FAILED };
@@ -94,6 +95,7 @@ struct group {
 	struct messages *messages; /* its collective operations; NULL: none yet */
 	struct algorithms algorithms;
 	uint32_t algorithm;        /* of the last operation: enum plan_algorithm */
+	struct list texts;         /* struct given_text (plan_texts.c) */
 	uint32_t waits;            /* calls that wait for a connection, or split it */
 	bool splitting;            /* one does that */
 	bool shut;                 /* no more of these: the context closes */
@@ -225,6 +227,13 @@ int algorithms_set(struct algorithms *a);
 bool algorithms_are_known(uint64_t algorithms);
 /* For SPEC, of elements WIDTH bytes long: the same at all members. */
 uint32_t algorithm_choose(const struct group *g, const struct plan_spec *spec, uint32_t width);
+
+/* ---- plan_texts.c: as texts say -------------------------------------------------------------- */
+
+/* That for SPEC, of elements WIDTH bytes long; NULL: none. */
+const struct plan_text *texts_choose(const struct group *g, const struct plan_spec *spec,
+				     uint32_t width);
+void texts_free(struct group *g);
 
 /* ---- messages.c: collective operations of such ---------------------------------------------- */
 

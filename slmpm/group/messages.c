@@ -99,6 +99,8 @@ static COLD int differs(struct group *g, const struct slmpm_coll *c, uint32_t ma
 	uint32_t other = offload_mark(g->messages->offload);
 	const char *in = c->combine ? "number, count, width or root" : "number, count or root";
 
+	if (!list_empty(&g->texts))
+		in = "number, count, root or plan";
 	if (!other || other == mark)
 		return boards_error(&g->boards, SLMPM_EINVAL, g->messages->number, c->kind,
 				    "what " BOARD_MEMBER " sends is %s", OF(g, rank),
@@ -172,8 +174,16 @@ static void describe_run(const struct group *g, const struct slmpm_coll *c, stru
 	if (run->spec.count / PIECES >= LONG / width)
 		run->spec.piece = (run->spec.count + PIECES - 1) / PIECES;
 	/* All send something at once: so one that has begun a round is seen to have. */
-	run->spec.algorithm =
-		g->main && tags_is_round(c) ? PLAN_BRUCK : algorithm_choose(g, &run->spec, width);
+	if (g->main && tags_is_round(c)) {
+		run->spec.algorithm = PLAN_BRUCK;
+		return;
+	}
+	run->spec.text = texts_choose(g->main ? g->main : g, &run->spec, width);
+	run->spec.algorithm = PLAN_TEXT;
+	if (LIKELY(!run->spec.text))
+		run->spec.algorithm = algorithm_choose(g, &run->spec, width);
+	else
+		run->mark ^= plan_text_hash(run->spec.text) << MARK_REST;
 }
 
 /* With which ranks, and how many messages of each. */

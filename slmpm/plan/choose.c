@@ -21,6 +21,7 @@ static const char *const algorithm_names[PLAN_ALGORITHMS] = {
 	[PLAN_BINARY] = "binary",
 	[PLAN_STAR] = "star",
 	[PLAN_HOSTS] = "hosts",
+	[PLAN_TEXT] = "text",
 };
 
 static const char *const kind_names[PLAN_KINDS] = {
@@ -114,15 +115,18 @@ static uint64_t elements_of(const struct plan_spec *spec)
 	return sum;
 }
 
-bool plan_keeps_order(const struct plan_spec *spec, uint32_t algorithm)
+bool plan_suits_order(const struct plan_spec *spec, uint32_t has)
 {
-	const uint32_t has = plan_properties(spec->kind, algorithm);
-
 	if (!(plan_takes(spec->kind) & PLAN_COMBINES))
 		return true;
 	if (spec->flags & PLAN_RANK_ORDER)
 		return has & PLAN_LINEAR;
 	return !(spec->flags & PLAN_NONCOMMUTATIVE && has & PLAN_COMMUTES);
+}
+
+bool plan_keeps_order(const struct plan_spec *spec, uint32_t algorithm)
+{
+	return plan_suits_order(spec, plan_properties(spec->kind, algorithm));
 }
 
 static bool choice_fits(const struct choice *c, const struct plan_spec *spec, uint64_t bytes)
@@ -134,12 +138,17 @@ static bool choice_fits(const struct choice *c, const struct plan_spec *spec, ui
 	return plan_keeps_order(spec, c->algorithm);
 }
 
-enum plan_algorithm plan_choose(const struct plan_spec *spec, uint32_t width)
+uint64_t plan_bytes(const struct plan_spec *spec, uint32_t width)
 {
 	uint64_t bytes;
 
-	if (__builtin_mul_overflow(elements_of(spec), width, &bytes))
-		bytes = ANY;
+	return __builtin_mul_overflow(elements_of(spec), width, &bytes) ? ANY : bytes;
+}
+
+enum plan_algorithm plan_choose(const struct plan_spec *spec, uint32_t width)
+{
+	const uint64_t bytes = plan_bytes(spec, width);
+
 	for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); i++)
 		if (choice_fits(&choices[i], spec, bytes))
 			return choices[i].algorithm;

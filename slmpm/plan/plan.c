@@ -98,6 +98,9 @@ static const struct plan_method methods[] = {
 
 #define METHODS (sizeof(methods) / sizeof(methods[0]))
 
+static const struct plan_method by_text = {
+	0, PLAN_TEXT, 0, prepare_text, {round_text_own, round_text}};
+
 static const struct plan_method *method_of(uint32_t kind, uint32_t algorithm)
 {
 	for (size_t i = 0; i < METHODS; i++)
@@ -166,7 +169,8 @@ static bool exchange_fits(const struct plan_spec *s)
 
 int plan_begin(struct plan *p, const struct plan_spec *spec)
 {
-	const struct plan_method *method = method_of(spec->kind, spec->algorithm);
+	const struct plan_method *method =
+		spec->text ? &by_text : method_of(spec->kind, spec->algorithm);
 	const uint32_t takes = plan_takes(spec->kind);
 
 	if (!method || spec->rank >= spec->size || spec->size > PLAN_MEMBERS ||

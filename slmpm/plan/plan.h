@@ -88,6 +88,7 @@ enum plan_algorithm {
 	PLAN_BINARY,    /* over a tree of ranks breadth-first */
 	PLAN_STAR,      /* by way of the root, which exchanges messages with each */
 	PLAN_HOSTS,     /* within each machine first */
+	PLAN_TEXT,      /* as a text says */
 	PLAN_ALGORITHMS /* as many, PLAN_AUTO with them */
 };
 
@@ -100,6 +101,8 @@ enum plan_algorithm {
  * way: a GATE before each that may not be, and an END. */
 #define PLAN_PROGRAM        8u
 
+struct plan_text;
+
 /* As struct slmpm_coll; the same at all members but for `rank`, PLAN_IN_PLACE, and the counts and
  * places of an ALLTOALL. The arrays stay the caller's, and are read as long as the plan is. */
 struct plan_spec {
@@ -111,6 +114,7 @@ struct plan_spec {
 	const uint64_t *counts, *places, *to_counts, *to_places;
 	uint64_t piece;        /* elements of a message of a chain; 0: as the plan thinks best */
 	const uint32_t *hosts; /* by rank: the lowest one on its machine; NULL: each has one */
+	const struct plan_text *text; /* of PLAN_TEXT, which it fits */
 };
 
 /* ---- plans ----------------------------------------------------------------------------------- */
@@ -183,6 +187,8 @@ const char *plan_kind_name(uint32_t kind);
 bool plan_keeps_order(const struct plan_spec *spec, uint32_t algorithm);
 /* PLAN_AUTO: there is none of this name. */
 enum plan_algorithm plan_by_name(const char *name);
+/* Whether one of these properties does. */
+bool plan_suits_order(const struct plan_spec *spec, uint32_t properties);
 /* What a kind takes: a root, a block of each member (COUNTS), others that come (TO_COUNTS), an
  * operation that combines. */
 #define PLAN_ROOT     1u
@@ -194,5 +200,20 @@ uint32_t plan_takes(uint32_t kind);
 
 /* The one for so many members and elements of WIDTH bytes in spec->count, spec->counts. */
 enum plan_algorithm plan_choose(const struct plan_spec *spec, uint32_t width);
+/* All that one member has at one end. */
+uint64_t plan_bytes(const struct plan_spec *spec, uint32_t width);
+
+/* ---- texts (plan_text.c) --------------------------------------------------------------------- */
+
+/* The plans of all members as a text describes them, once it has been proved that they do what
+ * their kind says. 0, or negative with the detail set: the line, the rank and why. */
+int plan_text_load(struct plan_text **out, const char *text);
+void plan_text_free(struct plan_text *t);
+/* Whether it is for this operation, of elements of WIDTH bytes. */
+bool plan_text_fits(const struct plan_text *t, const struct plan_spec *spec, uint32_t width);
+uint32_t plan_text_kind(const struct plan_text *t);
+uint32_t plan_text_members(const struct plan_text *t);
+/* Texts of the same steps have the same, not 0. */
+uint32_t plan_text_hash(const struct plan_text *t);
 
 #endif

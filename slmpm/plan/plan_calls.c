@@ -30,6 +30,7 @@ _Static_assert(SLMPM_PLAN_RANK_ORDER == PLAN_RANK_ORDER &&
 
 struct slmpm_plan {
 	struct plan inner;
+	struct plan_text *text; /* or NULL */
 };
 
 const char *slmpm_plan_kind(uint32_t kind)
@@ -58,11 +59,12 @@ int slmpm_plan_algorithm_at(uint32_t kind, uint32_t i)
 	return algorithm;
 }
 
-/* As this room has it; its algorithm is chosen where that is left open. */
-static int spec_of(struct plan_spec *to, const struct slmpm_plan_spec *given)
+/* As this room has it. */
+static int spec_of(const char *call, struct plan_spec *to, const struct slmpm_plan_spec *given,
+		   uint32_t *width)
 {
 	struct slmpm_plan_spec s;
-	int rc = sized_take("slmpm_plan_open", &s, given, sizeof(s));
+	int rc = sized_take(call, &s, given, sizeof(s));
 
 	rc = rc < 0 ? rc : plan_check(&s);
 	if (rc < 0)
@@ -80,44 +82,87 @@ static int spec_of(struct plan_spec *to, const struct slmpm_plan_spec *given)
 				 .to_places = s.to_places,
 				 .hosts = s.hosts,
 				 .piece = s.piece};
-	if (!to->algorithm)
-		to->algorithm = plan_choose(to, s.width ? s.width : WIDTH);
+	*width = s.width ? s.width : WIDTH;
 	return 0;
 }
 
-static int begin_plan(struct slmpm_plan *plan, const struct plan_spec *spec)
+/* TEXT, or NULL, is the plan's then. */
+static int begin_plan(const char *call, struct slmpm_plan **out, const struct plan_spec *spec,
+		      struct plan_text *text)
 {
-	if (plan_begin(&plan->inner, spec) < 0)
+	struct slmpm_plan *plan = malloc(sizeof(*plan));
+
+	if (!plan)
+		return error_system(-ENOMEM, call);
+	if (plan_begin(&plan->inner, spec) < 0) {
+		free(plan);
 		return error_set(SLMPM_ELIMIT,
-				 "slmpm_plan_open: %s: %s: more elements, or pieces, than can be "
-				 "counted",
+				 "%s: %s: %s: more elements, or pieces, than can be counted", call,
 				 slmpm_plan_kind(spec->kind), spec->counts ? ".counts" : ".count");
+	}
+	plan->text = text;
+	*out = plan;
 	return 0;
 }
 
 int slmpm_plan_open(struct slmpm_plan **plan, const struct slmpm_plan_spec *spec)
 {
 	struct plan_spec inner;
+	uint32_t width;
 	int rc;
 
 	if (!plan)
 		return error_set(SLMPM_EINVAL, "slmpm_plan_open: no place for the plan");
-	rc = spec_of(&inner, spec);
+	*plan = NULL;
+	rc = spec_of("slmpm_plan_open", &inner, spec, &width);
 	if (rc < 0)
 		return rc;
-	*plan = malloc(sizeof(**plan));
-	if (!*plan)
-		return error_system(-ENOMEM, "slmpm_plan_open: a plan");
-	rc = begin_plan(*plan, &inner);
-	if (rc < 0) {
-		free(*plan);
-		*plan = NULL;
+	if (!inner.algorithm)
+		inner.algorithm = plan_choose(&inner, width);
+	return begin_plan("slmpm_plan_open", plan, &inner, NULL);
+}
+
+static int check_fits(const struct plan_text *t, const struct plan_spec *spec, uint32_t width)
+{
+	if (plan_text_fits(t, spec, width))
+		return 0;
+	return error_set(SLMPM_EINVAL,
+			 "slmpm_plan_load: the text is for %s of %u members, not for this "
+			 "algorithm, these members, counts, bytes or this order",
+			 plan_kind_name(plan_text_kind(t)), plan_text_members(t));
+}
+
+int slmpm_plan_load(struct slmpm_plan **plan, const struct slmpm_plan_spec *spec, const char *text)
+{
+	struct plan_text *t = NULL;
+	struct plan_spec inner;
+	uint32_t width;
+	int rc;
+
+	if (!plan || !text)
+		return error_set(SLMPM_EINVAL, "slmpm_plan_load: no %s",
+				 plan ? "text" : "place for the plan");
+	*plan = NULL;
+	rc = spec_of("slmpm_plan_load", &inner, spec, &width);
+	if (rc == 0 && inner.algorithm)
+		rc = error_set(SLMPM_EINVAL, "slmpm_plan_load: .algorithm %u beside a text",
+			       inner.algorithm);
+	rc = rc < 0 ? rc : plan_text_load(&t, text);
+	rc = rc < 0 ? rc : check_fits(t, &inner, width);
+	if (rc == 0) {
+		inner.algorithm = PLAN_TEXT;
+		inner.text = t;
+		rc = begin_plan("slmpm_plan_load", plan, &inner, t);
 	}
+	if (rc < 0)
+		plan_text_free(t);
 	return rc;
 }
 
 void slmpm_plan_close(struct slmpm_plan *plan)
 {
+	if (plan)
+		plan_text_free(plan->text);
 	free(plan);
 }
 

@@ -283,8 +283,74 @@ static void in_order(void)
 	REFUSED(open_with(spec), SLMPM_EINVAL, "allreduce: .flags 0x4: not the order of ring");
 }
 
+/* ---- by a text ------------------------------------------------------------------------------- */
+
+static const char text[] = "collective allreduce\nmembers 2\nparts 2\n"
+			   "rank 0\nrecv 1 scratch\nsend 1 from\nwait\nfold to from scratch\n"
+			   "rank 1\nrecv 0 scratch\nsend 0 from\nwait\nfold to scratch from\n";
+
+static int load(struct slmpm_plan_spec spec, const char *words)
+{
+	struct slmpm_plan *plan;
+	int rc = slmpm_plan_load(&plan, &spec, words);
+
+	if (rc == 0)
+		slmpm_plan_close(plan);
+	return rc;
+}
+
+/* In place what is contributed is copied first. */
+static void steps_of_text(uint32_t flags, const char *ops)
+{
+	const struct slmpm_plan_spec spec = {.size = sizeof(spec),
+					     .kind = ALLREDUCE,
+					     .members = 2,
+					     .rank = 1,
+					     .flags = flags,
+					     .count = 5};
+	struct slmpm_plan_step step = {.size = sizeof(step)};
+	struct slmpm_plan_info info = {.size = sizeof(info)};
+	struct slmpm_plan *plan;
+
+	OK(slmpm_plan_load(&plan, &spec, text));
+	OK(slmpm_plan_query(plan, &info));
+	CHECK(!strcmp(slmpm_plan_algorithm(info.algorithm), "text"), "%u", info.algorithm);
+	CHECK(info.scratch == (flags & SLMPM_PLAN_IN_PLACE ? 10 : 5), "%llu",
+	      (unsigned long long)info.scratch);
+	for (; *ops; ops++) {
+		EXPECT(slmpm_plan_next(plan, &step), 1);
+		CHECK(step.op == (uint32_t)(*ops - '0'), "%u, not %c", step.op, *ops);
+	}
+	EXPECT(slmpm_plan_next(plan, &step), 0);
+	slmpm_plan_close(plan);
+}
+
+static void by_text(void)
+{
+	const struct slmpm_plan_spec well = {
+		.size = sizeof(well), .kind = ALLREDUCE, .members = 2, .count = 1};
+	struct slmpm_plan_spec bad;
+	struct slmpm_plan *plan;
+
+	steps_of_text(0, "2134");
+	steps_of_text(SLMPM_PLAN_IN_PLACE, "52134");
+	steps_of_text(SLMPM_PLAN_PROGRAM, "21347");
+	REFUSED(slmpm_plan_load(NULL, &well, text), SLMPM_EINVAL, "no place");
+	REFUSED(slmpm_plan_load(&plan, &well, NULL), SLMPM_EINVAL, "no text");
+	REFUSED(slmpm_plan_load(&plan, NULL, text), SLMPM_EINVAL, "no structure");
+	REFUSED(load(well, "collective allreduce\nmembers 2\nrank 0\n"), SLMPM_EINVAL, "line 3: ");
+	REFUSED(load((bad = well, bad.members = 3, bad), text), SLMPM_EINVAL,
+		"for allreduce of 2 members");
+	REFUSED(load((bad = well, bad.kind = SCAN, bad), text), SLMPM_EINVAL, "for allreduce");
+	REFUSED(load((bad = well, bad.algorithm = RING, bad), text), SLMPM_EINVAL, ".algorithm");
+	REFUSED(load((bad = well, bad.count = UINT64_C(1) << 60, bad), text), SLMPM_ELIMIT,
+		"more elements");
+	OK(load((bad = well, bad.flags = SLMPM_PLAN_RANK_ORDER, bad), text));
+}
+
 int main(void)
 {
+	by_text();
 	every_kind();
 	chosen();
 	refused();

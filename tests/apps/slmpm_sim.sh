@@ -121,6 +121,16 @@ too_long -b 300 -s 256m -n 64 -c gather -a flat
 within 0.0000001 '2 ^ 30 / 60 * 1e9 + 1e9' -b 60 -s 1g -n 2 -c broadcast -a flat -l 1s
 [[ $(run -n 1) == *" 1 node, "* ]] || fail "1 nodes"
 
+# ---- a plan that is given ----
+
+plan=apps/examples/allreduce.plan
+[[ $(run -n 3 -s 64k --plan $plan) == "allreduce by text"* ]] || fail "$plan: $(run -n 3 -s 64k --plan $plan 2>&1)"
+# As many bytes as the library's own ring sends, which cuts the vector, too.
+[ "$(run -n 3 -s 48k --plan $plan --json | field message_bytes)" = "$(run -n 3 -s 48k -a ring --json | field message_bytes)" ] ||
+	fail "$plan is no ring"
+said=$(run -n 3 --plan <(sed '/^rank 2/,$s/^fold/#/' $plan) 2>&1) && fail "a plan without a step: all is well"
+[[ $said == *"line "*", rank "* ]] || fail "a plan without a step: $said"
+
 # ---- as many as may be ----
 
 [ $large ] || exit 0

@@ -93,6 +93,7 @@ static void member_make(uint32_t rank)
 		.to_places = placed ? me->to_places : NULL,
 		.piece = trial.piece,
 		.hosts = hosts_of_trial(),
+		.text = trial.text,
 	};
 
 	assert_int_equal(plan_begin(&me->plan, &spec), 0);

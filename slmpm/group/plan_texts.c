@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Plans that the members of a group have given as texts: the last one that fits is taken. */
+#include "slmpm/group/group.h"
+#include "slmpm/plan/plan.h"
+
+#include <stdlib.h>
+
+struct given_text {
+	struct list node; /* of the group's */
+	struct plan_text *text;
+};
+
+static int check_text(const struct group *g, const struct plan_text *t)
+{
+	if (plan_text_members(t) != g->boards.size)
+		return error_set(SLMPM_EINVAL,
+				 "slmpm_group_plan: it is for %u members, the group has %u",
+				 plan_text_members(t), g->boards.size);
+	if (g->begun != g->done)
+		return error_set(SLMPM_EBUSY, "slmpm_group_plan: an operation is under way");
+	return 0;
+}
+
+static int keep_text(struct group *g, struct plan_text *t)
+{
+	struct given_text *given = malloc(sizeof(*given));
+
+	if (!given)
+		return error_set(SLMPM_ENOMEM, "for a plan's text");
+	given->text = t;
+	list_append(&g->texts, &given->node);
+	return 0;
+}
+
+int slmpm_group_plan(slmpm_group group, const char *text)
+{
+	struct plan_text *t = NULL;
+	struct group *g;
+	int rc = text ? plan_text_load(&t, text) :
+			error_set(SLMPM_EINVAL, "slmpm_group_plan: no text");
+
+	if (rc < 0)
+		return rc;
+	g = group_lock(group, &rc);
+	if (!g) {
+		plan_text_free(t);
+		return rc;
+	}
+	rc = check_text(g, t);
+	if (rc == 0)
+		rc = keep_text(g, t);
+	if (rc < 0)
+		plan_text_free(t);
+	context_unlock(g->ctx);
+	return rc;
+}
+
+const struct plan_text *texts_choose(const struct group *g, const struct plan_spec *spec,
+				     uint32_t width)
+{
+	const struct plan_text *last = NULL;
+
+	LIST_EACH_ENTRY(struct given_text, given, &g->texts, node)
+		if (plan_text_fits(given->text, spec, width))
+			last = given->text;
+	return last;
+}
+
+void texts_free(struct group *g)
+{
+	LIST_EACH_ENTRY(struct given_text, given, &g->texts, node) {
+		list_remove(&given->node);
+		plan_text_free(given->text);
+		free(given);
+	}
+}
