@@ -18,10 +18,17 @@
 struct trial {
 	const char *fabric;
 	enum trial_kind kind;
-	const char *form; /* of requests */
-	int sockets;
+	const char *form; /* of requests; of collectives: the algorithms */
+	int which;        /* sockets; of collectives: which set */
 	const char *text;
 };
+
+#define FOR_SHORT                                                                                  \
+	"broadcast:binomial,reduce:binomial,allreduce:recursive_doubling,allgather:bruck,"         \
+	"reduce_scatter:pairwise,scan:recursive_doubling,exscan:recursive_doubling"
+#define FOR_LONG                                                                                   \
+	"broadcast:chain,reduce:chain,allreduce:ring,allgather:ring,reduce_scatter:ring,"          \
+	"scan:chain,exscan:chain"
 
 static const struct trial trials[] = {
 	{"shm", TRIAL_WAYS, "auto", SOCKETS_PLAIN, "messages and puts"},
@@ -33,6 +40,12 @@ static const struct trial trials[] = {
 	{"tcp", TRIAL_SOCKETS, "auto", SOCKETS_PLAIN, "plain calls"},
 	{"tcp", TRIAL_SOCKETS, "auto", SOCKETS_URING_RECV, "receiving by io_uring"},
 	{"tcp", TRIAL_SOCKETS, "auto", SOCKETS_URING_SEND, "sending by io_uring"},
+	{"tcp", TRIAL_COLLECTIVES, FOR_SHORT, COLLECT_SHORT, "collectives of short vectors"},
+	{"tcp", TRIAL_COLLECTIVES, FOR_LONG, COLLECT_LONG, "collectives of long vectors"},
+	{"tcp", TRIAL_COLLECTIVES, "reduce:flat,allreduce:flat", COLLECT_RANKED_SHORT,
+	 "short sums by rank"},
+	{"tcp", TRIAL_COLLECTIVES, "reduce:chain,allreduce:pairwise", COLLECT_RANKED_LONG,
+	 "long sums by rank"},
 };
 
 #define TRIALS  (int)(sizeof(trials) / sizeof(*trials))
@@ -55,8 +68,13 @@ static void settle(const struct trial *t)
 	for (size_t i = 0; i < sizeof(set) / sizeof(*set); i++)
 		setenv(set[i][0], set[i][1], 1);
 	setenv("SLMPM_FABRIC", t->fabric, 1);
-	setenv("SLMPM_RMA", t->form, 1);
-	setenv("SLMPM_TCP_ENGINE", calibrate_sockets[t->sockets], 1);
+	if (t->kind == TRIAL_COLLECTIVES) {
+		setenv("SLMPM_COLL_ALGORITHM", t->form, 1);
+		setenv("SLMPM_COLL_ORDER", t->which < COLLECT_RANKED_SHORT ? "any" : "rank", 1);
+	} else {
+		setenv("SLMPM_RMA", t->form, 1);
+		setenv("SLMPM_TCP_ENGINE", calibrate_sockets[t->which], 1);
+	}
 	setenv("SLMPM_ENGINE", t->kind == TRIAL_WITH_ENGINE ? "thread" : "none", 1);
 }
 
@@ -65,7 +83,7 @@ static bool goes(const struct trial *t)
 {
 	struct slmpm_check check = {.size = sizeof(check)};
 
-	for (int i = 0; t->sockets != SOCKETS_PLAIN && slmpm_check_at(i, &check) >= 0; i++)
+	for (int i = 0; t->kind == TRIAL_SOCKETS && t->which && slmpm_check_at(i, &check) >= 0; i++)
 		if (!strcmp(check.name, "io_uring"))
 			return check.state == 1;
 	return true;
@@ -88,6 +106,8 @@ static pid_t begin(const struct trial *t, const struct placement *p, int ms, int
 		settle(t);
 		if (!goes(t))
 			_exit(0);
+		if (out && t->kind == TRIAL_COLLECTIVES)
+			_exit(collect_drive(t->which >= COLLECT_RANKED_SHORT, ms, out));
 		_exit(out ? trial_drive(t->kind, p->cpu, ms, out) : 1);
 	}
 	close(ends[1]);
@@ -95,6 +115,18 @@ static pid_t begin(const struct trial *t, const struct placement *p, int ms, int
 	if (pid < 0)
 		close(ends[0]);
 	return pid;
+}
+
+static void take_collective(struct figures *f, const struct trial *t, int what,
+			    unsigned long long size, double ns)
+{
+	int kind = what - COLLECT_CASE, at;
+
+	if (kind < 0 || kind >= COLLECT_KINDS || size < COLLECT_LEAST)
+		return;
+	at = 63 - __builtin_clzll(size / COLLECT_LEAST);
+	if (at < COLLECT_SIZES)
+		f->collect_ns[t->which][kind][at] = ns;
 }
 
 static void take(struct figures *f, const struct trial *t, const char *line)
@@ -105,6 +137,8 @@ static void take(struct figures *f, const struct trial *t, const char *line)
 
 	if (sscanf(line, "%d %llu %lf", &what, &size, &ns) != 3)
 		return;
+	if (t->kind == TRIAL_COLLECTIVES)
+		take_collective(f, t, what, size, ns);
 	if (what == TRIAL_RING_MOST)
 		f->ring_most = ns;
 	if (what == TRIAL_RING_BYTES)
@@ -119,7 +153,7 @@ static void take(struct figures *f, const struct trial *t, const char *line)
 	if (t->kind == TRIAL_REQUESTS)
 		f->form_ns[t->form[0] == 't'][at] = ns;
 	else if (t->kind == TRIAL_SOCKETS)
-		f->socket_ns[t->sockets][what == TRIAL_SMT_STREAM][at] = ns;
+		f->socket_ns[t->which][what == TRIAL_SMT_STREAM][at] = ns;
 	else
 		f->ns[what][at] = ns;
 }
@@ -190,6 +224,9 @@ static bool run_all(const struct placement *places, int n, int seconds,
 		for (const struct trial *t = trials; t < trials + TRIALS; t++) {
 			int fabric = strcmp(t->fabric, "shm") != 0;
 
+			if (p && t->kind == TRIAL_COLLECTIVES) /* of more than two processes */
+				continue;
+
 			fprintf(stderr, "slmpm_info: %d of %d: %s, %s; %s\n", ++number, n * TRIALS,
 				t->fabric, t->text, places[p].text);
 			if (!run(t, &places[p], ms, &figures[fabric][p]))
@@ -247,13 +284,13 @@ static json_t *measured(const struct figures *f, const char *fabric, const struc
 static json_t *advice(const struct threshold *t)
 {
 	struct slmpm_setting s = {.size = sizeof(s)};
-	char value[32];
+	char value[256];
 
 	for (int i = 0; slmpm_setting_at(i, &s) >= 0; i++)
 		if (!strcmp(s.name, t->name))
 			break;
 	if (!t->found)
-		snprintf(value, sizeof(value), "%.31s", s.value);
+		snprintf(value, sizeof(value), "%.255s", s.value);
 	else if (t->word)
 		snprintf(value, sizeof(value), "%s", t->word);
 	else if (t->size && t->value % 1024 == 0)

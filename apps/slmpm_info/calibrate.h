@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "apps/slmpm_info/collect.h"
 #include "apps/slmpm_info/trial.h"
 
 #define PLACEMENTS 2
@@ -33,6 +34,7 @@ struct figures { /* of one fabric and placement, over all its trials; 0: not mea
 	double socket_ns[SOCKETS][2][TRIAL_SIZES];
 	double ring_mean, ring_most; /* percent */
 	double ring_bytes;
+	double collect_ns[COLLECT_SETS][COLLECT_KINDS][COLLECT_SIZES];
 };
 
 struct threshold { /* what was found for a setting */
@@ -43,7 +45,7 @@ struct threshold { /* what was found for a setting */
 	char measured[200]; /* by which */
 };
 
-#define THRESHOLDS 11
+#define THRESHOLDS 13
 
 /* Of N placements over shared memory, and over TCP. */
 void derive(const struct figures *shm, const struct figures *tcp, int n,

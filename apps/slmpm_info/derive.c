@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Thresholds out of what was measured: for each, one rule that can be said in a sentence. */
+#include <slmpm_plan.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -282,12 +283,60 @@ static void tcp_engine(const struct figures *f, int n, struct threshold *t)
 	t->word = calibrate_sockets[by_uring];
 }
 
+/* ---- collectives ----------------------------------------------------------------------------- */
+
+/* The longest of a kind's vectors up to which the algorithm for short ones takes no more: the one
+ * before that at which it takes longer, and at the next one, too. */
+static int last_short(const double *brief, const double *lengthy)
+{
+	int i = 0;
+
+	while (i < COLLECT_SIZES && (brief[i] <= lengthy[i] ||
+				     (i + 1 < COLLECT_SIZES && brief[i + 1] <= lengthy[i + 1])))
+		i++;
+	return i - 1;
+}
+
+static void coll_short(const struct figures *f, int set, char *words, size_t size,
+		       struct threshold *t)
+{
+	size_t n = 0;
+
+	words[0] = 0;
+	snprintf(t->measured, sizeof(t->measured), "collectives were not measured");
+	for (uint32_t kind = 1; kind < COLLECT_KINDS; kind++) {
+		const double *brief = f->collect_ns[set][kind];
+		const double *lengthy = f->collect_ns[set + 1][kind];
+		uint64_t bytes = (uint64_t)COLLECT_LEAST / 2;
+		int i;
+
+		if (brief[0] <= 0 || lengthy[0] <= 0)
+			continue;
+		i = last_short(brief, lengthy);
+		bytes <<= i + 1;
+		n += (size_t)snprintf(words + n, size - n, "%s%s:%llu%s", n ? "," : "",
+				      slmpm_plan_kind(kind),
+				      (unsigned long long)(bytes < 1024 ? bytes : bytes / 1024),
+				      bytes < 1024 ? "" : "k");
+		i = i + 1 < COLLECT_SIZES ? i + 1 : i;
+		found(t, false, 0,
+		      "4 processes over loopback; %s of %llu bytes: %.0f us as of short vectors, "
+		      "%.0f us as of long ones, and so on",
+		      slmpm_plan_kind(kind), (unsigned long long)COLLECT_LEAST << i, us(brief[i]),
+		      us(lengthy[i]));
+	}
+	t->word = words;
+}
+
 void derive(const struct figures *shm, const struct figures *tcp, int n, struct threshold *t)
 {
 	static const char *const names[THRESHOLDS] = {
-		"FETCH_MIN", "SHARE_MIN", "ENGINE_MIN", "MODE_BULK",  "MODE_SMALL", "MODE_QUEUE",
-		"MODE_DMA",  "MODE_RING", "MODE_LIGHT", "TCP_ENGINE", "ASK_MIN",
+		"FETCH_MIN",  "SHARE_MIN",  "ENGINE_MIN",      "MODE_BULK",  "MODE_SMALL",
+		"MODE_QUEUE", "MODE_DMA",   "MODE_RING",       "MODE_LIGHT", "TCP_ENGINE",
+		"ASK_MIN",    "COLL_SHORT", "COLL_SHORT_RANK",
 	};
+
+	static char words[2][200];
 
 	for (int i = 0; i < THRESHOLDS; i++)
 		t[i] = (struct threshold){.name = names[i]};
@@ -301,4 +350,6 @@ void derive(const struct figures *shm, const struct figures *tcp, int n, struct 
 	mode_small(shm, shm->ring_mean, &t[4]);
 	tcp_engine(tcp, n, &t[9]);
 	ask_min(shm, n, &t[10]);
+	coll_short(tcp, COLLECT_SHORT, words[0], sizeof(words[0]), &t[11]);
+	coll_short(tcp, COLLECT_RANKED_SHORT, words[1], sizeof(words[1]), &t[12]);
 }

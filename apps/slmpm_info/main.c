@@ -17,6 +17,7 @@
 
 #include "apps/lib/options.h"
 
+#include "apps/slmpm_info/collect.h"
 #include "apps/slmpm_info/info.h"
 #include "apps/slmpm_info/trial.h"
 
@@ -175,6 +176,8 @@ int main(int argc, char **argv)
 	argp_err_exit_status = 2;
 	if (argc == 2 && !strcmp(argv[1], TRIAL_FOLLOW))
 		return trial_follow();
+	if (argc == 2 && !strcmp(argv[1], COLLECT_FOLLOW))
+		return collect_follow();
 	if (options_parse(&argp, argc, argv, &c))
 		return 2;
 	if (!c.calibrate && !c.config && !c.check && !c.peers && !c.pid && !c.protocols &&

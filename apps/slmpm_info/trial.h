@@ -35,7 +35,14 @@ enum trial_of {
 	TRIAL_CASES
 };
 
-enum trial_kind { TRIAL_WAYS, TRIAL_WITH_ENGINE, TRIAL_REQUESTS, TRIAL_SOCKETS, TRIAL_ASKING };
+enum trial_kind {
+	TRIAL_WAYS,
+	TRIAL_WITH_ENGINE,
+	TRIAL_REQUESTS,
+	TRIAL_SOCKETS,
+	TRIAL_ASKING,
+	TRIAL_COLLECTIVES
+};
 
 static inline unsigned long long trial_least(enum trial_kind kind)
 {

@@ -40,7 +40,8 @@ struct config {
 	int64_t handshake_ms, dead_ms, start_ms;
 	int64_t insecure;
 	int64_t coll_order;         /* 1: any */
-	const char *coll_algorithm; /* as written */
+	const char *coll_algorithm; /* as written; so are ... */
+	const char *coll_short, *coll_short_rank;
 	int64_t monitor_ms;
 	int64_t track;      /* 0 auto; enum slmpm_mirror_track less SLMPM_TRACK_AUTO */
 	int64_t tcp_engine; /* enum fabric_engine */

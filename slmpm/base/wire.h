@@ -439,9 +439,10 @@ struct wire_group {
 			char url[96];
 			unsigned char key[16]; /* that the two prove to each other */
 		};
-		struct {                   /* BEGIN */
-			char host[112];    /* as text */
-			uint32_t kinds[2]; /* forced algorithms: 4 bits of each kind */
+		struct {                       /* BEGIN */
+			char host[96];         /* as text */
+			uint32_t limits[2][2]; /* of short vectors, in any order, by rank: 5 bits */
+			uint32_t kinds[2];     /* forced algorithms: 4 bits of each kind */
 		};
 	};
 };

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * By which algorithms a group does what it does by messages: those that SLMPM_COLL_ALGORITHM
- * forces, and whether reductions keep to the order of the ranks, both as who has founded it has set
- * them.
+ * forces, how long a short vector is (SLMPM_COLL_SHORT), and whether reductions keep to the order
+ * of the ranks, all as who has founded it has set them.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "slmpm/base/config.h"
 #include "slmpm/group/group.h"
 #include "slmpm/plan/plan.h"
 
-#define NAME "SLMPM_COLL_ALGORITHM"
 #define BITS 4 /* of each kind, from the lowest on */
-_Static_assert(PLAN_ALGORITHMS <= 1 << BITS && (PLAN_KINDS - 1) * BITS <= 64, "they have room");
+_Static_assert(PLAN_ALGORITHMS <= 1 << BITS && (PLAN_KINDS - 1) * PLAN_LIMIT_BITS <= 64,
+	       "they have room");
+_Static_assert(PLAN_LIMITS == sizeof(((struct algorithms *)0)->limits) / sizeof(uint64_t),
+	       "of each order");
 
 static uint32_t algorithm_of(uint64_t algorithms, uint32_t kind)
 {
@@ -30,15 +33,18 @@ static bool kind_has(uint32_t kind, uint32_t algorithm)
 	return false;
 }
 
-bool algorithms_are_known(uint64_t algorithms)
+bool algorithms_are_known(const struct algorithms *a)
 {
 	for (uint32_t kind = PLAN_BARRIER; kind < PLAN_KINDS; kind++) {
-		uint32_t one = algorithm_of(algorithms, kind);
+		uint32_t one = algorithm_of(a->forced, kind);
 
 		if (one && !kind_has(kind, one))
 			return false;
 	}
-	return !(algorithms >> (PLAN_KINDS - 1) * BITS);
+	for (int i = 0; i < PLAN_LIMITS; i++)
+		if (a->limits[i] >> (PLAN_KINDS - 1) * PLAN_LIMIT_BITS)
+			return false;
+	return !(a->forced >> (PLAN_KINDS - 1) * BITS);
 }
 
 /* ---- as set ---------------------------------------------------------------------------------- */
@@ -80,25 +86,62 @@ static bool take_forced(uint64_t *algorithms, const char *word)
 	return found;
 }
 
+/* "allreduce:32k": up to a power of two vectors are short. */
+static bool take_limit(uint64_t *limits, const char *word)
+{
+	const char *colon = strchr(word, ':');
+	uint32_t kind = colon ? kind_by_name(word, (size_t)(colon - word)) : 0, power;
+	char *end = NULL;
+	uint64_t bytes = colon ? strtoull(colon + 1, &end, 10) : 0;
+	const uint32_t shift = (kind - 1) * PLAN_LIMIT_BITS;
+
+	if (!kind || end == colon + 1 || colon[1] < '0' || colon[1] > '9')
+		return false;
+	power = *end == 'k' ? 10 : *end == 'm' ? 20 : *end == 'g' ? 30 : 0;
+	if (end[power != 0] || !bytes || bytes & (bytes - 1))
+		return false;
+	power += (uint32_t)__builtin_ctzll(bytes);
+	if (!power || power >= 1 << PLAN_LIMIT_BITS)
+		return false;
+	*limits &= ~(((UINT64_C(1) << PLAN_LIMIT_BITS) - 1) << shift);
+	*limits |= (uint64_t)power << shift;
+	return true;
+}
+
+/* Each word of TEXT, which a comma ends. */
+static int take_words(const char *text, uint64_t *to, bool (*take)(uint64_t *to, const char *word),
+		      const char *name, const char *what)
+{
+	char word[64];
+
+	while (*text) {
+		size_t length = strcspn(text, ",");
+
+		(void)snprintf(word, sizeof(word), "%.*s", (int)length, text);
+		if (length >= sizeof(word) || !take(to, word))
+			return error_set(SLMPM_EINVAL, "SLMPM_COLL_%s: \"%s\" is none, and no %s",
+					 name, word, what);
+		text += length + (text[length] == ',');
+	}
+	return 0;
+}
+
 int algorithms_set(struct algorithms *a)
 {
 	const struct config *config = config_get();
-	const char *at = config->coll_algorithm;
-	char word[64];
+	const char *limit = "KIND:BYTES, a power of two up to 1g";
+	int rc;
 
 	*a = (struct algorithms){.any_order = config->coll_order};
-	while (*at) {
-		size_t length = strcspn(at, ",");
-
-		(void)snprintf(word, sizeof(word), "%.*s", (int)length, at);
-		if (length >= sizeof(word) || !take_forced(&a->forced, word))
-			return error_set(SLMPM_EINVAL,
-					 NAME ": \"%s\" is no algorithm, and no KIND:ALGORITHM of "
-					      "slmpm_plan(3)",
-					 word);
-		at += length + (at[length] == ',');
-	}
-	return 0;
+	rc = take_words(config->coll_algorithm, &a->forced, take_forced, "ALGORITHM",
+			"KIND:ALGORITHM of slmpm_plan(3)");
+	if (rc == 0)
+		rc = take_words(config->coll_short, &a->limits[PLAN_LIMIT_ANY], take_limit, "SHORT",
+				limit);
+	if (rc == 0)
+		rc = take_words(config->coll_short_rank, &a->limits[PLAN_LIMIT_RANK], take_limit,
+				"SHORT_RANK", limit);
+	return rc;
 }
 
 /* ---- chosen ---------------------------------------------------------------------------------- */

@@ -67,9 +67,10 @@ struct shrinking { /* a call of slmpm_group_shrink (shrink.c) */
 	char detail[ERROR_DETAIL]; /* ... and why */
 };
 
-struct algorithms {      /* how it does what it does (algorithm.c) */
-	uint64_t forced; /* by kind */
-	bool any_order;  /* reductions need not keep to that of the ranks */
+struct algorithms {         /* how it does what it does (algorithm.c) */
+	uint64_t forced;    /* by kind */
+	uint64_t limits[2]; /* as of struct plan_spec */
+	bool any_order;     /* reductions need not keep to that of the ranks */
 };
 
 struct group {
@@ -223,8 +224,8 @@ int distant_ended(struct endpoint *ep, const struct wire_group *packet);
 
 /* As the settings say. 0, or -SLMPM_EINVAL with the detail set. */
 int algorithms_set(struct algorithms *a);
-/* Each kind has what is forced of it. */
-bool algorithms_are_known(uint64_t algorithms);
+/* Each kind has what is forced of it, and no others have limits. */
+bool algorithms_are_known(const struct algorithms *a);
 /* For SPEC, of elements WIDTH bytes long: the same at all members. */
 uint32_t algorithm_choose(const struct group *g, const struct plan_spec *spec, uint32_t width);
 

@@ -14,6 +14,7 @@
 #include "slmpm/connect/control.h"
 #include "slmpm/endpoint.h"
 #include "slmpm/net/net.h"
+#include "slmpm/plan/plan.h"
 
 struct came { /* a packet */
 	struct endpoint *ep;
@@ -250,21 +251,28 @@ static int listen_apart(struct came *c, struct joining *j)
 	return rc;
 }
 
+static uint64_t long_of(const uint32_t words[2])
+{
+	return LITTLE_32(words[0]) | (uint64_t)LITTLE_32(words[1]) << 32;
+}
+
 static int take_begin(struct came *c, struct joining *j)
 {
 	uint32_t size = LITTLE_32(c->packet->size), rank = LITTLE_32(c->packet->rank);
 	uint32_t how = LITTLE_32(c->packet->what);
-	uint64_t algorithms =
-		LITTLE_32(c->packet->kinds[0]) | (uint64_t)LITTLE_32(c->packet->kinds[1]) << 32;
+	struct algorithms a = {.forced = long_of(c->packet->kinds),
+			       .any_order = how & WIRE_GROUP_ANY_ORDER};
+
+	for (int i = 0; i < PLAN_LIMITS; i++)
+		a.limits[i] = long_of(c->packet->limits[i]);
 
 	if (PEER_FAULT(j->begun || !size || size > SLMPM_GROUP_MAX || rank >= size ||
 		       how & ~(WIRE_GROUP_APART | WIRE_GROUP_ANY_ORDER) ||
 		       (!(how & WIRE_GROUP_APART) && !bootstrap_passes(c->ep)) ||
-		       !algorithms_are_known(algorithms)))
+		       !algorithms_are_known(&a)))
 		return -SLMPM_EPROTO;
 	j->begun = true;
-	j->group->algorithms.forced = algorithms;
-	j->group->algorithms.any_order = how & WIRE_GROUP_ANY_ORDER;
+	j->group->algorithms = a;
 	if (!group_size(j->group, size, rank))
 		return joining_give_up(j, -ENOMEM, "a group");
 	if (how & WIRE_GROUP_APART) {

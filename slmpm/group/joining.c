@@ -12,6 +12,7 @@
 #include "slmpm/base/clock.h"
 #include "slmpm/connect/bootstrap.h"
 #include "slmpm/net/net.h"
+#include "slmpm/plan/plan.h"
 
 #define RETRY_NS UINT64_C(1000000) /* where descriptors under way are too many for the kernel */
 
@@ -118,14 +119,21 @@ static int joining_send_end(struct joining *j, enum wire_group_step step)
 	return send_step(j, step, &packet, NULL, 0);
 }
 
+static void put_long(uint32_t words[2], uint64_t value)
+{
+	words[0] = LITTLE_32((uint32_t)value);
+	words[1] = LITTLE_32((uint32_t)(value >> 32));
+}
+
 static int send_begin(struct joining *j)
 {
 	struct wire_group packet = {.size = LITTLE_32(j->group->boards.size),
 				    .rank = LITTLE_32(j->rank)};
 	const struct group *g = j->group;
 
-	packet.kinds[0] = LITTLE_32((uint32_t)g->algorithms.forced);
-	packet.kinds[1] = LITTLE_32((uint32_t)(g->algorithms.forced >> 32));
+	put_long(packet.kinds, g->algorithms.forced);
+	for (int i = 0; i < PLAN_LIMITS; i++)
+		put_long(packet.limits[i], g->algorithms.limits[i]);
 	packet.what = LITTLE_32((g->apart ? WIRE_GROUP_APART : 0) |
 				(g->algorithms.any_order ? WIRE_GROUP_ANY_ORDER : 0));
 	if (g->apart) {

@@ -178,6 +178,7 @@ static void describe_run(const struct group *g, const struct slmpm_coll *c, stru
 		run->spec.algorithm = PLAN_BRUCK;
 		return;
 	}
+	run->spec.limits = g->algorithms.limits;
 	run->spec.text = texts_choose(g->main ? g->main : g, &run->spec, width);
 	run->spec.algorithm = PLAN_TEXT;
 	if (LIKELY(!run->spec.text))

@@ -60,46 +60,50 @@ enum plan_algorithm plan_by_name(const char *name)
 
 #define ANY UINT64_MAX
 
+#define BY_ANY  (PLAN_LIMIT_ANY + 1)
+#define BY_RANK (PLAN_LIMIT_RANK + 1)
+
 /* Of a kind the first row that fits (by machines: where several members share one), and whose
  * algorithm keeps to the order that is asked for. */
 static const struct choice {
 	uint8_t kind, algorithm;
 	uint32_t members; /* at most */
 	uint64_t bytes;   /* at most, of all that one member has at one end */
+	uint8_t limit;    /* and 1 more: plan_limit that replaces that; 0: none does */
 } choices[] = {
-	{PLAN_BARRIER, PLAN_HOSTS, UINT32_MAX, ANY},
-	{PLAN_BARRIER, PLAN_DISSEMINATION, UINT32_MAX, ANY},
-	{PLAN_BROADCAST, PLAN_HOSTS, UINT32_MAX, 64 << 10},
-	{PLAN_BROADCAST, PLAN_FLAT, 3, ANY},
-	{PLAN_BROADCAST, PLAN_BINOMIAL, UINT32_MAX, 128 << 10},
-	{PLAN_BROADCAST, PLAN_CHAIN, UINT32_MAX, ANY},
-	{PLAN_REDUCE, PLAN_HOSTS, UINT32_MAX, 32 << 10},
-	{PLAN_REDUCE, PLAN_FLAT, 3, 16 << 10},
-	{PLAN_REDUCE, PLAN_BINOMIAL, UINT32_MAX, 128 << 10},
-	{PLAN_REDUCE, PLAN_FLAT, 16, 4 << 10},
-	{PLAN_REDUCE, PLAN_CHAIN, UINT32_MAX, ANY},
-	{PLAN_ALLREDUCE, PLAN_HOSTS, UINT32_MAX, 32 << 10},
-	{PLAN_ALLREDUCE, PLAN_FLAT, 4, 1 << 10},
-	{PLAN_ALLREDUCE, PLAN_RECURSIVE_DOUBLING, UINT32_MAX, 32 << 10},
-	{PLAN_ALLREDUCE, PLAN_RING, UINT32_MAX, ANY},
-	{PLAN_ALLREDUCE, PLAN_FLAT, 32, 4 << 10},
-	{PLAN_ALLREDUCE, PLAN_PAIRWISE, UINT32_MAX, ANY},
-	{PLAN_SCATTER, PLAN_FLAT, 4, ANY},
-	{PLAN_SCATTER, PLAN_BINOMIAL, UINT32_MAX, 64 << 10},
-	{PLAN_SCATTER, PLAN_FLAT, UINT32_MAX, ANY},
-	{PLAN_GATHER, PLAN_FLAT, 4, ANY},
-	{PLAN_GATHER, PLAN_BINOMIAL, UINT32_MAX, 64 << 10},
-	{PLAN_GATHER, PLAN_FLAT, UINT32_MAX, ANY},
-	{PLAN_ALLGATHER, PLAN_BRUCK, UINT32_MAX, 64 << 10},
-	{PLAN_ALLGATHER, PLAN_RING, UINT32_MAX, ANY},
-	{PLAN_ALLTOALL, PLAN_PAIRWISE, UINT32_MAX, ANY},
-	{PLAN_REDUCE_SCATTER, PLAN_PAIRWISE, UINT32_MAX, 64 << 10},
-	{PLAN_REDUCE_SCATTER, PLAN_RING, UINT32_MAX, ANY},
-	{PLAN_REDUCE_SCATTER, PLAN_PAIRWISE, UINT32_MAX, ANY},
-	{PLAN_SCAN, PLAN_RECURSIVE_DOUBLING, UINT32_MAX, 64 << 10},
-	{PLAN_SCAN, PLAN_CHAIN, UINT32_MAX, ANY},
-	{PLAN_EXSCAN, PLAN_RECURSIVE_DOUBLING, UINT32_MAX, 64 << 10},
-	{PLAN_EXSCAN, PLAN_CHAIN, UINT32_MAX, ANY},
+	{PLAN_BARRIER, PLAN_HOSTS, UINT32_MAX, ANY, 0},
+	{PLAN_BARRIER, PLAN_DISSEMINATION, UINT32_MAX, ANY, 0},
+	{PLAN_BROADCAST, PLAN_HOSTS, UINT32_MAX, 64 << 10, 0},
+	{PLAN_BROADCAST, PLAN_FLAT, 3, ANY, 0},
+	{PLAN_BROADCAST, PLAN_BINOMIAL, UINT32_MAX, 128 << 10, BY_ANY},
+	{PLAN_BROADCAST, PLAN_CHAIN, UINT32_MAX, ANY, 0},
+	{PLAN_REDUCE, PLAN_HOSTS, UINT32_MAX, 32 << 10, 0},
+	{PLAN_REDUCE, PLAN_FLAT, 3, 16 << 10, 0},
+	{PLAN_REDUCE, PLAN_BINOMIAL, UINT32_MAX, 128 << 10, BY_ANY},
+	{PLAN_REDUCE, PLAN_FLAT, 16, 4 << 10, BY_RANK},
+	{PLAN_REDUCE, PLAN_CHAIN, UINT32_MAX, ANY, 0},
+	{PLAN_ALLREDUCE, PLAN_HOSTS, UINT32_MAX, 32 << 10, 0},
+	{PLAN_ALLREDUCE, PLAN_FLAT, 4, 1 << 10, 0},
+	{PLAN_ALLREDUCE, PLAN_RECURSIVE_DOUBLING, UINT32_MAX, 32 << 10, BY_ANY},
+	{PLAN_ALLREDUCE, PLAN_RING, UINT32_MAX, ANY, 0},
+	{PLAN_ALLREDUCE, PLAN_FLAT, 32, 4 << 10, BY_RANK},
+	{PLAN_ALLREDUCE, PLAN_PAIRWISE, UINT32_MAX, ANY, 0},
+	{PLAN_SCATTER, PLAN_FLAT, 4, ANY, 0},
+	{PLAN_SCATTER, PLAN_BINOMIAL, UINT32_MAX, 64 << 10, 0},
+	{PLAN_SCATTER, PLAN_FLAT, UINT32_MAX, ANY, 0},
+	{PLAN_GATHER, PLAN_FLAT, 4, ANY, 0},
+	{PLAN_GATHER, PLAN_BINOMIAL, UINT32_MAX, 64 << 10, 0},
+	{PLAN_GATHER, PLAN_FLAT, UINT32_MAX, ANY, 0},
+	{PLAN_ALLGATHER, PLAN_BRUCK, UINT32_MAX, 64 << 10, BY_ANY},
+	{PLAN_ALLGATHER, PLAN_RING, UINT32_MAX, ANY, 0},
+	{PLAN_ALLTOALL, PLAN_PAIRWISE, UINT32_MAX, ANY, 0},
+	{PLAN_REDUCE_SCATTER, PLAN_PAIRWISE, UINT32_MAX, 64 << 10, BY_ANY},
+	{PLAN_REDUCE_SCATTER, PLAN_RING, UINT32_MAX, ANY, 0},
+	{PLAN_REDUCE_SCATTER, PLAN_PAIRWISE, UINT32_MAX, ANY, 0},
+	{PLAN_SCAN, PLAN_RECURSIVE_DOUBLING, UINT32_MAX, 64 << 10, BY_ANY},
+	{PLAN_SCAN, PLAN_CHAIN, UINT32_MAX, ANY, 0},
+	{PLAN_EXSCAN, PLAN_RECURSIVE_DOUBLING, UINT32_MAX, 64 << 10, BY_ANY},
+	{PLAN_EXSCAN, PLAN_CHAIN, UINT32_MAX, ANY, 0},
 };
 
 static uint64_t elements_of(const struct plan_spec *spec)
@@ -129,9 +133,18 @@ bool plan_keeps_order(const struct plan_spec *spec, uint32_t algorithm)
 	return plan_suits_order(spec, plan_properties(spec->kind, algorithm));
 }
 
+static uint64_t choice_bytes(const struct choice *c, const struct plan_spec *spec)
+{
+	uint32_t power = 0;
+
+	if (c->limit && spec->limits)
+		power = plan_limit_of(spec->limits[c->limit - 1], c->kind);
+	return power ? UINT64_C(1) << power : c->bytes;
+}
+
 static bool choice_fits(const struct choice *c, const struct plan_spec *spec, uint64_t bytes)
 {
-	if (c->kind != spec->kind || c->members < spec->size || c->bytes < bytes)
+	if (c->kind != spec->kind || c->members < spec->size || choice_bytes(c, spec) < bytes)
 		return false;
 	if (c->algorithm == PLAN_HOSTS && !spec->hosts)
 		return false;

@@ -115,7 +115,18 @@ struct plan_spec {
 	uint64_t piece;        /* elements of a message of a chain; 0: as the plan thinks best */
 	const uint32_t *hosts; /* by rank: the lowest one on its machine; NULL: each has one */
 	const struct plan_text *text; /* of PLAN_TEXT, which it fits */
+	const uint64_t *limits; /* of plan_choose, PLAN_LIMITS of them; NULL: the table's own */
 };
+
+/* Up to how many bytes a kind's vectors are short, in place of what the table says: powers of two,
+ * of each kind from the lowest on; 0: as it says. */
+#define PLAN_LIMIT_BITS 5
+enum plan_limit { PLAN_LIMIT_ANY, PLAN_LIMIT_RANK /* in the order of the ranks */, PLAN_LIMITS };
+
+static inline uint32_t plan_limit_of(uint64_t limits, uint32_t kind)
+{
+	return (uint32_t)(limits >> (kind - 1) * PLAN_LIMIT_BITS) & ((1u << PLAN_LIMIT_BITS) - 1);
+}
 
 /* ---- plans ----------------------------------------------------------------------------------- */
 

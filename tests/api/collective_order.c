@@ -24,6 +24,7 @@ struct scene {
 	bool apart;
 	const char *allreduce; /* the algorithm of a long one; NULL: whichever */
 	bool any;              /* its sum may be another */
+	const char *brief;     /* SLMPM_COLL_SHORT, SLMPM_COLL_SHORT_RANK */
 };
 
 static double mine(int rank, int i)
@@ -112,6 +113,8 @@ static int found(void *arg)
 	slmpm_group g;
 
 	settings_set("SLMPM_COLL_ALGORITHM", s->algorithm ? s->algorithm : "");
+	settings_set("SLMPM_COLL_SHORT", s->brief ? s->brief : "");
+	settings_set("SLMPM_COLL_SHORT_RANK", s->brief ? s->brief : "");
 	settings_set("SLMPM_COLL_ORDER", s->order ? s->order : "rank");
 	circle_begin(&c, MANY, play, s, 60);
 	OK(slmpm_group_create(&g, c.ctx, c.peers, MANY, TAG, PATIENCE));
@@ -132,23 +135,44 @@ static int refused(void *word)
 	return 0;
 }
 
+static int refused_bytes(void *word)
+{
+	const slmpm_peer self = {0};
+	slmpm_group g;
+
+	settings_set("SLMPM_COLL_SHORT", "allreduce:1k");
+	settings_set("SLMPM_COLL_SHORT_RANK", word);
+	REFUSED(slmpm_group_create(&g, (slmpm_ctx){0}, &self, 1, TAG, PATIENCE), SLMPM_EINVAL,
+		"SLMPM_COLL_SHORT_RANK: ");
+	return 0;
+}
+
 int main(void)
 {
 	static struct scene scenes[] = {
-		{NULL, NULL, false, NULL, false},
-		{"ring", "any", false, NULL, false},
-		{NULL, NULL, true, "pairwise", false},
-		{NULL, "any", true, NULL, true},
-		{"flat", NULL, true, "flat", false},
-		{"ring,allreduce:auto,reduce:chain,scan:chain", "rank", true, "pairwise", false},
-		{"ring", "rank", true, "pairwise", false}, /* it would be another sum */
-		{"ring", "any", true, "ring", true},
-		{"flat,allreduce:recursive_doubling", "any", true, "recursive_doubling", true},
+		{NULL, NULL, false, NULL, false, NULL},
+		{"ring", "any", false, NULL, false, NULL},
+		{NULL, NULL, true, "pairwise", false, NULL},
+		{NULL, "any", true, NULL, true, NULL},
+		{"flat", NULL, true, "flat", false, NULL},
+		{"ring,allreduce:auto,reduce:chain,scan:chain", "rank", true, "pairwise", false,
+		 NULL},
+		{"ring", "rank", true, "pairwise", false, NULL}, /* it would be another sum */
+		{"ring", "any", true, "ring", true, NULL},
+		{"flat,allreduce:recursive_doubling", "any", true, "recursive_doubling", true,
+		 NULL},
+		{NULL, "any", true, "ring", true, "reduce:2,allreduce:8k"},
+		{NULL, "any", true, "recursive_doubling", true, "allreduce:1k,allreduce:16k"},
+		{NULL, NULL, true, "flat", false, "allreduce:16k"},
 	};
+	static char *const bytes[] = {"allreduce", "allreduce:", "all:1k", "scan:3",  "scan:0",
+				      "scan:4g",   "scan:-2",    "scan:1", "scan:1kb"};
 	static char *const words[] = {"rings", "allreduce:bruck", "broad:flat", "ring,,"};
 
 	for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		EXPECT(child_run(refused, words[i], 20), 0);
+	for (unsigned i = 0; i < sizeof(bytes) / sizeof(bytes[0]); i++)
+		EXPECT(child_run(refused_bytes, bytes[i], 20), 0);
 	for (unsigned i = 0; i < sizeof(scenes) / sizeof(scenes[0]); i++) {
 		printf("%s, order %s, %s\n", scenes[i].algorithm ? scenes[i].algorithm : "auto",
 		       scenes[i].order ? scenes[i].order : "rank", scenes[i].apart ? "tcp" : "shm");

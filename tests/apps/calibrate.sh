@@ -9,14 +9,14 @@ info=$SLMPM_BUILD/bin/slmpm_info
 out=$(mktemp) || exit 1
 trap 'rm -f "$out" "$out".*' EXIT
 fail() { echo "$*" >&2; cat "$out" "$out".* >&2; exit 1; }
-names="FETCH_MIN SHARE_MIN ENGINE_MIN MODE_BULK MODE_SMALL MODE_QUEUE MODE_DMA MODE_RING MODE_LIGHT TCP_ENGINE ASK_MIN"
+names="FETCH_MIN SHARE_MIN ENGINE_MIN MODE_BULK MODE_SMALL MODE_QUEUE MODE_DMA MODE_RING MODE_LIGHT TCP_ENGINE ASK_MIN COLL_SHORT COLL_SHORT_RANK"
 
 # What would decide beforehand decides nothing.
 SLMPM_FETCH=never SLMPM_MODE=smt SLMPM_MODE_RING=50 "$info" --calibrate=1 >"$out" 2>"$out.err" || fail "exit status $?"
 for name in $names; do
-	[ "$(grep -Ec "^(# )?SLMPM_$name=([0-9]+[km]?|plain|uring|uring-recv|uring-send)$" "$out")" = 1 ] || fail "no line for $name"
+	[ "$(grep -Ec "^(# )?SLMPM_$name=([0-9]+[km]?|plain|uring|uring-recv|uring-send|([a-z_]+:[0-9]+k?,?)+)$" "$out")" = 1 ] || fail "no line for $name"
 done
-[ "$(grep -c '^# present .*, initially ' "$out")" = 11 ] || fail "present values"
+[ "$(grep -c '^# present .*, initially ' "$out")" = 13 ] || fail "present values"
 grep -B1 '^\(# \)\?SLMPM_MODE_RING=' "$out" | grep -q 'present 50, initially 75' || fail "the present value is not told"
 grep -q 'us\|percent' "$out" || fail "nothing of what was measured"
 "$info" --check | grep -q '^works  *io_uring' && ! grep -q 'receiving by io_uring, messages take [0-9.]* of the time' "$out" &&

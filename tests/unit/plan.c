@@ -230,6 +230,32 @@ static void choice_fits(void **state)
 				}
 }
 
+/* As the table has it, and where a limit is given up to that. */
+static void limits_count(void **state)
+{
+	const uint64_t limits[PLAN_LIMITS] = {
+		UINT64_C(10) << (PLAN_ALLREDUCE - 1) * PLAN_LIMIT_BITS,
+		UINT64_C(20) << (PLAN_ALLREDUCE - 1) * PLAN_LIMIT_BITS};
+	struct plan_spec spec = {.kind = PLAN_ALLREDUCE, .size = 8, .count = 128};
+
+	(void)state;
+	for (uint64_t count = 1; count < 1 << 20; count *= 2) {
+		spec.count = count;
+		spec.flags = 0;
+		spec.limits = NULL;
+		assert_int_equal(plan_choose(&spec, 8),
+				 count * 8 <= 32 << 10 ? PLAN_RECURSIVE_DOUBLING : PLAN_RING);
+		spec.limits = limits;
+		assert_int_equal(plan_choose(&spec, 8),
+				 count * 8 <= 1 << 10 ? PLAN_RECURSIVE_DOUBLING : PLAN_RING);
+		spec.flags = PLAN_RANK_ORDER;
+		assert_int_equal(plan_choose(&spec, 8),
+				 count * 8 <= 1 << 20 ? PLAN_FLAT : PLAN_PAIRWISE);
+	}
+	spec = (struct plan_spec){.kind = PLAN_REDUCE, .size = 8, .count = 1000, .limits = limits};
+	assert_int_equal(plan_choose(&spec, 8), PLAN_BINOMIAL);
+}
+
 static void names_are_known(void **state)
 {
 	(void)state;
@@ -309,6 +335,7 @@ int main(void)
 		cmocka_unit_test(each_step_is_needed), cmocka_unit_test(few_between_hosts),
 		cmocka_unit_test(choice_fits),         cmocka_unit_test(names_are_known),
 		cmocka_unit_test(what_is_no_plan),     cmocka_unit_test(many_members),
+		cmocka_unit_test(limits_count),
 	};
 	int rc;
 
