@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Collective operations beside MPI's: "collectives SYSTEMS PAIRS [ONLY]" prints Markdown.
- * SYSTEMS: a file of lines "RANKS, tab, NAME, tab, COMMAND"; NAME "ours" is ours, all others are
- * MPI's with one setting each (peers/coll.c). For each row all of them are sampled in turns a few
- * times; then ours and the best of the others take turns for PAIRS samples. ONLY: rows whose name
- * contains it.
+ * SYSTEMS: a file of lines "RANKS, tab, NAME, tab, COMMAND"; NAME "ours" is ours, those that begin
+ * "boards: " are what it chooses from, forced; all others are MPI's with one setting each
+ * (peers/coll.c). For each row all that it is held against are sampled in turns a few times; then
+ * ours and the best of them take turns for PAIRS samples. ONLY: rows whose name contains it.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 #include "tests/bench/child.h"
 #include "tests/bench/stats.h"
 
-enum { SYSTEMS = 32, PAIRS = 200, LOOKS = 5, ANSWER_MS = 60000, LINE = 1024 };
+enum { SYSTEMS = 40, PAIRS = 200, LOOKS = 5, ANSWER_MS = 60000, LINE = 1024 };
 
 struct system {
 	unsigned ranks;
@@ -27,7 +27,7 @@ struct system {
 };
 
 /* What ours is held against. */
-enum against { MPI, MESSAGE };
+enum against { MPI, MESSAGE, BOARDS };
 
 struct row {
 	unsigned ranks;
@@ -48,6 +48,14 @@ static const struct row rows[] = {
 	{2, "broadcast, 1 MiB, roots in turn", "bcast 1048576 100", "lat_us", 0.85, MPI},
 	{2, "allgather, 1 MiB", "allgather 1048576 60", "lat_us", 0.90, MPI},
 	{2, "alltoall, 1 MiB", "alltoall 1048576 60", "lat_us", 0.90, MPI},
+	{2, "broadcast, 4 KiB, chosen", "bcast 4096 6000", "lat_us", 1.05, BOARDS},
+	{2, "broadcast, 64 KiB, chosen", "bcast 65536 800", "lat_us", 1.05, BOARDS},
+	{2, "broadcast, 1 MiB, chosen", "bcast 1048576 100", "lat_us", 1.05, BOARDS},
+	{2, "allgather, 32 KiB, chosen", "allgather 32768 1000", "lat_us", 1.05, BOARDS},
+	{2, "allgather, 1 MiB, chosen", "allgather 1048576 60", "lat_us", 1.05, BOARDS},
+	{2, "alltoall, 32 KiB, chosen", "alltoall 32768 1000", "lat_us", 1.05, BOARDS},
+	{2, "alltoall, 1 MiB, chosen", "alltoall 1048576 60", "lat_us", 1.05, BOARDS},
+	{4, "alltoall, 64 KiB, chosen", "alltoall 65536 150", "lat_us", 1.05, BOARDS},
 	{4, "barrier", "barrier 0 3000", "lat_us", 0, MPI},
 	{4, "barrier, median", "barrier 0 3000 each", "lat_us_p50", 0.65, MPI},
 	{4, "barrier, p99", "barrier 0 3000 each", "lat_us_p99", 1.0, MPI},
@@ -74,9 +82,24 @@ static int count;
 
 /* ---- systems --------------------------------------------------------------------------------- */
 
-static bool is_ours(const struct system *s)
+static bool begins(const struct system *s, const char *name)
 {
-	return strcmp(s->name, "ours") == 0;
+	return strncmp(s->name, name, strlen(name)) == 0;
+}
+
+static bool is_mpi(const struct system *s)
+{
+	return !begins(s, "ours") && !begins(s, "boards: ");
+}
+
+/* One that ours may be held against. */
+static bool is_rival(const struct row *r, const struct system *s)
+{
+	if (s->ranks != r->ranks)
+		return false;
+	if (r->against == MPI)
+		return is_mpi(s);
+	return begins(s, "boards: ");
 }
 
 static bool read_systems(const char *path)
@@ -95,10 +118,10 @@ static bool read_systems(const char *path)
 	return count > 0;
 }
 
-static struct system *ours_of(unsigned ranks)
+static struct system *ours_of(const struct row *r)
 {
 	for (int i = 0; i < count; i++)
-		if (systems[i].ranks == ranks && is_ours(&systems[i]))
+		if (systems[i].ranks == r->ranks && strcmp(systems[i].name, "ours") == 0)
 			return &systems[i];
 	return NULL;
 }
@@ -126,7 +149,7 @@ static bool sample(struct system *s, const char *order, const char *key, double 
 
 	if (s->lost)
 		return false;
-	if (is_ours(s))
+	if (!is_mpi(s))
 		snprintf(line, sizeof line, "%s members %u\n", order, s->ranks);
 	else
 		snprintf(line, sizeof line, "%s\n", order);
@@ -147,12 +170,12 @@ static struct system *best_of(const struct row *r)
 
 	for (int k = 0; k < LOOKS; k++)
 		for (int i = 0; i < count; i++)
-			if (systems[i].ranks == r->ranks && !is_ours(&systems[i]))
+			if (is_rival(r, &systems[i]))
 				(void)sample(&systems[i], r->order, r->key, &us[i][k]);
 	for (int i = 0; i < count; i++) {
 		double middle;
 
-		if (systems[i].ranks != r->ranks || is_ours(&systems[i]) || systems[i].lost)
+		if (!is_rival(r, &systems[i]) || systems[i].lost)
 			continue;
 		middle = median(us[i], LOOKS);
 		if (best && middle >= least)
@@ -197,8 +220,8 @@ static bool other(const struct row *r, struct system *against, double *us)
 static bool measure(const struct row *r, int pairs)
 {
 	static double a[PAIRS], b[PAIRS];
-	struct system *ours = ours_of(r->ranks);
-	struct system *against = r->against == MPI ? best_of(r) : ours;
+	struct system *ours = ours_of(r);
+	struct system *against = r->against == MESSAGE ? ours : best_of(r);
 
 	for (int i = 0; ours && against && i < pairs; i++) {
 		bool well =
@@ -209,7 +232,7 @@ static bool measure(const struct row *r, int pairs)
 			against = NULL;
 	}
 	if (ours && against) {
-		print_row(r, a, b, pairs, r->against == MPI ? against->name : "8 B one way");
+		print_row(r, a, b, pairs, r->against == MESSAGE ? "8 B one way" : against->name);
 		return true;
 	}
 	printf("| %u | %s | | | | | | not measured |\n", r->ranks, r->name);
