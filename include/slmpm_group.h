@@ -334,7 +334,7 @@ struct slmpm_group_shown { /* fields beyond .size count as zero */
 	uint32_t operation_count; /* ... of these the first ones follow, in order */
 	uint32_t waiting;         /* members that are waited for; ... */
 	uint32_t member_count;    /* ... they come first, then the others, both by rank */
-	uint32_t reserved;        /* zero */
+	uint32_t algorithm;       /* of the operation that has begun last, likewise */
 	struct slmpm_shown_operation operation[SLMPM_SHOWN_OPERATIONS];
 	struct slmpm_shown_member member[SLMPM_SHOWN_MEMBERS];
 };

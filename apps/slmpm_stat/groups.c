@@ -154,17 +154,19 @@ static void print_steps(FILE *to, const struct group *group)
 		fprintf(to, "        and %" PRIu32 " others\n", g->members - g->member_count);
 }
 
+/* BY: its algorithm, or NULL. */
 static void print_operation(FILE *to, const struct slmpm_group_shown *g,
-			    const struct slmpm_shown_operation *op)
+			    const struct slmpm_shown_operation *op, const char *by)
 {
-	fprintf(to, "        under way: %s %s%" PRIu64 ", for %.3f s\n", group_kind(op->kind),
-		op->tag ? "of tag " : "", op->tag ? op->tag : op->number,
-		group_seconds(g, op->since_ns));
+	fprintf(to, "        under way: %s %s%" PRIu64 "%s%s, for %.3f s\n", group_kind(op->kind),
+		op->tag ? "of tag " : "", op->tag ? op->tag : op->number, by ? " by " : "",
+		by ? by : "", group_seconds(g, op->since_ns));
 }
 
 static void print_group(FILE *to, const struct group *group)
 {
 	const struct slmpm_group_shown *g = &group->g;
+	const char *algorithm = slmpm_plan_algorithm(g->algorithm);
 	char age[16];
 
 	fprintf(to,
@@ -178,7 +180,7 @@ static void print_group(FILE *to, const struct group *group)
 	else if (g->status)
 		fprintf(to, "        broken: %s\n", slmpm_strerror(g->status));
 	for (uint32_t i = 0; i < g->operation_count; i++)
-		print_operation(to, g, &g->operation[i]);
+		print_operation(to, g, &g->operation[i], i ? NULL : algorithm);
 	for (uint32_t i = 0; i < g->member_count && g->member[i].since_ns; i++)
 		print_wait(to, group, &g->member[i]);
 	print_steps(to, group);

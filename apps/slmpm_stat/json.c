@@ -4,6 +4,7 @@
 #include "apps/slmpm_stat/stat.h"
 
 #include <inttypes.h>
+#include <slmpm_plan.h>
 
 #include <jansson.h>
 
@@ -345,6 +346,7 @@ static json_t *member_object(const struct slmpm_group_shown *g, const struct slm
 static json_t *group_object(const struct group *group)
 {
 	const struct slmpm_group_shown *g = &group->g;
+	const char *algorithm = slmpm_plan_algorithm(g->algorithm);
 	json_t *members = json_array(), *o;
 
 	for (uint32_t i = 0; i < g->member_count; i++)
@@ -360,6 +362,7 @@ static json_t *group_object(const struct group *group)
 	set(o, "generation", g->generation);
 	set(o, "under_way", g->under_way);
 	set(o, "waiting", g->waiting);
+	json_object_set_new(o, "algorithm", json_string(algorithm ? algorithm : "-"));
 	return o;
 }
 

@@ -281,6 +281,7 @@ static const struct slmpm_group_shown *group_show(struct group *g, uint64_t now)
 		.done = g->done + tags_begun(g) - tags_outstanding(g),
 		.generation = g->boards.generation,
 		.apart = g->apart,
+		.algorithm = g->algorithm,
 	};
 	show_operations(g, to, before);
 	show_members(g, to, before);

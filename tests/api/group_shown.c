@@ -7,6 +7,7 @@
  */
 #include <fcntl.h>
 #include <signal.h>
+#include <slmpm_plan.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -88,6 +89,8 @@ static const struct slmpm_shown_member *await(const struct circle *c, int i, uin
 			continue;
 		CHECK(g->size == sizeof(*g) && g->tag == TAG && g->members == MEMBERS, "whose");
 		CHECK(g->rank == i && g->begun >= g->done && !g->status, "rank %d", g->rank);
+		CHECK(!slmpm_plan_algorithm(g->algorithm) == !g->apart, "algorithm %u",
+		      g->algorithm);
 		for (uint32_t k = 0; k < g->member_count; k++)
 			if (g->member[k].rank == who && g->member[k].since_ns &&
 			    g->taken_ns - g->member[k].since_ns >= ms * 1000000)
