@@ -16,6 +16,7 @@
 #include "slmpm/board/bell.h"
 #include "slmpm/board/flat.h"
 #include "slmpm/board/layout.h"
+#include "slmpm/plan/plan.h"
 
 /* ---- one ------------------------------------------------------------------------------------- */
 
@@ -355,7 +356,7 @@ const char *boards_which(const struct boards *b, char text[BOARD_WHICH])
 int boards_error(const struct boards *b, int error, uint64_t number, uint32_t kind,
 		 const char *format, ...)
 {
-	const char *name = flat_kind_name(kind);
+	const char *name = plan_kind_name(kind);
 	char text[ERROR_DETAIL], which[BOARD_WHICH];
 	va_list args;
 

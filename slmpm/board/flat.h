@@ -85,8 +85,6 @@ int flat_check(const struct slmpm_coll *c, uint32_t size, uint32_t rank);
 /* The same but for where its memory is: bytes that it needs there. */
 int flat_needs(const struct slmpm_coll *c, uint32_t size, uint32_t rank, uint64_t *from_bytes,
 	       uint64_t *to_bytes);
-/* "allreduce", and so on; NULL: no such kind. */
-const char *flat_kind_name(uint32_t kind);
 
 /* ---- doing it -------------------------------------------------------------------------------- */
 

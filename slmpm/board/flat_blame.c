@@ -5,23 +5,7 @@
 
 #include "slmpm/base/error.h"
 #include "slmpm/board/flat_parts.h"
-
-const char *flat_kind_name(uint32_t kind)
-{
-	static const char *const name[] = {[SLMPM_COLL_BARRIER] = "barrier",
-					   [SLMPM_COLL_BROADCAST] = "broadcast",
-					   [SLMPM_COLL_REDUCE] = "reduce",
-					   [SLMPM_COLL_ALLREDUCE] = "allreduce",
-					   [SLMPM_COLL_SCATTER] = "scatter",
-					   [SLMPM_COLL_GATHER] = "gather",
-					   [SLMPM_COLL_ALLGATHER] = "allgather",
-					   [SLMPM_COLL_ALLTOALL] = "alltoall",
-					   [SLMPM_COLL_REDUCE_SCATTER] = "reduce-scatter",
-					   [SLMPM_COLL_SCAN] = "scan",
-					   [SLMPM_COLL_EXSCAN] = "exscan"};
-
-	return kind < sizeof(name) / sizeof(name[0]) ? name[kind] : NULL;
-}
+#include "slmpm/plan/plan.h"
 
 static const char *type_name(uint32_t type)
 {
@@ -68,7 +52,7 @@ static int differ_in(const struct flat *f, uint64_t number, const char *what, co
 
 static const char *kind_name(uint64_t what)
 {
-	const char *name = flat_kind_name((uint8_t)what);
+	const char *name = plan_kind_name((uint8_t)what);
 
 	return name ? name : "an unknown kind";
 }

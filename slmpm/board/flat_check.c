@@ -4,13 +4,14 @@
 
 #include "slmpm/base/error.h"
 #include "slmpm/board/flat_parts.h"
+#include "slmpm/plan/plan.h"
 
 /* Bytes of all that a member has in one buffer. */
 #define BYTES_MAX (UINT64_C(1) << 62)
 
 static COLD int bad(const struct slmpm_coll *c, const char *what)
 {
-	return error_set(SLMPM_EINVAL, "%s: %s", flat_kind_name(c->kind), what);
+	return error_set(SLMPM_EINVAL, "%s: %s", plan_kind_name(c->kind), what);
 }
 
 static bool lies_in_blocks(uint32_t kind)
@@ -141,7 +142,7 @@ static int check_memory(const struct slmpm_coll *c, uint32_t size, uint32_t rank
 static int check_shape(const struct slmpm_coll *c, uint32_t size, uint32_t rank, uint32_t *shift)
 {
 	*shift = 0;
-	if (!flat_kind_name(c->kind))
+	if (!plan_kind_name(c->kind))
 		return error_set(SLMPM_EINVAL, "no kind %u of collective operation", c->kind);
 	if (c->flags)
 		return bad(c, "unknown flags");
@@ -152,16 +153,16 @@ static int check_shape(const struct slmpm_coll *c, uint32_t size, uint32_t rank,
 		return 0;
 	} else {
 		if (!calc_is_type(c->type))
-			return error_set(SLMPM_EINVAL, "%s: no type %u", flat_kind_name(c->kind),
+			return error_set(SLMPM_EINVAL, "%s: no type %u", plan_kind_name(c->kind),
 					 c->type);
 		if (flat_combines(c->kind) && !calc_kernel_of(c->op, c->type, false))
 			return error_set(SLMPM_EINVAL, "%s: no operation %u of type %u",
-					 flat_kind_name(c->kind), c->op, c->type);
+					 plan_kind_name(c->kind), c->op, c->type);
 		*shift = calc_shift(c->type);
 	}
 	if (flat_has_root(c->kind) && (c->root < 0 || (uint32_t)c->root >= size))
 		return error_set(SLMPM_EINVAL, "%s: no root %d in a group of %u",
-				 flat_kind_name(c->kind), c->root, size);
+				 plan_kind_name(c->kind), c->root, size);
 	if (c->to == SLMPM_IN_PLACE)
 		return bad(c, ".to is SLMPM_IN_PLACE, which .from alone may be");
 	return check_blocks(c, size, rank, *shift);

@@ -108,8 +108,8 @@ static COLD int differs(struct group *g, const struct slmpm_coll *c, uint32_t ma
 	if ((other ^ mark) & MARK_FIELD)
 		return boards_error(&g->boards, SLMPM_EINVAL, g->messages->number, 0,
 				    BOARD_MEMBER " does %s, " BOARD_MEMBER " %s", OF(g, rank),
-				    flat_kind_name(other & MARK_FIELD), OF(g, g->boards.rank),
-				    flat_kind_name(c->kind));
+				    plan_kind_name(other & MARK_FIELD), OF(g, g->boards.rank),
+				    plan_kind_name(c->kind));
 	if ((other ^ mark) >> MARK_TYPE & MARK_FIELD && (is_own(mark) || is_own(other)))
 		return boards_error(&g->boards, SLMPM_EINVAL, g->messages->number, c->kind,
 				    BOARD_MEMBER " has a function of its own, " BOARD_MEMBER
@@ -197,7 +197,7 @@ static int look_through(struct group *g, const struct offload_run *run)
 
 	if (rc < 0)
 		return error_set(-rc, "%s: there is no plan for it",
-				 flat_kind_name(run->spec.kind));
+				 plan_kind_name(run->spec.kind));
 	memset(m->needs, 0, g->boards.size * sizeof(*m->needs));
 	for (uint32_t r = 0; r < g->boards.size; r++)
 		m->expected[r] = offload_came(m->offload, r);
@@ -436,7 +436,7 @@ COLD int messages_late(struct group *g, int timeout_ms)
 	rc = late_error(g->ctx, late && pair_lives(late->pair) ? late->pair->ep : NULL, timeout_ms,
 			"group %u, %soperation %" PRIu64 ", %s: nothing yet from rank %d (%s)%s",
 			g->tag, boards_which(&g->boards, which), m->number,
-			flat_kind_name(m->coll->kind), r,
+			plan_kind_name(m->coll->kind), r,
 			late && late->distant ? late->distant->url : "?", waited);
 	return messages_break(g, rc, r);
 }

@@ -15,6 +15,7 @@
 #include "slmpm/engine/engine.h"
 #include "slmpm/group/page.h"
 #include "slmpm/group/tags.h"
+#include "slmpm/plan/plan.h"
 #include "slmpm/request.h"
 
 #define CALL  "slmpm_collective"
@@ -136,7 +137,7 @@ int operation_check(struct group *g, const struct slmpm_coll *c)
 
 int operation_lacks_memory(const struct slmpm_coll *c)
 {
-	return error_set(SLMPM_ENOMEM, "%s: for its result", flat_kind_name(c->kind));
+	return error_set(SLMPM_ENOMEM, "%s: for its result", plan_kind_name(c->kind));
 }
 
 /* ---- ends ------------------------------------------------------------------------------------ */

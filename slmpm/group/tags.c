@@ -329,7 +329,7 @@ static COLD int held_late(struct tags *t, const struct collective *op, int timeo
 	return error_set(
 		late_code(timeout_ms),
 		"group %u, tag %u, %s: not known to have been started by rank%s %s%s%s%s%s",
-		t->lane.tag, op->coll->tag, flat_kind_name(op->coll->kind), n > 1 ? "s" : "", ranks,
+		t->lane.tag, op->coll->tag, plan_kind_name(op->coll->kind), n > 1 ? "s" : "", ranks,
 		n > NAMED ? " and others" : "", waited, why ? ", suspect: " : "", why ? why : "");
 }
 

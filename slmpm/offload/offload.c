@@ -151,6 +151,7 @@ static int check_types(const struct offload_run *run)
 
 static int offload_plan(const struct offload *o, struct plan *p, const struct offload_run *run)
 {
+	const char *kind = plan_kind_name(run->spec.kind);
 	struct plan_spec spec = run->spec;
 	int rc;
 
@@ -161,7 +162,7 @@ static int offload_plan(const struct offload *o, struct plan *p, const struct of
 		spec.algorithm = plan_choose(&spec, run_width(run));
 	rc = plan_begin(p, &spec);
 	if (rc < 0)
-		return error_set(-rc, "no %s by %s of rank %u of %u", plan_kind_name(spec.kind),
+		return error_set(-rc, "no %s by %s of rank %u of %u", kind ? kind : "collective",
 				 plan_name(spec.algorithm), o->rank, o->size);
 	return 0;
 }

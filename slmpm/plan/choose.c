@@ -40,12 +40,12 @@ static const char *const kind_names[PLAN_KINDS] = {
 
 const char *plan_name(enum plan_algorithm algorithm)
 {
-	return algorithm < PLAN_ALGORITHMS ? algorithm_names[algorithm] : "?";
+	return algorithm < PLAN_ALGORITHMS ? algorithm_names[algorithm] : "unknown";
 }
 
 const char *plan_kind_name(uint32_t kind)
 {
-	return kind < PLAN_KINDS && kind ? kind_names[kind] : "?";
+	return kind < PLAN_KINDS ? kind_names[kind] : NULL;
 }
 
 enum plan_algorithm plan_by_name(const char *name)

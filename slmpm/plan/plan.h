@@ -193,6 +193,7 @@ enum plan_algorithm plan_algorithm_at(uint32_t kind, uint32_t i);
 /* PLAN_LINEAR, PLAN_COMMUTES. */
 uint32_t plan_properties(uint32_t kind, enum plan_algorithm algorithm);
 const char *plan_name(enum plan_algorithm algorithm);
+/* "allreduce", and so on; NULL: no such kind. */
 const char *plan_kind_name(uint32_t kind);
 /* Whether ALGORITHM combines in the order that the flags ask for. */
 bool plan_keeps_order(const struct plan_spec *spec, uint32_t algorithm);

@@ -35,7 +35,7 @@ struct slmpm_plan {
 
 const char *slmpm_plan_kind(uint32_t kind)
 {
-	return kind && kind < PLAN_KINDS ? plan_kind_name(kind) : NULL;
+	return plan_kind_name(kind);
 }
 
 const char *slmpm_plan_algorithm(uint32_t algorithm)
@@ -49,13 +49,13 @@ int slmpm_plan_algorithm_at(uint32_t kind, uint32_t i)
 {
 	int algorithm;
 
-	if (!slmpm_plan_kind(kind))
+	if (!plan_kind_name(kind))
 		return error_set(SLMPM_EINVAL, "slmpm_plan_algorithm_at: no collective is kind %u",
 				 kind);
 	algorithm = (int)plan_algorithm_at(kind, i);
 	if (algorithm == PLAN_AUTO)
 		return error_set(SLMPM_ENOENT, "slmpm_plan_algorithm_at: %s has only %u",
-				 slmpm_plan_kind(kind), i);
+				 plan_kind_name(kind), i);
 	return algorithm;
 }
 
@@ -98,7 +98,7 @@ static int begin_plan(const char *call, struct slmpm_plan **out, const struct pl
 		free(plan);
 		return error_set(SLMPM_ELIMIT,
 				 "%s: %s: %s: more elements, or pieces, than can be counted", call,
-				 slmpm_plan_kind(spec->kind), spec->counts ? ".counts" : ".count");
+				 plan_kind_name(spec->kind), spec->counts ? ".counts" : ".count");
 	}
 	plan->text = text;
 	*out = plan;

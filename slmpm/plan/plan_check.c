@@ -14,7 +14,7 @@
 
 static int refuse_member(const struct slmpm_plan_spec *s, const char *what)
 {
-	return error_set(SLMPM_EINVAL, "slmpm_plan_open: %s: %s", slmpm_plan_kind(s->kind), what);
+	return error_set(SLMPM_EINVAL, "slmpm_plan_open: %s: %s", plan_kind_name(s->kind), what);
 }
 
 /* The arrays that are given and that a kind does not have, or that need another. */
@@ -69,7 +69,7 @@ static int check_exchange(const struct slmpm_plan_spec *s)
 
 static int check_ranks(const struct slmpm_plan_spec *s)
 {
-	const char *kind = slmpm_plan_kind(s->kind);
+	const char *kind = plan_kind_name(s->kind);
 
 	if (!s->members || s->members > PLAN_MEMBERS)
 		return error_set(SLMPM_EINVAL, "slmpm_plan_open: %s: .members %u: from 1 to %u",
@@ -87,7 +87,7 @@ static int check_ranks(const struct slmpm_plan_spec *s)
 static int check_algorithm(const struct slmpm_plan_spec *s)
 {
 	const struct plan_spec order = {.kind = s->kind, .flags = s->flags};
-	const char *name = slmpm_plan_algorithm(s->algorithm);
+	const char *name = plan_name(s->algorithm);
 	uint32_t i = 0, a;
 
 	while ((a = plan_algorithm_at(s->kind, i)) != PLAN_AUTO && a != s->algorithm)
@@ -95,11 +95,11 @@ static int check_algorithm(const struct slmpm_plan_spec *s)
 	if (a != s->algorithm)
 		return error_set(SLMPM_EINVAL,
 				 "slmpm_plan_open: %s: .algorithm %u, %s, is not one of its",
-				 slmpm_plan_kind(s->kind), s->algorithm, name ? name : "unknown");
+				 plan_kind_name(s->kind), s->algorithm, name);
 	if (s->algorithm && !plan_keeps_order(&order, s->algorithm))
 		return error_set(SLMPM_EINVAL,
 				 "slmpm_plan_open: %s: .flags %#x: not the order of %s",
-				 slmpm_plan_kind(s->kind), s->flags, name);
+				 plan_kind_name(s->kind), s->flags, name);
 	return 0;
 }
 
@@ -109,11 +109,11 @@ static int check_flags(const struct slmpm_plan_spec *s)
 
 	if (s->flags & ~FLAGS)
 		return error_set(SLMPM_EINVAL, "slmpm_plan_open: %s: .flags %#x: unknown",
-				 slmpm_plan_kind(s->kind), s->flags);
+				 plan_kind_name(s->kind), s->flags);
 	if (s->flags & orders && !(plan_takes(s->kind) & PLAN_COMBINES))
 		return error_set(SLMPM_EINVAL,
 				 "slmpm_plan_open: %s: .flags %#x: it combines nothing",
-				 slmpm_plan_kind(s->kind), s->flags);
+				 plan_kind_name(s->kind), s->flags);
 	return 0;
 }
 
@@ -121,7 +121,7 @@ int plan_check(const struct slmpm_plan_spec *s)
 {
 	int rc;
 
-	if (!slmpm_plan_kind(s->kind))
+	if (!plan_kind_name(s->kind))
 		return error_set(SLMPM_EINVAL, "slmpm_plan_open: no collective is .kind %u",
 				 s->kind);
 	rc = check_flags(s);
