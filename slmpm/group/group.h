@@ -74,7 +74,9 @@ struct algorithms {         /* how it does what it does (algorithm.c) */
 };
 
 struct group {
-	struct handle handle;
+	/* Each of a chunk's begins so, whatever its size: what an operation touches lies in as many
+	 * lines of each. */
+	_Alignas(HANDLE_ALIGNMENT) struct handle handle;
 	struct context *ctx; /* stays: another thread may look just as it is freed */
 	struct list node;    /* of the context's */
 	enum group_state state;
