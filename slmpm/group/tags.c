@@ -10,6 +10,7 @@
 #include "slmpm/board/layout.h"
 #include "slmpm/completion/late.h"
 #include "slmpm/group/page.h"
+#include "slmpm/plan/plan.h"
 
 #define MOST  SLMPM_COLL_TAGS
 #define TURN  64 /* rounds before the rest of the context has its turn */
