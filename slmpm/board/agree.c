@@ -9,12 +9,6 @@
 
 #define BASE_MAX (UINT64_C(1) << 62)
 
-/* What another member has shown, or stored as its verdict: a copy. */
-struct said {
-	uint64_t generation, posted;
-	uint64_t gone[BOARD_RANKS];
-};
-
 /* ---- sets of ranks --------------------------------------------------------------------------- */
 
 static uint32_t rank_words(const struct boards *b)
@@ -25,6 +19,15 @@ static uint32_t rank_words(const struct boards *b)
 static bool includes(const uint64_t *set, uint32_t r)
 {
 	return set[r / 64] >> r % 64 & 1;
+}
+
+/* Are all of ONE in OTHER? */
+static bool are_within(const struct boards *b, const uint64_t *one, const uint64_t *other)
+{
+	for (uint32_t w = 0; w < rank_words(b); w++)
+		if (one[w] & ~other[w])
+			return false;
+	return true;
 }
 
 static bool are_alike(const struct boards *b, const uint64_t *one, const uint64_t *other)
@@ -56,8 +59,8 @@ static int lies(struct agreement *a, uint32_t r, const char *what)
 	return error_set(SLMPM_EPROTO, "rank %u of the group %s", r, what);
 }
 
-/* All that rank R says of SAID: 1: it may be; 0: it may be, and this member has learnt of one more;
- * negative. */
+/* All that rank R says of SAID: 1: it may be; 0: it may be, and this member has learnt of one more,
+ * or has yet to; negative. */
 static int check_said(struct agreement *a, uint32_t r, const struct said *said)
 {
 	const struct boards *b = a->b;
@@ -72,7 +75,9 @@ static int check_said(struct agreement *a, uint32_t r, const struct said *said)
 	for (uint32_t s = 0; s < b->size; s++) {
 		if (!includes(said->gone, s) || includes(a->gone, s))
 			continue;
-		if (PEER_FAULT(!boards_left(b, s) && !a->is_gone(a->arg, s))) {
+		if (!boards_left(b, s) && !a->is_gone(a->arg, s)) {
+			if (a->apart)
+				continue;
 			a->culprit = r;
 			return error_set(SLMPM_EPROTO,
 					 "rank %u of the group says that rank %u is gone, which "
@@ -218,6 +223,9 @@ static int take_verdict(struct agreement *a)
 		if (r == a->b->rank || !read_verdict(a->b, r, &said))
 			continue;
 		rc = check_said(a, r, &said);
+		/* This member is not among them, so it has shown them. */
+		if (rc >= 0 && PEER_FAULT(!are_within(a->b, said.gone, a->gone)))
+			rc = lies(a, r, "leaves out one that this member has not");
 		if (rc >= 0 && PEER_FAULT(said.posted < a->b->posted))
 			rc = lies(a, r, "begins again with numbers that have been");
 		if (rc < 0 && includes(a->gone, r))
@@ -307,4 +315,30 @@ bool agree_waits_for(const struct agreement *a, uint32_t r)
 
 	return r != a->b->rank && !includes(a->gone, r) &&
 	       (!read_view(a->b, r, &said) || !are_alike(a->b, said.gone, a->gone));
+}
+
+/* ---- by messages ----------------------------------------------------------------------------- */
+
+bool agree_give(const struct boards *b, bool verdict, struct said *said)
+{
+	const struct view *v = &b->own->view;
+	const struct verdict *d = &b->own->verdict;
+
+	said->generation = board_load(verdict ? &d->generation : &v->generation);
+	said->posted = board_load(verdict ? &d->base : &v->posted);
+	for (uint32_t w = 0; w < BOARD_RANKS; w++)
+		said->gone[w] = board_load(verdict ? &d->gone[w] : &v->gone[w]);
+	return said->generation;
+}
+
+/* One thread at a time writes and reads it. */
+void agree_take(struct board *copy, bool verdict, const struct said *said)
+{
+	struct view *v = &copy->view;
+	struct verdict *d = &copy->verdict;
+
+	for (uint32_t w = 0; w < BOARD_RANKS; w++)
+		board_store(verdict ? &d->gone[w] : &v->gone[w], said->gone[w]);
+	board_store(verdict ? &d->base : &v->posted, said->posted);
+	board_store(verdict ? &d->generation : &v->generation, said->generation);
 }

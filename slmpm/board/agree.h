@@ -7,15 +7,24 @@
  * Each shows whom it knows to be gone (has seen to be dead, or to have left), which grows only. Who
  * finds that all others that are not gone show the same as it does stores that as its verdict. Who
  * comes to know of one more looks for a verdict first, on that one's board, too, and takes it over:
- * doc/decisions/0045-shrink.md says why there is only one then.
+ * doc/decisions/0045-shrink.md says why there is only one then; 0052-groups-apart-go-on.md, why by
+ * messages.
  */
 #ifndef SLMPM_AGREE_H
 #define SLMPM_AGREE_H
 
 #include "slmpm/board/layout.h"
 
+/* What a member has shown, or stored as its verdict: a copy. */
+struct said {
+	uint64_t generation, posted;
+	uint64_t gone[BOARD_RANKS];
+};
+
 struct agreement {
 	struct boards *b;
+	/* The others' boards are copies, which messages bring: ends are not seen by all at once. */
+	bool apart;
 	/* Whether RANK, which another member names, is gone: it is looked at now. */
 	bool (*is_gone)(void *arg, uint32_t rank);
 	/* RANK is left out now. */
@@ -40,5 +49,12 @@ void agree_mark(struct agreement *a, uint32_t rank);
 int agree_step(struct agreement *a);
 /* After 0: rank R has not said the same. */
 bool agree_waits_for(const struct agreement *a, uint32_t r);
+
+/* ---- by messages ----------------------------------------------------------------------------- */
+
+/* What this member has shown, or its VERDICT, last. False: nothing yet. */
+bool agree_give(const struct boards *b, bool verdict, struct said *said);
+/* SAID has come from the member of COPY. */
+void agree_take(struct board *copy, bool verdict, const struct said *said);
 
 #endif

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "shm/barrier.h"
@@ -59,6 +60,15 @@ int board_map(const struct board **board, int fd)
 	m.size = sizeof(struct board);
 	mapping_populate(&m, fd);
 	return 0;
+}
+
+/* Pages of it that nothing comes for take no memory. */
+struct board *board_copy(void)
+{
+	void *at = mmap(NULL, sizeof(struct board), PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return at == MAP_FAILED ? NULL : at;
 }
 
 void board_unmap(const struct board *board)

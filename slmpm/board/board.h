@@ -61,6 +61,8 @@ int board_make(struct board **own, int *fd);
 /* Another member's by its descriptor, which stays the caller's: -EPROTO: it is no board that only
  * its owner can write and none can cut short; -ENOTSUP: of a member of another byte order. */
 int board_map(const struct board **board, int fd);
+/* Memory in place of one: for what comes of its member by messages. NULL: there is none. */
+struct board *board_copy(void);
 void board_unmap(const struct board *board);
 
 /* OWN (NULL: none, with RANK BOARD_NONE) and the arrays for SIZE members; the caller fills in of
