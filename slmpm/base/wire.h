@@ -414,7 +414,10 @@ enum wire_group_step {
 	GROUP_REFUSED = 7,
 	GROUP_LISTENS = 8, /* of who joins, of a group without boards: where others connect to it */
 	GROUP_ENDED = 9,   /* of a member to those that it is connected with: it has left, or with
-			      an error: the group is broken */
+			      an error: the group of generation `number` is */
+	/* Of such a group, which is broken: what agree.h says of generation `number` */
+	GROUP_VIEW = 10,
+	GROUP_VERDICT = 11,
 };
 
 #define WIRE_GROUP_APART     1u /* BEGIN: its members meet by messages */
@@ -444,9 +447,13 @@ struct wire_group {
 			uint32_t limits[2][2]; /* of short vectors, in any order, by rank: 5 bits */
 			uint32_t kinds[2];     /* forced algorithms: 4 bits of each kind */
 		};
+		struct { /* VIEW, VERDICT */
+			uint64_t posted;
+			uint64_t gone[16]; /* a bit for each rank */
+		};
 	};
 };
-_Static_assert(sizeof(struct wire_group) == 160, "wire layout");
+_Static_assert(sizeof(struct wire_group) == 176, "wire layout");
 #define WIRE_GROUP_FDS   3
 #define WIRE_GROUP_JOINS 16 /* of one peer's, that are under way or wait for who founds */
 

@@ -140,7 +140,11 @@ void distant_step(struct member *m, uint64_t now)
 		drop_attempt_of(m);
 		return;
 	}
-	if (pair_lives(m->pair) || (d->attempt && !d->has_answered))
+	if (pair_lives(m->pair)) {
+		survivor_show(m);
+		return;
+	}
+	if (d->attempt && !d->has_answered)
 		return;
 	if (d->attempt) {
 		take_attempt(m, now);
@@ -166,15 +170,16 @@ static struct group *group_at(const struct listener *l)
 static struct member *member_of_proof(struct group *g, const struct control_stream *s,
 				      const unsigned char *proof)
 {
-	for (uint32_t r = 0; g->members && r < g->boards.size; r++) {
-		const struct distant *d = g->members[r].distant;
+	for (uint32_t seat = 0; g->members && seat < g->seats; seat++) {
+		struct member *m = &g->members[seat];
+		const struct distant *d = m->distant;
 		unsigned char right[SIPHASH_SIZE];
 
-		if (!d)
+		if (!d || m->out)
 			continue;
 		secret_prove(&d->key, true, &s->theirs, &s->ours, right);
 		if (!memcmp(right, proof, sizeof(right)))
-			return &g->members[r];
+			return m;
 	}
 	return NULL;
 }
@@ -207,56 +212,95 @@ int distant_admit(struct endpoint *ep, const unsigned char *proof)
 
 static void say_end(const struct member *m, int error, uint32_t culprit)
 {
+	const struct group *g = m->group;
 	struct wire_group packet = {
 		.step = LITTLE_32(GROUP_ENDED),
+		.number = LITTLE_32(g->boards.generation),
 		.error = LITTLE_32(error ? wire_error(error) : 0),
-		.rank = LITTLE_32(culprit < m->group->boards.size ? culprit + 1 : 0),
+		.rank = LITTLE_32(culprit < g->boards.size ? culprit + 1 : 0),
 	};
 
-	if (error && m->group->error)
+	if (error)
 		snprintf(packet.text, sizeof(packet.text), "%.*s", (int)sizeof(packet.text) - 1,
-			 m->group->detail);
+			 g->error ? g->detail : g->said);
 	if (pair_is_up(m->pair))
 		(void)bootstrap_pass(m->pair->ep, &packet, sizeof(packet), WIRE_GROUP, NULL, 0);
 }
 
 void distant_end(struct group *g, int error, uint32_t culprit)
 {
-	if (g->state != GROUP_HAS_FORMED || !g->members)
+	if (g->state != GROUP_HAS_FORMED || !g->members || (error && g->spread))
 		return;
+	g->spread |= error != 0;
 	for (uint32_t r = 0; r < g->boards.size; r++)
-		say_end(&g->members[r], error, culprit);
+		say_end(member_of(g, r), error, culprit);
 }
 
-void distant_up(const struct member *m)
+void distant_spread(struct group *g)
+{
+	if (g->status && !g->left)
+		distant_end(g, g->status, g->culprit < 0 ? BOARD_NONE : (uint32_t)g->culprit);
+}
+
+void distant_up(struct member *m)
 {
 	const struct group *g = m->group;
 
-	if (g->apart && g->state == GROUP_HAS_FORMED && g->status && !g->left)
+	if (!m->distant || g->state != GROUP_HAS_FORMED)
+		return;
+	if (g->status && !g->left)
 		say_end(m, g->status, g->culprit < 0 ? BOARD_NONE : (uint32_t)g->culprit);
+	survivor_up(m);
+}
+
+void distant_inspect(struct group *g)
+{
+	for (uint32_t r = 0; r < g->boards.size; r++) {
+		const struct member *m = member_of(g, r);
+		const struct distant *d = m->distant;
+
+		if (!d)
+			continue;
+		if (d->broke.error && d->broke.generation == g->boards.generation)
+			group_break(g, d->broke.error,
+				    d->broke.rank && d->broke.rank <= g->boards.size ?
+					    (int32_t)d->broke.rank - 1 :
+					    (int32_t)r);
+		else if (d->left)
+			group_left(g, r);
+		else if (m->ended)
+			group_break(g, -SLMPM_EDEAD, (int32_t)r);
+	}
+	distant_spread(g);
 }
 
 int distant_ended(struct endpoint *ep, const struct wire_group *packet)
 {
-	uint32_t error = LITTLE_32(packet->error), named = LITTLE_32(packet->rank);
+	uint32_t error = LITTLE_32(packet->error), generation = LITTLE_32(packet->number);
 	struct pair *p = ep->rooms->pair;
 	struct member *m = p ? p->member : NULL;
 	struct group *g = m ? m->group : NULL;
 
 	if (PEER_FAULT(!p || (g && !g->apart) || error > WIRE_ERROR_LAST))
 		return -SLMPM_EPROTO;
-	if (!m)
+	if (!m || m->out)
 		return 0;
 	if (!error) {
 		m->distant->left = true;
-		group_left(g, pair_rank(m));
 	} else {
-		if (!g->status || g->left)
+		m->distant->broke.generation = generation;
+		m->distant->broke.rank = LITTLE_32(packet->rank);
+		m->distant->broke.error = wire_status(error);
+		if (generation == g->boards.generation && (!g->status || g->left))
 			control_text(g->said, sizeof(g->said), packet->text, sizeof(packet->text));
-		group_break(g, wire_status(error),
-			    named && named <= g->boards.size ? (int32_t)named - 1 :
-							       (int32_t)pair_rank(m));
 	}
+	distant_inspect(g);
 	g->ctx->news = true;
 	return 0;
+}
+
+void distant_leave(struct member *m)
+{
+	if (m->distant)
+		drop_attempt_of(m);
 }

@@ -129,6 +129,7 @@ struct group {
 	/* It is forming (-SLMPM_EAGAIN), or that or an operation has failed; and why. */
 	int error;
 	char detail[ERROR_DETAIL];
+	bool spread;    /* those that are connected know that it is broken */
 	char said[120]; /* by a member on another machine: why it is broken; "": nothing */
 	/* A lane is a struct group as well, for its operations alone; whose it is: */
 	struct group *main;
@@ -218,9 +219,29 @@ int distant_admit(struct endpoint *ep, const unsigned char *proof);
  * broken, by CULPRIT or BOARD_NONE. */
 void distant_end(struct group *g, int error, uint32_t culprit);
 /* The connection with M is UP, which learns that the group is broken, where it is. */
-void distant_up(const struct member *m);
+void distant_up(struct member *m);
 /* M says that. */
 int distant_ended(struct endpoint *ep, const struct wire_group *packet);
+/* Those that have a connection learn that the group is broken, where they have not. */
+void distant_spread(struct group *g);
+/* Has a member died, left, or broken it? */
+void distant_inspect(struct group *g);
+/* M is left out. */
+void distant_leave(struct member *m);
+
+/* ---- survivors.c: what they show each other for slmpm_group_shrink --------------------------- */
+
+/* All connect. 0, or -SLMPM_ENOMEM with the detail set. */
+int survivors_begin(struct group *g);
+/* It is over, or its call is. */
+void survivors_end(struct group *g);
+/* What has changed goes to all that are connected; to M. */
+void survivors_show(const struct group *g);
+void survivor_show(struct member *m);
+/* M's connection is new. */
+void survivor_up(struct member *m);
+/* What comes of a member by EP. */
+int survivor_said(struct endpoint *ep, const struct wire_group *packet);
 
 /* ---- algorithm.c: which one ------------------------------------------------------------------ */
 

@@ -185,8 +185,10 @@ const char *member_suspicion(const struct group *g, uint32_t rank)
 
 void group_inspect(struct group *g)
 {
+	if (g->apart)
+		distant_inspect(g);
 	for (uint32_t r = 0; r < g->boards.size; r++)
-		if (r != g->boards.rank && g->boards.of[r] && !take_end(g, r) &&
+		if (r != g->boards.rank && !g->apart && g->boards.of[r] && !take_end(g, r) &&
 		    member_of(g, r)->ended)
 			group_break(g, -SLMPM_EDEAD, (int32_t)r);
 }

@@ -23,7 +23,10 @@
 #include "slmpm/offload/offload.h"
 
 #define CALL        "slmpm_collective"
-#define STREAM      (SLMPM_STREAM_MAX - 15) /* the first of those of its connections that it uses */
+/* Of its connections' streams: the first that it uses, and as many for each generation. */
+#define STREAM      (SLMPM_STREAM_MAX - 15)
+#define STREAMS     16u
+#define GENERATIONS 4096u
 #define GRACE_MS    1000 /* that the last messages of a member that has left may take */
 #define BROKEN_MS   100  /* the same, of all, for an operation that may be before what broke it */
 #define PIECES      160  /* of a vector, at most: each has up to 6 entries in a queue */
@@ -38,8 +41,9 @@ enum stage { NOT_BEGUN, CONNECTS, RUNS };
 
 struct messages {
 	struct offload *offload;
-	uint32_t *hosts;    /* as of plans, where some members share a machine, not all; or NULL */
-	uint64_t *expected; /* messages by rank, as offload_came counts them */
+	uint32_t generation; /* that it is of */
+	uint32_t *hosts;     /* as of plans, where some members share a machine, not all; or NULL */
+	uint64_t *expected;  /* messages by rank, as offload_came counts them */
 	unsigned char *needs; /* by rank: NEEDED, WANTED, by the operation under way, which is: */
 	enum stage stage;
 	const struct slmpm_coll *coll;
@@ -241,9 +245,9 @@ static int find_hosts(struct group *g)
 	return 0;
 }
 
-static uint32_t stream_of(const struct group *g)
+static uint32_t stream_of(const struct group *g, uint32_t generation)
 {
-	return g->main ? STREAM + OFFLOAD_RUNS : STREAM;
+	return STREAM - generation % GENERATIONS * STREAMS + (g->main ? OFFLOAD_RUNS : 0);
 }
 
 static void messages_free(struct group *g)
@@ -264,6 +268,7 @@ static int messages_open(struct group *g)
 
 	if (m) {
 		g->messages = m;
+		m->generation = g->boards.generation;
 		m->expected = calloc(size, sizeof(*m->expected));
 		m->needs = calloc(size, sizeof(*m->needs));
 	}
@@ -272,7 +277,8 @@ static int messages_open(struct group *g)
 							.peers = none,
 							.size = size,
 							.rank = g->boards.rank,
-							.stream = stream_of(g),
+							.stream =
+								stream_of(g, g->boards.generation),
 							.depth = size < 100 ? 1024 : size * 10};
 
 		rc = offload_open(&m->offload, &options);
@@ -323,9 +329,9 @@ static void want_all(struct group *g)
 	struct messages *m = g->messages;
 
 	for (uint32_t r = 0; r < g->boards.size; r++) {
-		if (!m->needs[r] || is_connected(&g->members[r]))
+		if (!m->needs[r] || is_connected(member_of(g, r)))
 			continue;
-		pair_want(&g->members[r]);
+		pair_want(member_of(g, r));
 		m->needs[r] |= WANTED;
 	}
 }
@@ -336,7 +342,7 @@ static void unwant_all(struct group *g)
 
 	for (uint32_t r = 0; r < g->boards.size; r++) {
 		if (m->needs[r] & WANTED)
-			pair_unwant(&g->members[r]);
+			pair_unwant(member_of(g, r));
 		m->needs[r] &= (unsigned char)~WANTED;
 	}
 }
@@ -416,7 +422,7 @@ bool messages_await(const struct group *g, uint32_t rank)
 
 	return m && m->stage != NOT_BEGUN && m->needs[rank] &&
 	       (offload_came(m->offload, rank) < m->expected[rank] ||
-		!pair_is_up(g->members[rank].pair));
+		!pair_is_up(member_of(g, rank)->pair));
 }
 
 uint64_t messages_came(const struct group *g, uint32_t rank)
@@ -428,7 +434,7 @@ COLD int messages_late(struct group *g, int timeout_ms)
 {
 	const struct messages *m = g->messages;
 	int r = m->stage == CONNECTS && m->first < g->boards.size ? (int)m->first : missing(g);
-	const struct member *late = r < 0 ? NULL : &g->members[r];
+	const struct member *late = r < 0 ? NULL : member_of(g, (uint32_t)r);
 	char waited[GROUP_WAITED], which[BOARD_WHICH];
 	int rc;
 
@@ -448,7 +454,7 @@ static bool are_decided(struct group *g)
 	struct messages *m = g->messages;
 
 	for (; m->first < g->boards.size; m->first++) {
-		struct member *to = &g->members[m->first];
+		struct member *to = member_of(g, m->first);
 
 		if (m->needs[m->first] && !is_connected(to) && !pair_is_decided(to))
 			return false;
@@ -466,7 +472,7 @@ static int begin_run(struct group *g)
 	if (!are_decided(g))
 		return 0;
 	for (r = 0; r < g->boards.size && rc == 0; r++) {
-		struct member *to = &g->members[r];
+		struct member *to = member_of(g, r);
 
 		if (!m->needs[r])
 			continue;
@@ -508,7 +514,7 @@ static COLD int conclude_run(struct group *g, const struct offload_end *end)
 		rc = differs(g, m->coll, m->run.mark, end->culprit, rc);
 	else if (group_is_broken(g))
 		return is_broken_by(g);
-	else if (end->culprit >= 0 && g->members[end->culprit].distant->left)
+	else if (end->culprit >= 0 && member_of(g, (uint32_t)end->culprit)->distant->left)
 		return member_has_left(g, end->culprit);
 	else
 		rc = boards_error(&g->boards, -rc, m->number, m->coll->kind, "by rank %d",
@@ -519,9 +525,9 @@ static COLD int conclude_run(struct group *g, const struct offload_end *end)
 /* What it has sent lies here until the plan comes to it. */
 static bool has_unread(const struct group *g, uint32_t rank)
 {
-	const struct pair *p = g->members[rank].pair;
+	const struct pair *p = member_of(g, rank)->pair;
 
-	return p && dial_has_unread(p->ep, stream_of(g), OFFLOAD_RUNS);
+	return p && dial_has_unread(p->ep, stream_of(g, g->boards.generation), OFFLOAD_RUNS);
 }
 
 bool messages_wait(const struct group *g)
@@ -538,7 +544,7 @@ static COLD int await_left(struct group *g)
 	struct messages *m = g->messages;
 
 	for (uint32_t r = 0; r < g->boards.size; r++) {
-		if (!m->needs[r] || !g->members[r].distant->left ||
+		if (!m->needs[r] || !member_of(g, r)->distant->left ||
 		    offload_came(m->offload, r) >= m->expected[r] || has_unread(g, r))
 			continue;
 		if (!m->until)
@@ -606,16 +612,41 @@ int messages_step(struct group *g)
 	return rc >= 0 || messages_have_stopped(g) ? rc : 0;
 }
 
+/* What has come of GENERATION, which is over, and has not been read. */
+static COLD void drop_unread(const struct group *g, uint32_t generation)
+{
+	for (uint32_t r = 0; r < g->boards.size; r++) {
+		const struct pair *p = member_of(g, r)->pair;
+		int64_t rc;
+
+		for (uint32_t i = 0; pair_is_up(p) && i < OFFLOAD_RUNS; i++)
+			do
+				rc = slmpm_recv((slmpm_peer){handle_id(p->ep)},
+						stream_of(g, generation) + i, NULL, 0, NULL, 0);
+			while (rc >= 0 || rc == -SLMPM_ETRUNC);
+	}
+}
+
+/* For the first operation, or the first of a generation. */
+static COLD int messages_renew(struct group *g)
+{
+	if (g->messages) {
+		drop_unread(g, g->messages->generation);
+		messages_close(g);
+	}
+	return messages_open(g);
+}
+
 int messages_begin(struct group *g, const struct slmpm_coll *c)
 {
-	struct messages *m;
-	int rc = g->messages ? 0 : messages_open(g);
+	struct messages *m = g->messages;
+	int rc = m && m->generation == g->boards.generation ? 0 : messages_renew(g);
 
 	if (rc < 0)
 		return rc;
 	m = g->messages;
 	m->coll = c;
-	m->number = g->done + 1;
+	m->number = ++g->boards.posted;
 	m->first = 0;
 	m->until = 0;
 	describe_run(g, c, &m->run);

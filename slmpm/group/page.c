@@ -126,7 +126,7 @@ static void show_tags(const struct group *g, struct slmpm_group_shown *to,
 static void show_operations(const struct group *g, struct slmpm_group_shown *to,
 			    const struct slmpm_group_shown *before)
 {
-	uint64_t number = g->apart ? g->done + 1 : g->flat.number;
+	uint64_t number = g->apart ? g->boards.posted : g->flat.number;
 
 	to->under_way = (uint32_t)(g->begun - g->done);
 	LIST_EACH_ENTRY(struct collective, op, &g->operations, node)
@@ -150,10 +150,10 @@ static bool is_awaited(const struct group *g, uint32_t r)
 		return false;
 	if (tags_await(g, r))
 		return true;
-	if (g->apart)
-		return messages_await(g, r);
 	if (g->shrinking)
 		return agree_waits_for(&g->shrinking->agreement, r);
+	if (g->apart)
+		return messages_await(g, r);
 	return (g->under_way && flat_waits_for(&g->flat, r)) ||
 	       (g->meeting.waits && boards_came(&g->boards, r) < g->meeting.number);
 }

@@ -393,7 +393,7 @@ void pair_ended(struct endpoint *ep)
 		pair_withdraw(p->member);
 	if (p->member->distant && ep->life->was_up && ep->life->error != SLMPM_ECLOSED) {
 		p->member->ended = true; /* nothing else says so */
-		group_break(p->member->group, -SLMPM_EDEAD, (int32_t)pair_rank(p->member));
+		distant_inspect(p->member->group);
 	}
 	pair_due(p->member,
 		 clock_now() + PAIR_AGAIN_MS * PAIR_MS); /* it may have been asked for again */

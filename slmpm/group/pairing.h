@@ -29,6 +29,14 @@ struct distant {
 	bool stays;   /* not by memory, though it is on this machine */
 	bool refused; /* nothing listens there any more */
 	bool left;    /* it has said so */
+	/* It has said that the group is broken: of which generation, why, and by which rank + 1. */
+	struct {
+		uint32_t generation, rank;
+		int error;
+	} broke;
+	/* What it has of this member, while that connection lasts: which version of the view, which
+	 * verdict (survivors.c). */
+	uint64_t has_view, has_verdict;
 };
 
 /* BOARD_NONE: it has been left out of the group. */

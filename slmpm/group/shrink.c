@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "slmpm/completion/late.h"
+#include "slmpm/group/pairing.h"
 #include "slmpm/link/progress.h"
 #include "slmpm/link/wait.h"
 #include "slmpm/part.h"
@@ -13,15 +14,21 @@
 
 /* ---- who is gone ----------------------------------------------------------------------------- */
 
+/* One that cannot be connected with any more shows nothing any more, either. */
+static bool member_has_gone(struct member *m)
+{
+	return member_is_dead(m) || (m->distant && (m->distant->left || m->distant->refused));
+}
+
 static bool member_is_gone(void *arg, uint32_t rank)
 {
-	return member_is_dead(member_of(arg, rank));
+	return member_has_gone(member_of(arg, rank));
 }
 
 static void mark_dead(struct group *g)
 {
 	for (uint32_t r = 0; r < g->boards.size; r++)
-		if (member_of(g, r)->ended)
+		if (g->apart ? member_has_gone(member_of(g, r)) : member_of(g, r)->ended)
 			agree_mark(&g->shrinking->agreement, r);
 }
 
@@ -37,6 +44,7 @@ static void member_leaves(void *arg, uint32_t rank)
 	m->came = boards_came(&g->boards, rank);
 	m->pid = g->boards.processes[rank];
 	pair_leave(m);
+	distant_leave(m);
 	watch_close(g->ctx, &m->process);
 }
 
@@ -47,7 +55,8 @@ static void begin_anew(struct group *g)
 	g->status = g->error = 0;
 	g->left = false;
 	g->culprit = -1;
-	g->detail[0] = 0;
+	g->detail[0] = g->said[0] = 0;
+	g->spread = false;
 	tags_follow(g);
 	group_inspect(g);
 }
@@ -60,6 +69,8 @@ static void conclude_shrink(struct group *g, int result)
 	g->ctx->collecting--;
 	group_announce_no_more(g);
 	agree_end(&s->agreement);
+	if (g->apart)
+		survivors_end(g);
 	s->result = result;
 	if (result > 0)
 		begin_anew(g);
@@ -72,10 +83,12 @@ static bool shrink_advance(struct group *g)
 	int rc;
 
 	/* What came before it was announced has rung no bell: once more (operation.c). */
-	if (g->ctx->armed && !group_is_announced(g))
+	if (g->ctx->armed && !g->apart && !group_is_announced(g))
 		group_announce(g);
 	mark_dead(g);
 	rc = agree_step(&g->shrinking->agreement);
+	if (g->apart)
+		survivors_show(g);
 	if (rc)
 		conclude_shrink(g, rc);
 	return rc;
@@ -118,7 +131,9 @@ static void refuse_operations(struct group *g)
 	if (g->error)
 		return;
 	g->error = g->status;
-	if (boards_broken(&g->boards, &theirs) == g->status)
+	if (g->said[0])
+		(void)snprintf(g->detail, sizeof(g->detail), "%s", g->said);
+	else if (!g->apart && boards_broken(&g->boards, &theirs) == g->status)
 		(void)snprintf(g->detail, sizeof(g->detail), "%s", group_detail());
 	else if (g->culprit < 0)
 		(void)snprintf(g->detail, sizeof(g->detail), "group %u is broken", g->tag);
@@ -132,17 +147,26 @@ static void refuse_operations(struct group *g)
 }
 
 /* All others are to come, too: what they have under way ends now. */
-static void begin_shrink(struct group *g, struct shrinking *s)
+static int begin_shrink(struct group *g, struct shrinking *s)
 {
+	int rc = g->apart ? survivors_begin(g) : 0;
+
+	if (rc < 0)
+		return rc;
 	parts.ungrouped(g, false);
 	refuse_operations(g);
-	boards_end(&g->boards, g->status, (uint32_t)g->culprit, NULL);
+	if (g->apart)
+		distant_spread(g);
+	else
+		boards_end(&g->boards, g->status, (uint32_t)g->culprit, NULL);
 	agree_begin(&s->agreement, &g->boards, member_is_gone, member_leaves, g);
+	s->agreement.apart = g->apart;
 	g->shrinking = s;
 	g->shrink_on = shrink_advance;
 	g->ctx->collecting++;
 	if (UNLIKELY(g->ctx->away)) /* another thread, which knows nothing of it */
 		context_wake(g->ctx);
+	return 0;
 }
 
 static void inspect_processes(struct group *g)
@@ -163,9 +187,6 @@ static int may_shrink(struct group *g)
 				 CALL ": this process has founded the group and is no member");
 	if (g->state != GROUP_HAS_FORMED)
 		return error_set(-g->error, "%s", g->detail);
-	rc = group_has_boards(g, CALL);
-	if (rc < 0)
-		return rc;
 	if (g->shrinking)
 		return error_set(SLMPM_EBUSY, CALL ": another thread does so");
 	if (g->overlays)
@@ -189,9 +210,10 @@ static int shrink(struct group *g, int timeout_ms)
 	struct shrinking s;
 	int rc = may_shrink(g);
 
+	if (rc == 0)
+		rc = begin_shrink(g, &s);
 	if (rc < 0)
 		return rc;
-	begin_shrink(g, &s);
 	if (!shrink_advance(g) && wait_until(g->ctx, shrink_is_over, g, timeout_ms) < 0 &&
 	    g->shrinking) {
 		rc = shrink_late(g, timeout_ms);

@@ -388,7 +388,6 @@ void tags_follow(struct group *g)
 
 	if (!t)
 		return;
-	messages_close(&t->lane);
 	boards_follow(&t->lane.boards, &g->boards);
 	boards_awake(&t->lane.boards);
 	t->lane.error = 0;

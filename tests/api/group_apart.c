@@ -303,7 +303,6 @@ static void be_found(slmpm_peer founder, int i, void *unused)
 	OK(slmpm_barrier(group, PATIENCE));
 	/* What boards alone have. */
 	REFUSED(slmpm_group_meet(group, PATIENCE), SLMPM_ENOTSUP, "TCP");
-	REFUSED(slmpm_group_shrink(group, PATIENCE), SLMPM_ENOTSUP, "TCP");
 	actor_tell(founder, GO);
 	actor_hear(founder, DONE);
 	OK(slmpm_group_destroy(group));
