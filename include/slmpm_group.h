@@ -273,8 +273,7 @@ struct slmpm_drive {
  * serve; SLMPM_ENOENT: it has no such space; SLMPM_ELIMIT: that is too short, or completions are
  * not read; SLMPM_EINVAL: `from` and `to` overlap. SLMPM_ETIMEOUT: once it has begun the group is
  * broken. The detail names the rank, .imm of the completion, too. SLMPM_ESTATE: the caller has not
- * founded it, or it has been shrunk; SLMPM_ENOTSUP: its members are on several machines. Source:
- * document 004 (row H13).
+ * founded it, or it has been shrunk. Source: document 004 (row H13).
  */
 SLMPM_API int slmpm_group_drive(slmpm_group group, const struct slmpm_drive *drive,
 				const struct slmpm_how *how, slmpm_req *req);

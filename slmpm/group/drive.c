@@ -403,11 +403,9 @@ static uint32_t drives_count(const struct group *g)
 /* Who has founded it, and is no member, knows nothing of a group's later forms. */
 int drive_suits(const struct group *g, const char *call)
 {
-	int rc = group_has_boards(g, call);
-
-	if (rc == 0 && g->boards.generation)
-		rc = error_set(SLMPM_ESTATE, "%s: the group has been shrunk", call);
-	return rc;
+	return g->boards.generation ?
+		       error_set(SLMPM_ESTATE, "%s: the group has been shrunk", call) :
+		       0;
 }
 
 static int check_drive(const struct group *g, const struct slmpm_drive *c)

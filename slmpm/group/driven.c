@@ -317,7 +317,8 @@ void driven_orphaned(struct group *g, struct endpoint *ep)
 			ep->life->reason[0] ? ep->life->reason : "it has been closed");
 	operations_break(g, -error);
 	LIST_EACH_ENTRY(struct driven, d, &g->driven, node)
-		driven_end(d, g->error);
+		if (!operation_is_outstanding(&d->operation)) /* else that ends it */
+			driven_end(d, g->error);
 }
 
 void driven_leave(struct group *g)
