@@ -337,16 +337,27 @@ static int by_hand(struct pair *p)
 	return rc;
 }
 
+/* Of all threads of all members. */
+static int sum_processors(struct pair *p, const struct part *t, uint64_t began)
+{
+	double mine = (double)(cpu_ns() - began);
+
+	return slmpm_reduce(t->group, &mine, &p->extra.group_ns, 1, SLMPM_DOUBLE, SLMPM_CALC_SUM, 0,
+			    -1);
+}
+
 static int time_all(struct pair *p, struct part *t, const struct job *j, struct hist *stamps)
 {
 	int rc = slmpm_barrier(t->group, -1);
-	uint64_t begin = now_ns();
+	uint64_t worked = cpu_ns(), begin = now_ns();
 
 	if (rc >= 0 && stamps)
 		rc = repeat(t, j, stamps, j->touch);
 	else if (rc >= 0)
 		rc = j->touch ? repeat(t, j, NULL, true) : repeat(t, j, NULL, false);
 	p->extra.each_ns = (double)(now_ns() - begin) / (double)j->count;
+	if (rc >= 0)
+		rc = sum_processors(p, t, worked);
 	return rc < 0 || t->members > 2 ? rc : by_hand(p);
 }
 

@@ -209,7 +209,7 @@ static int take_samples(const struct runner *r, struct job *j, unsigned n, struc
 	static double us[SAMPLES_MAX], hops[SAMPLES_MAX], line[SAMPLES_MAX];
 	static double bare[SAMPLES_MAX], ratio[SAMPLES_MAX], hidden[SAMPLES_MAX], cpu[SAMPLES_MAX];
 	static double first[SAMPLES_MAX], to10[SAMPLES_MAX], to100[SAMPLES_MAX], both[SAMPLES_MAX];
-	static double spent[2][SAMPLES_MAX];
+	static double spent[2][SAMPLES_MAX], all[SAMPLES_MAX];
 	static double arm[SAMPLES_MAX], post[SAMPLES_MAX], engine[SAMPLES_MAX], kept[SAMPLES_MAX];
 	static struct hist stamps;
 	struct figures f = {0};
@@ -235,6 +235,7 @@ static int take_samples(const struct runner *r, struct job *j, unsigned n, struc
 		to10[i] = f.extra.to10_ns / 1e3;
 		to100[i] = f.extra.to100_ns / 1e3;
 		both[i] = f.extra.cpu_ns / 1e3 / (double)j->count;
+		all[i] = f.extra.group_ns / 1e3 / (double)j->count;
 		arm[i] = f.extra.arm_ns / 1e3;
 		post[i] = f.extra.post_ns / 1e3;
 		engine[i] = f.extra.by_engine;
@@ -261,6 +262,8 @@ static int take_samples(const struct runner *r, struct job *j, unsigned n, struc
 	}
 	if (j->test->kind == KIND_OVERLAP)
 		out->hidden = median(hidden, n);
+	if (j->test->by == BY_GROUP)
+		out->cpu_us = median(all, n);
 	if (j->test->kind == KIND_PAUSE) {
 		out->cpu_us = median(both, n);
 		out->first_us = median(first, n);

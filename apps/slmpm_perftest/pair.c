@@ -281,8 +281,7 @@ static int probe(struct pair *p, const struct job *j, double *ns, struct hist *s
 	return *ns < 0 ? -SLMPM_EDEAD : board_meet(p->board, p->side, alive, p);
 }
 
-/* Of all threads of this process. */
-static uint64_t cpu_ns(void)
+uint64_t cpu_ns(void)
 {
 	struct timespec t;
 

@@ -211,6 +211,7 @@ struct pair {
 		double hidden; /* share of a transfer behind a computation; negative: not measured */
 		double far_cpu;         /* share of the time that side 1 was at work */
 		double cpu_ns, near_ns; /* processor time of both sides, in all, and of side 0 */
+		double group_ns;        /* the same of all members, of the operations alone */
 		/* After a pause: the first message, the others, and of these the first 9 and 99. */
 		double first_ns, rest_ns, to10_ns, to100_ns;
 		/* Work queues: re-arming 1,000 entries, posting one; shares of the entries that the
@@ -285,6 +286,8 @@ int follow_group(unsigned wait, int cpu);
 int follow_listen(const char *url, unsigned wait, int cpu, bool again);
 /* Pins the calling process to CPU, which it returns; -1 where that is not allowed. */
 int pin(int cpu);
+/* Of all threads of this process. */
+uint64_t cpu_ns(void);
 /* What is not chosen becomes the first (cpu[0]) or second CPU that this process may use, and so on.
  */
 void choose_cpus(struct setup *setup);
@@ -319,9 +322,10 @@ struct result {
 		max_us; /* negative: does not apply */
 	double hops, line_ns, messages_per_s, bytes_per_s;
 	double bare_us, bare_ratio, hidden, far_cpu;
-	double first_us, to10_us, to100_us, cpu_us; /* after a pause */
-	double spent_us[2];                         /* processor time of a message, by side */
-	double arm_us, post_us, by_engine, kept;    /* of work queues */
+	double first_us, to10_us, to100_us; /* after a pause */
+	double cpu_us;      /* processor time of a burst, or of all members for an operation */
+	double spent_us[2]; /* the same of a message, by side */
+	double arm_us, post_us, by_engine, kept; /* of work queues */
 	char path[16]; /* of one-sided operations, or how a mirror finds changes; "" else */
 	uint64_t reads, writes;
 	unsigned samples, retaken, mixed;

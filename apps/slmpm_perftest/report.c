@@ -171,7 +171,7 @@ static void remarks(const struct result *r)
 		remark(&count, "hidden %.0f %%", 100 * r->hidden);
 	if (r->first_us >= 0)
 		remark(&count, "the first %.3f us", r->first_us);
-	if (r->cpu_us >= 0)
+	if (r->job.test->kind == KIND_PAUSE)
 		remark(&count, "processor time of a burst %.1f us", r->cpu_us);
 	if (r->reads)
 		remark(&count, "%" PRIu64 " remote reads", r->reads);

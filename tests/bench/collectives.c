@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Collective operations beside MPI's: "collectives SYSTEMS PAIRS [ONLY]" prints Markdown.
- * SYSTEMS: a file of lines "RANKS, tab, NAME, tab, COMMAND"; NAME "ours" is ours, those that begin
- * "boards: " are what it chooses from, forced; all others are MPI's with one setting each
- * (peers/coll.c). For each row all that it is held against are sampled in turns a few times; then
- * ours and the best of them take turns for PAIRS samples. ONLY: rows whose name contains it.
+ * SYSTEMS: a file of lines "RANKS, tab, NAME, tab, COMMAND"; NAME "ours" is ours, "ours, ..." with
+ * algorithms that are forced, all others are MPI's with one setting each (peers/coll.c). RANKS is
+ * "4", or "4 hosts": then each is on a host of its own. For each row all that it is held against
+ * are sampled in turns a few times; then ours and the best of these take turns for PAIRS samples.
+ * ONLY: rows whose name contains it.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -20,60 +21,82 @@
 enum { SYSTEMS = 40, PAIRS = 200, LOOKS = 5, ANSWER_MS = 60000, LINE = 1024 };
 
 struct system {
-	unsigned ranks;
-	char name[64], command[LINE];
+	char ranks[16], name[64], command[LINE];
 	struct child child;
 	bool lost;
 };
 
 /* What ours is held against. */
-enum against { MPI, MESSAGE, BOARDS };
+enum against { MPI, MESSAGE, FORCED };
 
 struct row {
-	unsigned ranks;
-	const char *name, *order, *key; /* the answer's */
-	double bar;                     /* 0: shown only */
+	const char *ranks, *name, *order, *key; /* the answer's */
+	double bar;                             /* 0: shown only */
 	enum against against;
 };
 
+#define HOSTS "4 hosts"
+
 static const struct row rows[] = {
-	{2, "barrier", "barrier 0 20000", "lat_us", 0.40, MPI},
-	{2, "barrier, over a message", "barrier 0 20000", "lat_us", 1.1, MESSAGE},
-	{2, "allreduce, 8 B", "allreduce 8 20000", "lat_us", 0.45, MPI},
-	{2, "allreduce, 8 B, over a message", "allreduce 8 20000", "lat_us", 1.3, MESSAGE},
-	{2, "broadcast, 8 B, roots in turn", "bcast 8 20000", "lat_us", 0.58, MPI},
-	{2, "allreduce, 1 KiB", "allreduce 1024 8000", "lat_us", 0.65, MPI},
-	{2, "allreduce, 64 KiB", "allreduce 65536 600", "lat_us", 0.70, MPI},
-	{2, "allreduce, 1 MiB", "allreduce 1048576 60", "lat_us", 0.85, MPI},
-	{2, "broadcast, 1 MiB, roots in turn", "bcast 1048576 100", "lat_us", 0.85, MPI},
-	{2, "allgather, 1 MiB", "allgather 1048576 60", "lat_us", 0.90, MPI},
-	{2, "alltoall, 1 MiB", "alltoall 1048576 60", "lat_us", 0.90, MPI},
-	{2, "broadcast, 4 KiB, chosen", "bcast 4096 6000", "lat_us", 1.05, BOARDS},
-	{2, "broadcast, 64 KiB, chosen", "bcast 65536 800", "lat_us", 1.05, BOARDS},
-	{2, "broadcast, 1 MiB, chosen", "bcast 1048576 100", "lat_us", 1.05, BOARDS},
-	{2, "allgather, 32 KiB, chosen", "allgather 32768 1000", "lat_us", 1.05, BOARDS},
-	{2, "allgather, 1 MiB, chosen", "allgather 1048576 60", "lat_us", 1.05, BOARDS},
-	{2, "alltoall, 32 KiB, chosen", "alltoall 32768 1000", "lat_us", 1.05, BOARDS},
-	{2, "alltoall, 1 MiB, chosen", "alltoall 1048576 60", "lat_us", 1.05, BOARDS},
-	{4, "alltoall, 64 KiB, chosen", "alltoall 65536 150", "lat_us", 1.05, BOARDS},
-	{4, "barrier", "barrier 0 3000", "lat_us", 0, MPI},
-	{4, "barrier, median", "barrier 0 3000 each", "lat_us_p50", 0.65, MPI},
-	{4, "barrier, p99", "barrier 0 3000 each", "lat_us_p99", 1.0, MPI},
-	{4, "allreduce, 8 B", "allreduce 8 3000", "lat_us", 0, MPI},
-	{4, "allreduce, 8 B, median", "allreduce 8 3000 each", "lat_us_p50", 0.65, MPI},
-	{4, "allreduce, 8 B, p99", "allreduce 8 3000 each", "lat_us_p99", 1.0, MPI},
-	{8, "barrier", "barrier 0 1500", "lat_us", 0, MPI},
-	{8, "barrier, median", "barrier 0 1500 each", "lat_us_p50", 0.5, MPI},
-	{8, "barrier, p99", "barrier 0 1500 each", "lat_us_p99", 1.0, MPI},
-	{8, "allreduce, 8 B", "allreduce 8 1500", "lat_us", 0, MPI},
-	{8, "allreduce, 8 B, median", "allreduce 8 1500 each", "lat_us_p50", 0.5, MPI},
-	{8, "allreduce, 8 B, p99", "allreduce 8 1500 each", "lat_us_p99", 1.0, MPI},
-	{16, "barrier", "barrier 0 600", "lat_us", 0, MPI},
-	{16, "barrier, median", "barrier 0 600 each", "lat_us_p50", 0.5, MPI},
-	{16, "barrier, p99", "barrier 0 600 each", "lat_us_p99", 1.0, MPI},
-	{16, "allreduce, 8 B", "allreduce 8 600", "lat_us", 0, MPI},
-	{16, "allreduce, 8 B, median", "allreduce 8 600 each", "lat_us_p50", 0.5, MPI},
-	{16, "allreduce, 8 B, p99", "allreduce 8 600 each", "lat_us_p99", 1.0, MPI},
+	{"2", "barrier", "barrier 0 20000", "lat_us", 0.40, MPI},
+	{"2", "barrier, over a message", "barrier 0 20000", "lat_us", 1.1, MESSAGE},
+	{"2", "allreduce, 8 B", "allreduce 8 20000", "lat_us", 0.45, MPI},
+	{"2", "allreduce, 8 B, over a message", "allreduce 8 20000", "lat_us", 1.3, MESSAGE},
+	{"2", "broadcast, 8 B, roots in turn", "bcast 8 20000", "lat_us", 0.58, MPI},
+	{"2", "allreduce, 1 KiB", "allreduce 1024 8000", "lat_us", 0.65, MPI},
+	{"2", "allreduce, 64 KiB", "allreduce 65536 600", "lat_us", 0.70, MPI},
+	{"2", "allreduce, 1 MiB", "allreduce 1048576 60", "lat_us", 0.85, MPI},
+	{"2", "broadcast, 1 MiB, roots in turn", "bcast 1048576 100", "lat_us", 0.85, MPI},
+	{"2", "allgather, 1 MiB", "allgather 1048576 60", "lat_us", 0.90, MPI},
+	{"2", "alltoall, 1 MiB", "alltoall 1048576 60", "lat_us", 0.90, MPI},
+	{"4", "barrier", "barrier 0 3000", "lat_us", 0, MPI},
+	{"4", "barrier, median", "barrier 0 3000 each", "lat_us_p50", 0.65, MPI},
+	{"4", "barrier, p99", "barrier 0 3000 each", "lat_us_p99", 1.0, MPI},
+	{"4", "allreduce, 8 B", "allreduce 8 3000", "lat_us", 0, MPI},
+	{"4", "allreduce, 8 B, median", "allreduce 8 3000 each", "lat_us_p50", 0.65, MPI},
+	{"4", "allreduce, 8 B, p99", "allreduce 8 3000 each", "lat_us_p99", 1.0, MPI},
+	{"8", "barrier", "barrier 0 1500", "lat_us", 0, MPI},
+	{"8", "barrier, median", "barrier 0 1500 each", "lat_us_p50", 0.5, MPI},
+	{"8", "barrier, p99", "barrier 0 1500 each", "lat_us_p99", 1.0, MPI},
+	{"8", "allreduce, 8 B", "allreduce 8 1500", "lat_us", 0, MPI},
+	{"8", "allreduce, 8 B, median", "allreduce 8 1500 each", "lat_us_p50", 0.5, MPI},
+	{"8", "allreduce, 8 B, p99", "allreduce 8 1500 each", "lat_us_p99", 1.0, MPI},
+	{"16", "barrier", "barrier 0 600", "lat_us", 0, MPI},
+	{"16", "barrier, median", "barrier 0 600 each", "lat_us_p50", 0.5, MPI},
+	{"16", "barrier, p99", "barrier 0 600 each", "lat_us_p99", 1.0, MPI},
+	{"16", "allreduce, 8 B", "allreduce 8 600", "lat_us", 0, MPI},
+	{"16", "allreduce, 8 B, median", "allreduce 8 600 each", "lat_us_p50", 0.5, MPI},
+	{"16", "allreduce, 8 B, p99", "allreduce 8 600 each", "lat_us_p99", 1.0, MPI},
+	{"2", "broadcast, 4 KiB, over the best forced", "bcast 4096 6000", "lat_us", 1.05, FORCED},
+	{"2", "broadcast, 64 KiB, over the best forced", "bcast 65536 800", "lat_us", 1.05, FORCED},
+	{"2", "broadcast, 1 MiB, over the best forced", "bcast 1048576 100", "lat_us", 1.05,
+	 FORCED},
+	{"2", "allgather, 32 KiB, over the best forced", "allgather 32768 1000", "lat_us", 1.05,
+	 FORCED},
+	{"2", "allgather, 1 MiB, over the best forced", "allgather 1048576 60", "lat_us", 1.05,
+	 FORCED},
+	{"2", "alltoall, 32 KiB, over the best forced", "alltoall 32768 1000", "lat_us", 1.05,
+	 FORCED},
+	{"2", "alltoall, 1 MiB, over the best forced", "alltoall 1048576 60", "lat_us", 1.05,
+	 FORCED},
+	{"4", "alltoall, 64 KiB, over the best forced", "alltoall 65536 150", "lat_us", 1.05,
+	 FORCED},
+	{HOSTS, "barrier", "barrier 0 2000", "lat_us", 0, MPI},
+	{HOSTS, "allreduce, 8 B", "allreduce 8 2000", "lat_us", 0.8, MPI},
+	{HOSTS, "allreduce, 1 KiB", "allreduce 1024 2000", "lat_us", 0, MPI},
+	{HOSTS, "allreduce, 64 KiB", "allreduce 65536 300", "lat_us", 0, MPI},
+	{HOSTS, "allreduce, 1 MiB", "allreduce 1048576 40", "lat_us", 0.9, MPI},
+	{HOSTS, "broadcast, 1 MiB, roots in turn", "bcast 1048576 40", "lat_us", 0, MPI},
+	{HOSTS, "barrier, over the best forced", "barrier 0 2000", "lat_us", 1.05, FORCED},
+	{HOSTS, "allreduce, 8 B, over the best forced", "allreduce 8 2000", "lat_us", 1.05, FORCED},
+	{HOSTS, "allreduce, 1 KiB, over the best forced", "allreduce 1024 2000", "lat_us", 1.05,
+	 FORCED},
+	{HOSTS, "allreduce, 64 KiB, over the best forced", "allreduce 65536 300", "lat_us", 1.05,
+	 FORCED},
+	{HOSTS, "allreduce, 1 MiB, over the best forced", "allreduce 1048576 40", "lat_us", 1.05,
+	 FORCED},
+	{HOSTS, "broadcast, 1 MiB, over the best forced", "bcast 1048576 40", "lat_us", 1.05,
+	 FORCED},
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
@@ -82,24 +105,19 @@ static int count;
 
 /* ---- systems --------------------------------------------------------------------------------- */
 
-static bool begins(const struct system *s, const char *name)
+static bool is_ours(const struct system *s)
 {
-	return strncmp(s->name, name, strlen(name)) == 0;
+	return strncmp(s->name, "ours", 4) == 0;
 }
 
-static bool is_mpi(const struct system *s)
+static bool is_forced(const struct system *s)
 {
-	return !begins(s, "ours") && !begins(s, "boards: ");
+	return is_ours(s) && s->name[4];
 }
 
-/* One that ours may be held against. */
-static bool is_rival(const struct row *r, const struct system *s)
+static bool is_against(const struct system *s, const struct row *r)
 {
-	if (s->ranks != r->ranks)
-		return false;
-	if (r->against == MPI)
-		return is_mpi(s);
-	return begins(s, "boards: ");
+	return !strcmp(s->ranks, r->ranks) && (r->against == FORCED ? is_forced(s) : !is_ours(s));
 }
 
 static bool read_systems(const char *path)
@@ -109,8 +127,8 @@ static bool read_systems(const char *path)
 
 	if (!file)
 		return false;
-	while (count < SYSTEMS &&
-	       fscanf(file, "%u\t%63[^\t]\t%1023[^\n]\n", &s->ranks, s->name, s->command) == 3) {
+	while (count < SYSTEMS && fscanf(file, "%15[^\t]\t%63[^\t]\t%1023[^\n]\n", s->ranks,
+					 s->name, s->command) == 3) {
 		s++;
 		count++;
 	}
@@ -118,66 +136,89 @@ static bool read_systems(const char *path)
 	return count > 0;
 }
 
-static struct system *ours_of(const struct row *r)
+static struct system *ours_of(const char *ranks)
 {
 	for (int i = 0; i < count; i++)
-		if (systems[i].ranks == r->ranks && strcmp(systems[i].name, "ours") == 0)
+		if (!strcmp(systems[i].ranks, ranks) && is_ours(&systems[i]) &&
+		    !is_forced(&systems[i]))
 			return &systems[i];
 	return NULL;
 }
 
-static void start_all(unsigned ranks, int log)
+static void start_all(const char *ranks, int log)
 {
 	for (int i = 0; i < count; i++)
-		if (systems[i].ranks == ranks)
+		if (!strcmp(systems[i].ranks, ranks))
 			systems[i].lost = child_start(&systems[i].child, systems[i].command, log);
 }
 
-static void stop_all(unsigned ranks)
+static void stop_all(const char *ranks)
 {
 	for (int i = 0; i < count; i++)
-		if (systems[i].ranks == ranks)
+		if (!strcmp(systems[i].ranks, ranks))
 			child_stop(&systems[i].child);
 }
 
 /* ---- samples --------------------------------------------------------------------------------- */
 
-static bool sample(struct system *s, const char *order, const char *key, double *us)
+struct times {
+	double us[PAIRS], cpu[PAIRS]; /* of an operation; processor time of all, or less than 0 */
+};
+
+/* The I-th of T. */
+static bool sample(struct system *s, const char *order, const char *key, struct times *t, int i)
 {
 	const char *why = "answers nonsense", *answer;
 	char line[LINE / 4];
 
 	if (s->lost)
 		return false;
-	if (!is_mpi(s))
-		snprintf(line, sizeof line, "%s members %u\n", order, s->ranks);
+	if (is_ours(s))
+		snprintf(line, sizeof line, "%s members %d\n", order, atoi(s->ranks));
 	else
 		snprintf(line, sizeof line, "%s\n", order);
 	answer = child_ask(&s->child, line, ANSWER_MS, &why);
-	*us = answer ? answer_number(answer, key) : -1;
-	if (*us > 0)
+	t->us[i] = answer ? answer_number(answer, key) : -1;
+	t->cpu[i] = answer ? answer_number(answer, "cpu_us") : -1;
+	if (t->us[i] > 0)
 		return true;
-	fprintf(stderr, "%u ranks, %s, %s: %s\n", s->ranks, s->name, order, answer ? answer : why);
+	fprintf(stderr, "%s ranks, %s, %s: %s\n", s->ranks, s->name, order, answer ? answer : why);
 	s->lost = true;
 	return false;
 }
 
-/* The best of the others, by a few samples in turns; NULL: there is none. */
+/* One that takes so many times what the best so far does is not sampled further. */
+#define HOPELESS 4
+
+static bool is_in_race(const struct system *s, const struct row *r)
+{
+	return is_against(s, r) && !s->lost;
+}
+
+/* The best of what R is held against, by a few samples in turns; NULL: there is none. */
 static struct system *best_of(const struct row *r)
 {
-	double us[SYSTEMS][LOOKS], least = 0;
+	static struct times t[SYSTEMS];
 	struct system *best = NULL;
+	int looks[SYSTEMS] = {0};
+	double least = 0;
 
 	for (int k = 0; k < LOOKS; k++)
-		for (int i = 0; i < count; i++)
-			if (is_rival(r, &systems[i]))
-				(void)sample(&systems[i], r->order, r->key, &us[i][k]);
+		for (int i = 0; i < count; i++) {
+			if (!is_in_race(&systems[i], r) ||
+			    (k && least > 0 && t[i].us[0] > HOPELESS * least) ||
+			    !sample(&systems[i], r->order, r->key, &t[i], k))
+				continue;
+			looks[i]++;
+			if (least <= 0 || t[i].us[k] < least)
+				least = t[i].us[k];
+		}
 	for (int i = 0; i < count; i++) {
 		double middle;
 
-		if (!is_rival(r, &systems[i]) || systems[i].lost)
+		if (!is_in_race(&systems[i], r) || looks[i] < LOOKS)
 			continue;
-		middle = median(us[i], LOOKS);
+		middle = median(t[i].us, LOOKS);
 		if (best && middle >= least)
 			continue;
 		best = &systems[i];
@@ -195,47 +236,56 @@ static const char *verdict_of(const struct row *r, struct estimate e)
 	return e.high <= r->bar ? "holds" : e.low > r->bar ? "does not hold" : "undecided";
 }
 
-static void print_row(const struct row *r, const double *a, const double *b, int n,
+static void print_times(const struct row *r, const struct times *t, int n)
+{
+	printf("%.4g us", median(t->us, n));
+	if (!strcmp(r->ranks, HOSTS))
+		printf(", processors %.4g us", median(t->cpu, n));
+	printf(" | ");
+}
+
+static void print_row(const struct row *r, const struct times *a, const struct times *b, int n,
 		      const char *name)
 {
-	struct estimate e = ratio(a, b, n);
+	struct estimate e = ratio(a->us, b->us, n);
 	char bar[16] = "";
 
 	if (r->bar > 0)
 		snprintf(bar, sizeof bar, "≤ %.2f", r->bar);
-	printf("| %u | %s | %s | %.4g us | %.4g us | %s | %.3g (%.3g to %.3g) | %s |\n", r->ranks,
-	       r->name, bar, median(a, n), median(b, n), name, e.mid, e.low, e.high,
-	       verdict_of(r, e));
+	printf("| %s | %s | %s | ", r->ranks, r->name, bar);
+	print_times(r, a, n);
+	print_times(r, b, n);
+	printf("%s | %.3g (%.3g to %.3g) | %s |\n", name, e.mid, e.low, e.high, verdict_of(r, e));
 	fflush(stdout);
 }
 
 /* A sample of what ours is held against. */
-static bool other(const struct row *r, struct system *against, double *us)
+static bool other(const struct row *r, struct system *against, struct times *t, int i)
 {
 	if (r->against == MESSAGE)
-		return sample(against, "send_lat 8 20000", "lat_us", us);
-	return sample(against, r->order, r->key, us);
+		return sample(against, "send_lat 8 20000", "lat_us", t, i);
+	return sample(against, r->order, r->key, t, i);
 }
 
 static bool measure(const struct row *r, int pairs)
 {
-	static double a[PAIRS], b[PAIRS];
-	struct system *ours = ours_of(r);
+	static struct times a, b;
+	struct system *ours = ours_of(r->ranks);
 	struct system *against = r->against == MESSAGE ? ours : best_of(r);
 
 	for (int i = 0; ours && against && i < pairs; i++) {
 		bool well =
-			i & 1 ? sample(ours, r->order, r->key, &a[i]) && other(r, against, &b[i]) :
-				other(r, against, &b[i]) && sample(ours, r->order, r->key, &a[i]);
+			i & 1 ? sample(ours, r->order, r->key, &a, i) && other(r, against, &b, i) :
+				other(r, against, &b, i) && sample(ours, r->order, r->key, &a, i);
 
 		if (!well)
 			against = NULL;
 	}
 	if (ours && against) {
-		print_row(r, a, b, pairs, r->against == MESSAGE ? "8 B one way" : against->name);
+		print_row(r, &a, &b, pairs, r->against == MESSAGE ? "8 B one way" : against->name);
 		return true;
 	}
-	printf("| %u | %s | | | | | | not measured |\n", r->ranks, r->name);
+	printf("| %s | %s | | | | | | not measured |\n", r->ranks, r->name);
 	return false;
 }
 
@@ -243,27 +293,49 @@ static bool is_wanted(const struct row *r, const char *only)
 {
 	char name[LINE];
 
-	snprintf(name, sizeof name, "%u %s", r->ranks, r->name);
+	snprintf(name, sizeof name, "%s %s", r->ranks, r->name);
 	return strstr(name, only) != NULL;
 }
 
-/* All rows of so many ranks; the next row's index. */
+static void print_heading(void)
+{
+	static bool printed;
+
+	if (!printed)
+		printf("| ranks | | bar | ours | held against | which | ratio | |\n"
+		       "| --: | --- | --- | --: | --: | --- | --- | --- |\n");
+	printed = true;
+}
+
+static void print_settings(const char *ranks)
+{
+	printf("\nSettings:\n\n");
+	for (int i = 0; i < count; i++)
+		if (!strcmp(systems[i].ranks, ranks))
+			printf("* %s, %s: `%s`\n", ranks, systems[i].name, systems[i].command);
+	printf("\n");
+}
+
+/* All rows of so many ranks, of which there are systems; the next row's index. */
 static int measure_ranks(int first, int pairs, const char *only, bool *well)
 {
-	unsigned ranks = rows[first].ranks;
+	const char *ranks = rows[first].ranks;
 	bool started = false;
 	int i = first;
 
-	for (; i < ROWS && rows[i].ranks == ranks; i++) {
-		if (!is_wanted(&rows[i], only))
+	for (; i < ROWS && !strcmp(rows[i].ranks, ranks); i++) {
+		if (!ours_of(ranks) || !is_wanted(&rows[i], only))
 			continue;
 		if (!started)
 			start_all(ranks, STDERR_FILENO);
 		started = true;
+		print_heading();
 		*well = measure(&rows[i], pairs) && *well;
 	}
-	if (started)
+	if (started) {
 		stop_all(ranks);
+		print_settings(ranks);
+	}
 	return i;
 }
 
@@ -277,13 +349,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	child_step_forward();
-	printf("| ranks | | bar | ours | held against | which | ratio | |\n"
-	       "| --: | --- | --- | --: | --: | --- | --- | --- |\n");
 	for (int i = 0; i < ROWS;)
 		i = measure_ranks(i, pairs, argc > 3 ? argv[3] : "", &well);
-	printf("\nSettings:\n\n");
-	for (int i = 0; i < count; i++)
-		printf("* %u ranks, %s: `%s`\n", systems[i].ranks, systems[i].name,
-		       systems[i].command);
 	return well ? 0 : 1;
 }

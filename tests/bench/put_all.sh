@@ -43,12 +43,9 @@ limit() { tc qdisc replace dev "$1" root tbf rate 1gbit burst 128k limit 1m; }
 
 make_network() {
 	local n
-	ip link add net0 type bridge && ip link set net0 up || return
+	netns_bridge host0 host1 host2 host3 || return
 	for n in 0 1 2 3; do
-		netns_host host$n
-		ip link add "far$n" type veth peer name near "netns" host$n && ip link set "far$n" master net0 up &&
-			ip -n host$n addr add 10.78.0.$((n + 1))/24 dev near && ip -n host$n link set near up || return
-		limit "far$n" && netns_on host$n tc qdisc replace dev near root tbf rate 1gbit burst 128k limit 1m || return
+		limit "far$((n + 1))" && netns_on host$n tc qdisc replace dev near root tbf rate 1gbit burst 128k limit 1m || return
 	done
 }
 

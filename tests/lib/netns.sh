@@ -8,6 +8,8 @@
 #	netns_host alpha		# a host with its loopback
 #	netns_link alpha beta		# a cable: alpha $(netns_address alpha beta), beta $(netns_address beta alpha)
 #					# and, of the N-th one if $netns_six, fd77:N::1, fd77:N::2
+#	netns_bridge a b c		# those hosts, made and in one network besides: 10.78.0.1, 10.78.0.2, ... at their device "near";
+#					# false where the kernel has no bridge. Here the far ends are far1, far2, ...
 #	netns_hide beta DIRECTORY	# which is empty there, and its own
 #	netns_on beta COMMAND...	# run it there, in its home /home/beta
 #	$netns_remote			# the same as a command of one line, with %h for the host
@@ -58,6 +60,16 @@ netns_link() {
 		ip -n "$2" addr add "fd77:$n::2/64" dev "v$n-2" nodad && netns_six=yes || netns_six=
 	eval "netns_from_$1_$2=10.77.$n.1 netns_from_$2_$1=10.77.$n.2"
 	eval "netns_device_$1_$2=v$n-1 netns_device_$2_$1=v$n-2"
+}
+
+netns_bridge() {
+	local host n=0
+	ip link add net0 type bridge && ip link set net0 up || return
+	for host; do
+		netns_host "$host"
+		ip link add "far$((++n))" type veth peer name near netns "$host" && ip link set "far$n" master net0 up &&
+			ip -n "$host" addr add "10.78.0.$n/24" dev near && ip -n "$host" link set near up || return
+	done
 }
 
 # Of the first host, on the cable to the second.

@@ -2,9 +2,12 @@
 /*
  * Collective operations of MPI, timed as slmpm_perftest times ours: orders as it takes them with
  * --serve (TEST SIZE COUNT [each]), its keys in the answers. One source for Open MPI and MPICH.
- * Between orders all ranks but the first sleep, and that one waits for a line.
- *	mpirun -n RANKS coll CPU,CPU
+ * Between orders all ranks but the first sleep, and that one waits for a line. Ranks that MPI takes
+ * for those of several machines share FILE, which is new.
+ *	mpirun -n RANKS coll CPU,CPU [FILE]
  */
+#define _GNU_SOURCE
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <mpi.h>
 #include <sched.h>
@@ -13,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -36,6 +40,15 @@ static uint64_t now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Of all threads of this process. */
+static double cpu_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
 }
 
 /* ---- one operation ---- */
@@ -138,10 +151,13 @@ static void *room(uint64_t bytes)
 	return p;
 }
 
-static void answer(uint64_t ns, double *each, uint64_t times)
+static void answer(uint64_t ns, double cpu, double *each, uint64_t times)
 {
-	printf("{\"test\":\"%s\",\"size\":%llu,\"members\":%d,\"lat_us\":%g", order->test,
-	       (unsigned long long)order->size, ranks, (double)ns / 1e3 / (double)order->count);
+	double count = (double)order->count;
+
+	printf("{\"test\":\"%s\",\"size\":%llu,\"members\":%d,\"lat_us\":%g,\"cpu_us\":%g",
+	       order->test, (unsigned long long)order->size, ranks, (double)ns / 1e3 / count,
+	       cpu / count);
 	if (each && times) {
 		qsort(each, times, sizeof *each, by_value);
 		printf(",\"lat_us_p50\":%g,\"lat_us_p99\":%g", each[times / 2],
@@ -155,18 +171,21 @@ static void obey(void)
 {
 	const struct test *t = test_of(order->test);
 	uint64_t bytes = order->size * (uint64_t)ranks, begin, ns;
+	double cpu, all = 0;
 	double *each = order->each && rank == 0 ? room(order->count * sizeof *each) : NULL;
 
 	from = room(bytes);
 	to = room(bytes);
 	repeat(t, order->count / 8 + 4, NULL);
 	MPI_Barrier(MPI_COMM_WORLD);
+	cpu = cpu_us();
 	begin = now_ns();
 	repeat(t, order->count, each);
 	ns = now_ns() - begin;
-	MPI_Barrier(MPI_COMM_WORLD);
+	cpu = cpu_us() - cpu;
+	MPI_Reduce(&cpu, &all, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
 	if (rank == 0)
-		answer(ns, each, order->count / (uint64_t)(t->rotates ? ranks : 1));
+		answer(ns, all, each, order->count / (uint64_t)(t->rotates ? ranks : 1));
 	free(each);
 	free(from);
 	free(to);
@@ -227,22 +246,43 @@ static void bind_to(const char *cpus)
 	sched_setaffinity(0, sizeof set, &set);
 }
 
+static struct order *map_order(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CREAT, 0600);
+	void *shared = fd < 0 || ftruncate(fd, PAGE) ?
+			       MAP_FAILED :
+			       mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (shared == MAP_FAILED)
+		MPI_Abort(MPI_COMM_WORLD, 3);
+	return shared;
+}
+
+/* Of ranks that MPI knows to be on one machine. */
+static struct order *share_order(MPI_Win *win)
+{
+	struct order *shared;
+	MPI_Aint got;
+	int unit;
+
+	MPI_Win_allocate_shared(rank ? 0 : PAGE, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &shared, win);
+	MPI_Win_shared_query(*win, 0, &got, &unit, &shared);
+	return shared;
+}
+
 int main(int argc, char **argv)
 {
-	MPI_Aint got;
-	MPI_Win win;
-	int unit;
+	MPI_Win win = MPI_WIN_NULL;
 
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-	if (argc != 2) {
-		fprintf(stderr, "usage: mpirun -n RANKS %s CPU,CPU\n", argv[0]);
+	if (argc != 2 && argc != 3) {
+		fprintf(stderr, "usage: mpirun -n RANKS %s CPU,CPU [FILE]\n", argv[0]);
 		MPI_Abort(MPI_COMM_WORLD, 2);
 	}
 	bind_to(argv[1]);
-	MPI_Win_allocate_shared(rank ? 0 : PAGE, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &order, &win);
-	MPI_Win_shared_query(win, 0, &got, &unit, &order);
+	order = argc > 2 ? map_order(argv[2]) : share_order(&win);
 	if (rank == 0)
 		memset(order, 0, sizeof *order);
 	MPI_Barrier(MPI_COMM_WORLD);
@@ -250,7 +290,8 @@ int main(int argc, char **argv)
 		lead();
 	else
 		follow();
-	MPI_Win_free(&win);
+	if (win != MPI_WIN_NULL)
+		MPI_Win_free(&win);
 	MPI_Finalize();
 	return 0;
 }
