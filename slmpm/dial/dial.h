@@ -58,6 +58,8 @@ bool dial_is_idle(const struct endpoint *ep);
 bool dial_is_read(const struct endpoint *ep);
 /* Messages of N streams from STREAM on lie here that no receive has taken. */
 bool dial_has_unread(const struct endpoint *ep, uint32_t stream, uint32_t n);
+/* The first of those of STREAM, its *IMM; false: there is none. */
+bool dial_first_unread(const struct endpoint *ep, uint32_t stream, uint32_t *imm);
 /* The end of stream goes behind what was sent. */
 void dial_close_begin(struct dial *d, uint64_t now);
 /* D is CLOSING: the end is said, but who calls waits for it himself. */

@@ -39,6 +39,17 @@ bool dial_has_unread(const struct endpoint *ep, uint32_t stream, uint32_t n)
 	return false;
 }
 
+bool dial_first_unread(const struct endpoint *ep, uint32_t stream, uint32_t *imm)
+{
+	LIST_EACH_ENTRY(struct inbound, m, &ep->messages->unexpected, node) {
+		if (m->stream != stream)
+			continue;
+		*imm = m->imm;
+		return true;
+	}
+	return false;
+}
+
 static bool has_regions(const struct endpoint *ep)
 {
 	const struct regions *r = ep->rooms->regions;

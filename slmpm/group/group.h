@@ -265,6 +265,9 @@ void texts_free(struct group *g);
 int messages_begin(struct group *g, const struct slmpm_coll *c);
 /* As operation_step. */
 int messages_step(struct group *g);
+/* It has waited for a while: has a member sent messages of another operation? They may come where
+ * this one's plan expects none. Then the group is broken. */
+COLD void messages_inspect(struct group *g);
 /* The deadline of the one that is under way has passed: its error. */
 COLD int messages_late(struct group *g, int timeout_ms);
 /* The group is broken by what the thread's detail says, by CULPRIT or -1: ERROR. */

@@ -57,7 +57,9 @@ struct messages {
 
 #define MARK_TYPE  4
 #define MARK_OP    8
-#define MARK_REST  12
+#define MARK_NUM   12
+#define MARK_NUMS  0xffu /* of the number: streams alone say which of so few it may be */
+#define MARK_REST  20
 #define MARK_FIELD 15u
 #define MARK_OWN   15u /* type: a function of the program's own */
 
@@ -70,11 +72,11 @@ static bool counts_are_same(uint32_t kind)
 
 static uint32_t mark_of(const struct slmpm_coll *c, uint32_t size, uint64_t number)
 {
+	uint32_t mark = c->kind | ((uint32_t)number & MARK_NUMS) << MARK_NUM;
 	uint64_t rest = number;
-	uint32_t mark = c->kind;
 
 	if (c->kind == SLMPM_COLL_BARRIER)
-		return mark | (uint32_t)(rest << MARK_REST);
+		return mark;
 	if (flat_has_root(c->kind))
 		rest = rest * 31 + (uint32_t)c->root;
 	if (counts_are_same(c->kind))
@@ -97,10 +99,16 @@ static bool is_own(uint32_t mark)
 	return (mark >> MARK_TYPE & MARK_FIELD) == MARK_OWN;
 }
 
-static COLD int differs(struct group *g, const struct slmpm_coll *c, uint32_t mark, int rank,
-			int status)
+static bool is_of_number(uint32_t mark, uint32_t other)
 {
-	uint32_t other = offload_mark(g->messages->offload);
+	return !((mark ^ other) >> MARK_NUM & MARK_NUMS);
+}
+
+/* RANK's message has the mark OTHER, or 0. */
+static COLD int differs(struct group *g, uint32_t other, int rank, int status)
+{
+	const struct slmpm_coll *c = g->messages->coll;
+	const uint32_t mark = g->messages->run.mark;
 	const char *in = c->combine ? "number, count, width or root" : "number, count or root";
 
 	if (!list_empty(&g->texts))
@@ -511,7 +519,7 @@ static COLD int conclude_run(struct group *g, const struct offload_end *end)
 	int rc = end->status;
 
 	if ((rc == -SLMPM_EINVAL || rc == -SLMPM_ETRUNC) && end->culprit >= 0)
-		rc = differs(g, m->coll, m->run.mark, end->culprit, rc);
+		rc = differs(g, offload_mark(m->offload), end->culprit, rc);
 	else if (group_is_broken(g))
 		return is_broken_by(g);
 	else if (end->culprit >= 0 && member_of(g, (uint32_t)end->culprit)->distant->left)
@@ -520,6 +528,21 @@ static COLD int conclude_run(struct group *g, const struct offload_end *end)
 		rc = boards_error(&g->boards, -rc, m->number, m->coll->kind, "by rank %d",
 				  end->culprit);
 	return messages_break(g, rc, end->culprit);
+}
+
+COLD void messages_inspect(struct group *g)
+{
+	const struct messages *m = g->messages;
+	uint32_t other;
+
+	for (uint32_t r = 0; r < g->boards.size && m->stage == RUNS && !g->error; r++) {
+		const struct pair *p = member_of(g, r)->pair;
+
+		/* What is of a later one is its turn's. */
+		if (pair_is_up(p) && dial_first_unread(p->ep, offload_stream(m->offload), &other) &&
+		    other != m->run.mark && is_of_number(m->run.mark, other))
+			(void)messages_break(g, differs(g, other, (int)r, -SLMPM_EINVAL), (int)r);
+	}
 }
 
 /* What it has sent lies here until the plan comes to it. */

@@ -35,6 +35,10 @@ static bool group_inspect_unrung(struct group *g, uint64_t now)
 		return false;
 	g->inspect_at = now + UNRUNG_NS;
 	group_inspect(g);
+	if (g->apart && g->under_way)
+		messages_inspect(g);
+	if (g->apart && g->lane && g->lane->under_way)
+		messages_inspect(g->lane);
 	return group_is_broken(g) != broken;
 }
 

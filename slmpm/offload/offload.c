@@ -121,6 +121,11 @@ uint32_t offload_mark(const struct offload *o)
 	return o->mark;
 }
 
+uint32_t offload_stream(const struct offload *o)
+{
+	return o->stream + (uint32_t)((o->begun - 1) % OFFLOAD_RUNS);
+}
+
 slmpm_wq offload_queue(const struct offload *o)
 {
 	return o->wq;

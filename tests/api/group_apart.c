@@ -101,6 +101,35 @@ static int disputes(void *arg)
 	return play(dispute, arg, -1);
 }
 
+/* What the one that is in a barrier sends goes to a member which waits for the root alone, and the
+ * root gets nothing of it: one of those two names it. */
+static void dispute_aside(slmpm_peer founder, int i, void *unused)
+{
+	slmpm_group group = joined(founder);
+	uint64_t from[4] = {0}, to[4] = {0};
+	int rc;
+
+	(void)unused;
+	if (i == 1)
+		rc = slmpm_barrier(group, PATIENCE);
+	else
+		rc = slmpm_allreduce(group, from, to, 4, SLMPM_UINT64, SLMPM_CALC_SUM, PATIENCE);
+	CHECK(rc == -SLMPM_EINVAL && strstr(slmpm_error_detail(), "rank "), "%d: %s", rc,
+	      slmpm_error_detail());
+	if (strstr(slmpm_error_detail(), " does "))
+		CHECK(strstr(slmpm_error_detail(), "barrier") &&
+			      strstr(slmpm_error_detail(), "allreduce"),
+		      "%s", slmpm_error_detail());
+	stays_broken(founder, group, SLMPM_EINVAL);
+}
+
+static int disputed_aside(void *unused)
+{
+	(void)unused;
+	settings_set("SLMPM_COLL_ALGORITHM", "allreduce:star");
+	return play(dispute_aside, NULL, -1);
+}
+
 /* ---- the root alone knows all counts --------------------------------------------------------- */
 
 static void scatter_and_gather(slmpm_peer founder, int i, void *unused)
@@ -362,6 +391,7 @@ int main(void)
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		EXPECT(child_run(disputes, &all[i], 60), 0);
+	EXPECT(child_run(disputed_aside, NULL, 60), 0);
 	EXPECT(child_run(root_counts, NULL, 60), 0);
 	EXPECT(child_run(disputed_blocks, NULL, 60), 0);
 	EXPECT(child_run(disputed_blocks, &yes, 60), 0);
