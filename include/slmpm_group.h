@@ -17,6 +17,10 @@ typedef struct {
 	uint64_t id;
 } slmpm_group; /* what a process is a member of, or has founded */
 
+typedef struct {
+	uint64_t id;
+} slmpm_group_memory; /* what each member of a group has a part of (slmpm_group_alloc) */
+
 #define SLMPM_GROUP_MAX 1024 /* members */
 
 /* ---- Groups --------------------------------------------------------------------------------- */
@@ -62,6 +66,7 @@ struct slmpm_group_info {
 	uint64_t generation;  /* how often it has gone on without some: slmpm_group_shrink */
 	uint32_t algorithm;   /* of its last operation: slmpm_plan_algorithm; 0: by shared memory */
 	uint32_t any_order;   /* 1: its reductions are in any, not in that of the ranks */
+	uint64_t in_memory;   /* operations that were done in memory of the group */
 };
 
 SLMPM_API int slmpm_group_query(slmpm_group group, struct slmpm_group_info *info);
@@ -108,6 +113,32 @@ SLMPM_API int slmpm_group_split(slmpm_group *part, slmpm_group group, int color,
  * SLMPM_EINVAL, SLMPM_ENOMEM. Does not block. Source: document 000 (row D2).
  */
 SLMPM_API int slmpm_group_space(slmpm_group group, uint32_t space, void *base, uint64_t len);
+
+#define SLMPM_ALLOC_BESIDE   (-1) /* place: each part where its member is */
+#define SLMPM_ALLOC_NOT_HERE 1u   /* flags: this member, such as a host, maps nothing of it */
+
+/*
+ * Memory that the members of a group on one machine share. Each has a part of LEN bytes, zeroed,
+ * which it alone can write and the others have mapped to read; LEN may differ at each member, and
+ * be 0. PLACE, the same at all: the rank of the member in whose memory all parts lie, or
+ * SLMPM_ALLOC_BESIDE. Of an operation whose contributions lie in such parts, of 4 KiB or more, each
+ * member reads the others' where they are: no message, and as a rule no copy and no call of the
+ * system lies between. All members call it, as they do a collective operation. Blocks; all have
+ * the memory then, or none: where a member has died, or is late, GROUP is broken by that. MEMORY is
+ * {0} where FLAGS have SLMPM_ALLOC_NOT_HERE. It ends with its group. SLMPM_EINVAL: members disagree
+ * on PLACE, or that one maps nothing; SLMPM_ENOMEM,
+ * SLMPM_ENOFILE, SLMPM_EFBIG: a member, which the detail names, has none left; SLMPM_ENOTSUP:
+ * members are on several machines; SLMPM_EBUSY: another thread does so; SLMPM_EAGAIN: TIMEOUT_MS is
+ * 0; what slmpm_collective returns. Source: document 004 (row H13).
+ */
+SLMPM_API int slmpm_group_alloc(slmpm_group_memory *memory, slmpm_group group, uint64_t len,
+				int place, uint32_t flags, int timeout_ms);
+/* The part of RANK: *LEN bytes at *BASE, which only that member may write: elsewhere a store is
+ * SIGSEGV. NULL and 0: it has none. Does not block. SLMPM_EINVAL: no such rank. */
+SLMPM_API int slmpm_group_part(slmpm_group_memory memory, int rank, void **base, uint64_t *len);
+/* Gives it back at this member, which has nothing of it mapped any more; the others still have its
+ * part, as long as they want. Does not block. SLMPM_EBUSY: an operation is under way. */
+SLMPM_API int slmpm_group_free(slmpm_group_memory memory);
 /*
  * A barrier that outlives members and deadlines: returns when all members have come to it, in an
  * order of its own beside the collective operations, whether the group is broken or not. A member

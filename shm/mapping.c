@@ -30,6 +30,7 @@
 #define TMPFS         0x01021994 /* linux/magic.h */
 #define SIZE_SEALS    (F_SEAL_SHRINK | F_SEAL_GROW)
 #define CLOSING_SEALS (F_SEAL_FUTURE_WRITE | F_SEAL_SEAL)
+#define ALLOCATED     ((size_t)16 << 20) /* between two looks at the clock */
 
 static int open_memfd(const char *label)
 {
@@ -98,8 +99,7 @@ static int map(struct mapping *m, int fd, size_t size, int protection)
 	return 0;
 }
 
-static int create(struct mapping *m, const char *label, size_t size, size_t present,
-		  uint64_t deadline, size_t step)
+int mapping_reserve(struct mapping *m, const char *label, size_t size)
 {
 	int rc = 0, fd;
 
@@ -114,6 +114,16 @@ static int create(struct mapping *m, const char *label, size_t size, size_t pres
 	if (rc == 0)
 		rc = map(m, fd, size, PROT_READ | PROT_WRITE);
 	m->fd = fd;
+	if (rc < 0)
+		mapping_destroy(m);
+	return rc;
+}
+
+static int create(struct mapping *m, const char *label, size_t size, size_t present,
+		  uint64_t deadline, size_t step)
+{
+	int rc = mapping_reserve(m, label, size);
+
 	if (rc == 0)
 		rc = populate(m, present, deadline, step);
 	if (rc < 0)
@@ -125,6 +135,20 @@ int mapping_create_by(struct mapping *m, const char *label, size_t size, uint64_
 		      size_t step)
 {
 	return create(m, label, size, size, deadline, step);
+}
+
+int mapping_allocate(int fd, size_t size, uint64_t deadline)
+{
+	for (size_t at = 0, n; at < size;) {
+		n = size - at < ALLOCATED ? size - at : ALLOCATED;
+		if (fallocate(fd, 0, (off_t)at, (off_t)n) == 0)
+			at += n;
+		else if (errno != EINTR)
+			return -errno;
+		if (deadline && at < size && mapping_clock_now() >= deadline)
+			return -ETIMEDOUT;
+	}
+	return 0;
 }
 
 int mapping_create(struct mapping *m, const char *label, size_t size)

@@ -31,6 +31,11 @@ int mapping_create_sparse(struct mapping *m, const char *label, size_t size, siz
  * bytes are made present whenever that is, and after each so many the clock is looked at. */
 int mapping_create_by(struct mapping *m, const char *label, size_t size, uint64_t deadline,
 		      size_t step);
+/* The same without pages, which mapping_allocate makes; until then any may be missing. */
+int mapping_reserve(struct mapping *m, const char *label, size_t size);
+/* All pages of the object FD, SIZE bytes long, in this process's memory as far as they are not
+ * there: 0, or a negative errno; until DEADLINE as above. Its seals do not matter. */
+int mapping_allocate(int fd, size_t size, uint64_t deadline);
 /* Owner, once the peer has mapped it: no further writable mapping, no further seals. */
 int mapping_close_seals(const struct mapping *m);
 /* No further seals alone: whoever has the descriptor may map it to write. */

@@ -76,6 +76,7 @@ bool bell_take(int own, struct bell_word *word, bool wanted)
 	} while (n < 0 && errno == EINTR);
 	word->pair = n == sizeof(word->rank);
 	word->fd = -1;
+	word->lost = n >= 0 && msg.msg_flags & MSG_CTRUNC;
 	c = n >= 0 ? CMSG_FIRSTHDR(&msg) : NULL;
 	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
 	    c->cmsg_len == CMSG_LEN(sizeof(int)))

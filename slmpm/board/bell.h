@@ -20,7 +20,8 @@ bool bell_ring(int other);
 struct bell_word {     /* what has come by a bell */
 	bool pair;     /* of a connection with RANK, by its word; else it has only rung */
 	uint32_t rank; /* any number */
-	int fd;        /* an end of it, the taker's; -1: none */
+	int fd;        /* an end of it, or memory; the taker's; -1: none */
+	bool lost;     /* there was one, for which there is no room */
 };
 
 /* Rings OTHER with a word of a connection with this member, RANK, and a copy of FD, unless that is

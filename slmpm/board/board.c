@@ -17,6 +17,7 @@
 #include "slmpm/board/bell.h"
 #include "slmpm/board/flat.h"
 #include "slmpm/board/layout.h"
+#include "slmpm/board/shared.h"
 #include "slmpm/plan/plan.h"
 
 /* ---- one ------------------------------------------------------------------------------------- */
@@ -131,6 +132,7 @@ void boards_met(struct boards *b)
 
 void boards_close(struct boards *b)
 {
+	shared_close(b);
 	for (uint32_t r = 0; r < b->size; r++) {
 		if (b->of[r])
 			board_unmap(b->of[r]);

@@ -19,6 +19,7 @@
 
 struct attach_probe;
 struct board;  /* as it lies in memory: layout.h */
+struct shared; /* memory that they have mapped of one another: shared.h */
 struct source; /* what an operation needs of a member: flat.h */
 
 struct boards { /* of one group, as one member has them */
@@ -52,6 +53,10 @@ struct boards { /* of one group, as one member has them */
 	int32_t *numbers;             /* in which process */
 	struct source *sources;       /* by rank: of the operation under way */
 	unsigned char *scratch;       /* BOARD_PIECE bytes */
+	struct shared *shared;        /* or NULL */
+	uint64_t in_shared;           /* operations that were done there */
+	bool shared_down;             /* the last one has read from the back */
+	uint32_t shared_ids;          /* the last one of these */
 	uint64_t starts[BOARD_SLOTS]; /* where on the own ring the last operations began */
 };
 

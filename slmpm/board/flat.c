@@ -319,10 +319,15 @@ static int begin_long(struct flat *f, const struct slmpm_coll *c)
 		f->what |= POST_IN_LINE;
 	if (f->next < f->last)
 		memset(&f->b->sources[f->next], 0, (f->last - f->next) * sizeof(struct source));
-	if (flat_is_direct(f)) {
-		f->turn = flat_direct_turn;
+	f->from_in = f->to_in = f->stage = 0;
+	if (flat_is_direct(f))
 		f->what |= POST_DIRECT;
+	if (UNLIKELY(f->b->shared) && flat_is_shared(f))
+		f->what |= POST_SHARED;
+	if (f->what & (POST_DIRECT | POST_SHARED)) {
+		f->turn = flat_direct_turn;
 		f->copied = false;
+		f->what &= ~(f->out.length ? POST_IN_LINE : 0);
 	}
 	return 0;
 }
@@ -362,10 +367,10 @@ int flat_begin(struct flat *f, struct boards *b, const struct slmpm_coll *c)
 
 void flat_drop(struct flat *f)
 {
-	if (f->turn == flat_direct_turn)
-		flat_drop_direct(f);
-	if (f->turn != flat_long_turn)
+	if (f->turn == flat_short_turn)
 		return;
+	if (f->turn != flat_long_turn)
+		flat_drop_direct(f);
 	if (f->put != f->to)
 		free(f->put);
 	free(f->spare);

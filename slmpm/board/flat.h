@@ -29,6 +29,8 @@ struct source {
 	bool streams;              /* more came after the post: its `written` says how much */
 	bool reports;      /* its ring is used more than once: it is to know what has been read */
 	uint64_t from, to; /* addresses of its own buffers, in its process */
+	uint32_t from_in, to_in;     /* ids of the memories where they lie, or 0 */
+	const unsigned char *result; /* `to` as it is mapped here */
 };
 
 /* What this member writes to its own ring: one piece of memory, or a block for each other one. */
@@ -76,6 +78,10 @@ struct flat {
 	 * that, as far as is known; this member's part is done. */
 	uint32_t peer;
 	bool offered, copied;
+	/* The same in memory that all have mapped: how far this one is; in which its own buffers lie;
+	 * each combines a piece and reads the others'; a result takes the place of a contribution. */
+	bool shared, in_pieces, replaces;
+	uint32_t stage, from_in, to_in;
 };
 
 /* ---- what is asked for (flat_check.c) -------------------------------------------------------- */

@@ -55,6 +55,12 @@ static uint64_t read_part(const struct flat *f)
 	}
 }
 
+/* One alone reads what both can copy: more than stays in a cache beside what it goes to. */
+static bool goes_in_halves(const struct flat *f)
+{
+	return read_part(f) && f->bytes > BOARD_RING;
+}
+
 /* Through the rings a block is copied twice, a vector for all once more than by each that gets it,
  * but by a copy that costs half as much as one that the kernel does. */
 bool flat_is_direct(const struct flat *f)
@@ -88,21 +94,24 @@ static void post_direct(struct flat *f)
 	boards_say(slot, f->what, f->count);
 	board_store(&slot->at, o->at);
 	board_store(&slot->length, o->length);
-	board_store(&slot->present, 0);
+	board_store(&slot->present, (uint64_t)f->to_in << 32 | f->from_in);
 	board_store(&slot->from, (uint64_t)(uintptr_t)f->out.from);
 	board_store(&slot->to, (uint64_t)(uintptr_t)f->to);
 	boards_post(f->b);
 	f->b->written = flat_pad(o->at + o->length);
 	f->posted = true;
 	f->peer = 0;
-	f->offered = true;
+	f->offered = f->what & POST_DIRECT;
+	f->shared = f->what & POST_SHARED;
+	f->in_pieces = f->to_in;
+	f->replaces = f->in_place;
 }
 
 /* Rank R's post: 1, 0: it is not there yet; negative. */
 static int meet_direct(struct flat *f, uint32_t r)
 {
 	const struct post *p = board_post(f->b->of[r], f->number);
-	uint64_t number = board_number(f->b->of[r], f->number), what, count;
+	uint64_t number = board_number(f->b->of[r], f->number), what, count, where;
 	uint64_t most = UINT64_MAX - f->bytes * f->b->size;
 	struct source *s = &f->b->sources[r];
 
@@ -112,14 +121,19 @@ static int meet_direct(struct flat *f, uint32_t r)
 	count = board_load(&p->count);
 	if ((what ^ f->what) & ~POST_FLAGS)
 		return flat_blame(f, r, f->number, what, count, f->count);
-	if (!(what & POST_DIRECT)) {
-		f->offered = false;
+	f->offered &= (what & POST_DIRECT) != 0;
+	f->shared &= (what & POST_SHARED) != 0;
+	if (!f->offered && !f->shared)
 		return 1;
-	}
-	if (count != f->count)
-		return flat_blame(f, r, f->number, what, count, f->count);
+	if (count != flat_count_of(f, r) && (f->offered || (r >= f->first && r < f->last)))
+		return flat_blame(f, r, f->number, what, count, flat_count_of(f, r));
 	s->from = board_load(&p->from);
 	s->to = board_load(&p->to);
+	where = board_load(&p->present);
+	s->from_in = (uint32_t)where;
+	s->to_in = (uint32_t)(where >> 32);
+	f->in_pieces &= s->to_in != 0;
+	f->replaces |= s->from == s->to;
 	return PEER_FAULT(s->from > most || s->to > most) ? flat_refuse(f, r, "address") : 1;
 }
 
@@ -135,8 +149,7 @@ static int meet_all(struct flat *f)
 	return 1;
 }
 
-/* It goes on by the ring, from the start. */
-static int flat_by_ring(struct flat *f)
+int flat_by_ring(struct flat *f)
 {
 	reach_withdraw(f->b, f->number);
 	f->turn = flat_long_turn;
@@ -282,7 +295,7 @@ static int none_withdrew(struct flat *f)
 	return 1;
 }
 
-static bool has_failed(const struct flat *f)
+bool flat_has_failed(const struct flat *f)
 {
 	for (uint32_t r = 0; r < f->b->size; r++)
 		if (board_load(&f->b->of[r]->failed) == f->number)
@@ -291,8 +304,10 @@ static bool has_failed(const struct flat *f)
 }
 
 /* Nothing has gone to the ring, and all that lies there has been read. */
-static int finish_direct(struct flat *f)
+int flat_end_direct(struct flat *f)
 {
+	if (!none_withdrew(f))
+		return 0;
 	f->b->written = f->b->freed = f->out.at;
 	f->b->reached = f->number;
 	return flat_finish(f);
@@ -312,6 +327,10 @@ int flat_direct_turn(struct flat *f)
 		rc = meet_all(f);
 		if (rc <= 0)
 			return rc;
+		if (f->shared && !(f->offered && goes_in_halves(f))) {
+			f->turn = flat_shared_turn;
+			return flat_shared_turn(f);
+		}
 		if (!f->offered)
 			return flat_by_ring(f);
 		rc = copy_part(f);
@@ -324,9 +343,7 @@ int flat_direct_turn(struct flat *f)
 	}
 	if (!are_through(f))
 		return 0;
-	if (has_failed(f))
-		return flat_by_ring(f);
-	return none_withdrew(f) ? finish_direct(f) : 0;
+	return flat_has_failed(f) ? flat_by_ring(f) : flat_end_direct(f);
 }
 
 void flat_drop_direct(struct flat *f)

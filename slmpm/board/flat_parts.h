@@ -9,6 +9,7 @@
 #include "slmpm/board/flat.h"
 #include "slmpm/board/layout.h"
 #include "slmpm/board/reach.h"
+#include "slmpm/board/shared.h"
 
 #define FLAT_CHUNK (BOARD_PIECE / 2) /* bytes that are combined at a time */
 #define TABLE_ROW  2                 /* words: where a member's block begins, its elements */
@@ -108,6 +109,16 @@ int flat_finish(struct flat *f);
 bool flat_is_direct(const struct flat *f);
 int flat_direct_turn(struct flat *f);
 void flat_drop_direct(struct flat *f);
+/* It goes on by the ring, from the start. */
+int flat_by_ring(struct flat *f);
+/* A member has said that it cannot. */
+bool flat_has_failed(const struct flat *f);
+/* All are through: 1; 0: f->waits_for has withdrawn it. */
+int flat_end_direct(struct flat *f);
+/* flat_shared.c: whether this member's buffers are where the others can read what they need of
+ * them; some more of it, once all have said so. */
+bool flat_is_shared(struct flat *f);
+int flat_shared_turn(struct flat *f);
 /* flat_short.c: contributions of one length that lie in the posts. */
 int flat_short_turn(struct flat *f);
 /* flat_write.c: some more of the contribution. 1: that was something; 0; negative. */
@@ -116,6 +127,11 @@ int flat_write(struct flat *f);
  * says whether it is all; negative. */
 int flat_copy(struct flat *f);
 int flat_fold(struct flat *f);
+/* Bytes that are needed of rank R; elements that its post is to name. */
+uint64_t flat_needed_of(const struct flat *f, uint32_t r);
+uint64_t flat_count_of(const struct flat *f, uint32_t r);
+/* Where what is copied of rank R goes. */
+unsigned char *flat_block_to(const struct flat *f, uint32_t r);
 /* flat_blame.c: WHAT rank R has posted as operation NUMBER is not what this member has:
  * -SLMPM_EINVAL. It names HAD elements, and should name COUNT. */
 int flat_blame(struct flat *f, uint32_t r, uint64_t number, uint64_t what, uint64_t had,

@@ -7,7 +7,7 @@
 
 /* ---- posts ----------------------------------------------------------------------------------- */
 
-static uint64_t needed_of(const struct flat *f, uint32_t r)
+uint64_t flat_needed_of(const struct flat *f, uint32_t r)
 {
 	const struct slmpm_coll *c = f->coll;
 
@@ -19,14 +19,13 @@ static uint64_t needed_of(const struct flat *f, uint32_t r)
 	}
 }
 
-/* Elements that rank R's post is to name. */
-static uint64_t count_of(const struct flat *f, uint32_t r)
+uint64_t flat_count_of(const struct flat *f, uint32_t r)
 {
 	uint32_t kind = f->coll->kind;
 
 	if (kind == SLMPM_COLL_GATHER || kind == SLMPM_COLL_ALLGATHER ||
 	    kind == SLMPM_COLL_ALLTOALL)
-		return needed_of(f, r) >> f->shift;
+		return flat_needed_of(f, r) >> f->shift;
 	return f->count;
 }
 
@@ -40,7 +39,7 @@ static uint64_t offset_of(const struct flat *f, uint32_t r, uint64_t what)
 	if (c->kind == SLMPM_COLL_ALLTOALL || c->kind == SLMPM_COLL_SCATTER) {
 		uint32_t i = what & POST_ROTATED ? (rank + size - r - 1) % size : rank - (rank > r);
 
-		return i * needed_of(f, r);
+		return i * flat_needed_of(f, r);
 	}
 	if (c->kind != SLMPM_COLL_REDUCE_SCATTER)
 		return 0;
@@ -77,8 +76,9 @@ static int meet_table(struct flat *f, uint32_t r, uint64_t at, uint64_t present,
 	if (there_of(f, r, at, present) < (int64_t)bytes)
 		return 0;
 	memcpy(row, f->b->of[r]->ring + mine % BOARD_RING, sizeof(row));
-	if (row[1] != needed_of(f, r) >> f->shift)
-		return flat_blame(f, r, f->number, f->what, row[1], needed_of(f, r) >> f->shift);
+	if (row[1] != flat_needed_of(f, r) >> f->shift)
+		return flat_blame(f, r, f->number, f->what, row[1],
+				  flat_needed_of(f, r) >> f->shift);
 	*offset = bytes + (row[0] << f->shift);
 	return 1;
 }
@@ -87,12 +87,13 @@ static int meet_ring(struct flat *f, uint32_t r, const struct post *p, uint64_t 
 {
 	struct source *s = &f->b->sources[r];
 	uint64_t at = board_load(&p->at), length = board_load(&p->length);
-	uint64_t present = board_load(&p->present), offset = offset_of(f, r, what);
+	uint64_t offers = what & (POST_DIRECT | POST_SHARED), offset = offset_of(f, r, what);
+	uint64_t present = offers ? 0 : board_load(&p->present);
 	int rc;
 
 	/* It has offered its buffers: until it takes that back nothing of this one is on its ring, where
 	 * the next one may be already for those that went the other way by a liar's doing. */
-	if (what & POST_DIRECT && !reach_is_withdrawn(f->b, r, f->number))
+	if (offers && !reach_is_withdrawn(f->b, r, f->number))
 		return 0;
 	if (PEER_FAULT(at % BOARD_LINE || present > length || present > BOARD_PIECE))
 		return flat_refuse(f, r, "place");
@@ -124,15 +125,15 @@ static int meet(struct flat *f, uint32_t r)
 	what = board_load(&p->what);
 	count = board_load(&p->count);
 	if ((what ^ f->what) & ~POST_FLAGS)
-		return flat_blame(f, r, f->number, what, count, count_of(f, r));
+		return flat_blame(f, r, f->number, what, count, flat_count_of(f, r));
 	if (what & POST_TABLE) {
 		if (PEER_FAULT(f->coll->kind != SLMPM_COLL_ALLTOALL &&
 			       f->coll->kind != SLMPM_COLL_SCATTER))
 			return flat_refuse(f, r, "flags");
-	} else if (count != count_of(f, r)) {
-		return flat_blame(f, r, f->number, what, count, count_of(f, r));
+	} else if (count != flat_count_of(f, r)) {
+		return flat_blame(f, r, f->number, what, count, flat_count_of(f, r));
 	}
-	s->need = needed_of(f, r);
+	s->need = flat_needed_of(f, r);
 	if (what & POST_IN_LINE) {
 		offset = offset_of(f, r, what);
 		if (PEER_FAULT(offset > BOARD_INLINE || s->need > BOARD_INLINE - offset ||
@@ -182,7 +183,7 @@ static const unsigned char *lies_at(const struct flat *f, uint32_t r, uint64_t a
 
 /* ---- copied ---------------------------------------------------------------------------------- */
 
-static unsigned char *block_to(const struct flat *f, uint32_t r)
+unsigned char *flat_block_to(const struct flat *f, uint32_t r)
 {
 	const struct slmpm_coll *c = f->coll;
 
@@ -230,7 +231,7 @@ static int copy_from(struct flat *f, uint32_t r)
 
 		n = end - s->got;
 		from = lies_at(f, r, s->got, &n);
-		copy_payload(block_to(f, r) + s->got, from, n);
+		copy_payload(flat_block_to(f, r) + s->got, from, n);
 	}
 	if (s->reports)
 		flat_report(f, r, s->at + s->got);

@@ -46,6 +46,7 @@
 #define POST_ROTATED (UINT64_C(1) << 26) /* the first block is that of the next rank */
 #define POST_LAP     27                  /* two bits of how often the slot has been written */
 #define POST_DIRECT  (UINT64_C(1) << 29) /* from and to: others may copy straight from, to there */
+#define POST_SHARED  (UINT64_C(1) << 30) /* they lie in memory that others have mapped: shared.h */
 #define POST_FLAGS   (UINT64_C(0xff) << 24)
 #define POST_HISTORY (UINT64_C(0xffff) << POST_SAME)
 #define POST_BROKEN  UINT64_C(0x80) /* of no kind: its member has broken the group meanwhile */
@@ -57,8 +58,10 @@ struct post {
 		unsigned char bytes[BOARD_INLINE];
 		struct {
 			_Atomic uint64_t at, length; /* on the ring */
-			_Atomic uint64_t present;    /* of length: are there */
-			_Atomic uint64_t from, to;   /* POST_DIRECT: addresses in its process */
+			/* Of length: are there; with one of these two, the ids of the memories in
+			 * which from (below) and to lie: 0: in none. */
+			_Atomic uint64_t present;
+			_Atomic uint64_t from, to; /* addresses in its process */
 		};
 	};
 };
@@ -96,8 +99,10 @@ struct board {
 	 * which nothing is to be written into its own. */
 	_Alignas(BOARD_LINE) _Atomic uint64_t claims;
 	_Atomic uint64_t through, failed, withdrawn;
+	_Atomic uint64_t stage; /* in shared memory: the operation, and how far it is (two bits) */
 	struct post posts[BOARD_SLOTS];
 	_Atomic uint64_t pairs[BOARD_PAIRS]; /* connections that are to be: 0: none */
+	_Atomic uint64_t object; /* inode of memory that its owner gives the others; 0: of none */
 	struct view view;
 	struct verdict verdict;
 	_Alignas(4096) _Atomic uint64_t taken[SLMPM_GROUP_MAX]; /* by seat of the ring's owner */

@@ -34,12 +34,14 @@ static uint64_t last_of_all(const struct boards *b, uint32_t r)
 }
 
 /* Of a contribution that lies on the ring. */
-static void step_on_ring(const struct board *board, const struct post *post,
+static void step_on_ring(const struct board *board, const struct post *post, uint64_t what,
 			 struct board_step *step)
 {
 	uint64_t at = board_load(&post->at), written = board_load(&board->written) - at;
-	uint64_t length = board_load(&post->length), present = board_load(&post->present);
+	uint64_t length = board_load(&post->length), present = 0;
 
+	if (!(what & (POST_DIRECT | POST_SHARED)))
+		present = board_load(&post->present);
 	if (written > present && written <= length)
 		present = written;
 	step->length = length;
@@ -60,7 +62,7 @@ void boards_step(const struct boards *b, uint32_t r, struct board_step *step)
 	what = board_load(&post->what);
 	step->kind = (uint32_t)(what & 0xff & ~POST_BROKEN);
 	if (!(what & POST_IN_LINE))
-		step_on_ring(board, post, step);
+		step_on_ring(board, post, what, step);
 	/* It has gone on meanwhile: the words are of another one. */
 	atomic_thread_fence(memory_order_acquire);
 	if (!post_is_of(what, step->number) || board_load(&post->number) != step->number)

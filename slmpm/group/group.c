@@ -14,6 +14,7 @@
 #include "slmpm/connect/bootstrap.h"
 #include "slmpm/connect/listener.h"
 #include "slmpm/endpoint.h"
+#include "slmpm/group/alloc.h"
 #include "slmpm/group/drive.h"
 #include "slmpm/group/operation.h"
 #include "slmpm/group/page.h"
@@ -62,6 +63,7 @@ struct group *group_new(struct context *ctx, uint32_t tag, bool member, int *boa
 	list_init(&g->operations);
 	list_init(&g->prepared);
 	list_init(&g->spaces);
+	list_init(&g->memories);
 	list_init(&g->drives);
 	list_init(&g->driven);
 	list_init(&g->texts);
@@ -92,6 +94,7 @@ void group_free(struct group *g)
 	driven_leave(g);
 	spaces_free(g);
 	tags_free(g);
+	memories_free(g);
 	messages_close(g);
 	texts_free(g);
 	for (uint32_t s = 0; s < g->seats; s++)
@@ -179,6 +182,7 @@ void group_forked(struct context *ctx)
 	LIST_EACH_ENTRY(struct group, g, &ctx->groups, node) {
 		formation_forked(g);
 		group_page_forked(g);
+		alloc_forked(g);
 		close_copy(g->bell.fd);
 		for (uint32_t s = 0; s < g->seats; s++) {
 			close_copy(g->members[s].process.fd);
@@ -464,6 +468,7 @@ int slmpm_group_query(slmpm_group group, struct slmpm_group_info *info)
 			.generation = g->boards.generation,
 			.algorithm = g->algorithm,
 			.any_order = g->algorithms.any_order,
+			.in_memory = g->boards.in_shared,
 		};
 		sized_give_own(info, &now, sizeof(now));
 	}
@@ -494,9 +499,10 @@ int slmpm_group_destroy(slmpm_group group)
 	if (rc == 0 && (g->begun != g->done || tags_wait(g) || g->waits || g->meeting.inside ||
 			g->shrinking || !list_empty(&g->drives)))
 		rc = error_set(SLMPM_EBUSY, "slmpm_group_destroy: %s is under way",
-			       !g->waits    ? "an operation" :
-			       g->splitting ? "slmpm_group_split" :
-					      "slmpm_group_peer or slmpm_put_all");
+			       !g->waits     ? "an operation" :
+			       g->splitting  ? "slmpm_group_split" :
+			       g->allocation ? "slmpm_group_alloc" :
+					       "slmpm_group_peer or slmpm_put_all");
 	if (rc == 0)
 		group_quit(g);
 	context_changed(ctx); /* who waits in it learns that it is gone */

@@ -15,6 +15,7 @@
 #include "slmpm/net/secret.h"
 #include "slmpm/watch.h"
 
+struct allocation;
 struct deposits;
 struct distant;
 struct formation;
@@ -113,6 +114,8 @@ struct group {
 	struct shrinking *shrinking;        /* while a call agrees on who is gone: shrink.c */
 	bool (*shrink_on)(struct group *g); /* then: some more of it; has it ended? */
 	struct list spaces;                 /* struct space (space.h) */
+	struct list memories;               /* struct group_memory (alloc.c) */
+	struct allocation *allocation;      /* while a call makes one */
 	struct list drives;                 /* struct drive: of who has founded it (drive.h) */
 	struct list driven;                 /* struct driven: of a member that serves */
 	uint64_t driven_last;               /* number of the last one of either */

@@ -18,6 +18,7 @@
 #include "slmpm/connect/bootstrap.h"
 #include "slmpm/connect/foreign.h"
 #include "slmpm/dial/dial.h"
+#include "slmpm/group/alloc.h"
 #include "slmpm/group/pairing.h"
 #include "slmpm/link/progress.h"
 #include "slmpm/link/wait.h"
@@ -338,6 +339,8 @@ static void take_word(struct group *g, const struct bell_word *word)
 	struct member *m = sender_of(g, word);
 
 	g->asked_early |= g->state == GROUP_IS_FORMING;
+	if (m && (word->fd >= 0 || word->lost) && alloc_came(g, word->rank, word->fd, word->lost))
+		return;
 	if (m && word->fd >= 0)
 		pair_came(m, word->fd);
 	else if (word->fd >= 0)

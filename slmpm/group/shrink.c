@@ -200,7 +200,7 @@ static int may_shrink(struct group *g)
 	if (g->begun != g->done || tags_wait(g) || g->waits || !list_empty(&g->drives) ||
 	    !list_empty(&g->driven))
 		return error_set(SLMPM_EBUSY, CALL ": another thread has %s under way",
-				 g->waits ? "slmpm_group_peer or slmpm_group_split" :
+				 g->waits ? "slmpm_group_peer, _split or _alloc" :
 					    "an operation of the group");
 	return 0;
 }

@@ -206,6 +206,7 @@ static const struct trial {
 	{"slmpm_group_join", NULL, LATE, NULL},
 	{"slmpm_group_peer", NULL, LATE, NULL},
 	{"slmpm_group_split", NULL, LATE, NULL},
+	{"slmpm_group_alloc", NULL, LATE, NULL},
 	{"slmpm_group_meet", NULL, LATE, NULL},
 	{"slmpm_group_shrink", NULL, LATE, NULL},
 	{"slmpm_group_drive", NULL, LATE, NULL},

@@ -26,6 +26,7 @@ for way in auto ring am; do
 	[ "$(SLMPM_RMA=$way timeout 20 "$bin/work_calc" 4)" = "the last of 10000 sums of 4 parts is 99990" ] || fail "work_calc by $way"
 done
 [ "$(SLMPM_FABRIC=shm timeout 20 "$bin/group_pi" 4)" = "pi is 3.141593, by 4" ] || fail group_pi
+[[ $(SLMPM_FABRIC=shm timeout 20 "$bin/group_memory" 3) = *" of 3 million draws are "*", by 1 operation in memory" ]] || fail group_memory
 for source in apps/examples/*.c; do
 	program=$(basename "$source" .c)
 	case $program in *_accel) continue ;; esac

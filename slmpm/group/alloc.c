@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Memory of a group: each member makes an object that it alone can write, and gives it to the
+ * others by their bells. All say by an operation of the group what they bring, and by another one
+ * that they have all of it: all have the memory then, or none. Which object is whose the members
+ * say on their boards: a bell is rung by any of them.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "slmpm/base/clock.h"
+#include "slmpm/board/layout.h"
+#include "slmpm/group/alloc.h"
+#include "slmpm/group/operation.h"
+#include "slmpm/link/wait.h"
+#include "slmpm/part.h"
+
+#define CALL     "slmpm_group_alloc"
+#define MARK     UINT32_C(0x636f6c61) /* no allgather of the application's, as a rule */
+#define AGAIN_MS 1                    /* after a bell that was full */
+
+/* ---- who brings what ------------------------------------------------------------------------- */
+
+static int alloc_time_left(const struct allocation *a)
+{
+	int left = clock_ms(clock_now(), a->deadline, -1);
+
+	return left ? left : 1;
+}
+
+static bool alloc_is_over(const struct group *g)
+{
+	return g->status || g->error;
+}
+
+static bool maps(const struct allocation *a, uint32_t r)
+{
+	return !(a->all[r].flags & SLMPM_ALLOC_NOT_HERE);
+}
+
+static uint64_t whole_pages(uint64_t len)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	return (len + page - 1) / page * page;
+}
+
+static int alloc_gather(struct allocation *a, const void *from, void *to, uint64_t bytes)
+{
+	const struct slmpm_coll c = {.size = sizeof(c),
+				     .kind = SLMPM_COLL_ALLGATHER,
+				     .type = SLMPM_UINT8,
+				     .from = from,
+				     .to = to,
+				     .count = bytes};
+
+	return collective_await(a->group, &c, alloc_time_left(a));
+}
+
+/* The own object, and what it is known by: 0, or a negative errno. */
+static int make_own(struct allocation *a, struct offer *own)
+{
+	struct group *g = a->group;
+	bool here = own->place < 0 || (uint32_t)own->place == g->boards.rank;
+	struct stat st;
+	int rc = mapping_reserve(&a->own, "slmpm-group-memory", whole_pages(own->len));
+
+	if (rc == 0 && here)
+		rc = mapping_allocate(a->own.fd, a->own.size, a->deadline);
+	if (rc == 0)
+		rc = mapping_close_seals(&a->own);
+	if (rc == 0 && fstat(a->own.fd, &st) != 0)
+		rc = -errno;
+	if (rc < 0)
+		return rc;
+	own->address = (uint64_t)(uintptr_t)a->own.base;
+	/* Pairs with the acquire in alloc_came. */
+	atomic_store_explicit(&g->boards.own->object, (uint64_t)st.st_ino, memory_order_release);
+	return 0;
+}
+
+static const char *disagrees(const struct allocation *a, uint32_t r)
+{
+	const struct offer *o = &a->all[r], *own = &a->all[a->group->boards.rank];
+
+	if (o->place != own->place)
+		return "has another place";
+	if (o->place >= 0 &&
+	    ((uint32_t)o->place >= a->group->boards.size || !maps(a, (uint32_t)o->place)))
+		return "has a place that is no member which maps it";
+	if (o->len > INT64_MAX - UINT16_MAX || (o->len && !maps(a, r)))
+		return "has a length that cannot be";
+	return NULL;
+}
+
+static int read_offers(struct allocation *a)
+{
+	const struct boards *b = &a->group->boards;
+
+	for (uint32_t r = 0; r < b->size; r++) {
+		const struct offer *o = &a->all[r];
+		const char *why = disagrees(a, r);
+
+		if (o->error)
+			return error_set(o->error > 0 ? o->error : SLMPM_EPROTO,
+					 CALL ": " BOARD_MEMBER " has no memory for its part: %s",
+					 BOARD_MEMBER_OF(b, r), slmpm_strerror(-o->error));
+		if (why)
+			return error_set(SLMPM_EINVAL, CALL ": " BOARD_MEMBER " %s",
+					 BOARD_MEMBER_OF(b, r), why);
+	}
+	return 0;
+}
+
+/* The largest number that any has free. */
+static uint32_t choose_id(const struct allocation *a)
+{
+	uint32_t id = 1;
+
+	for (uint32_t r = 0; r < a->group->boards.size; r++)
+		id = a->all[r].id > id ? a->all[r].id : id;
+	return id;
+}
+
+static int exchange_offers(struct allocation *a, struct offer *own)
+{
+	struct group *g = a->group;
+	int rc = own->len ? make_own(a, own) : 0;
+
+	if (rc < 0)
+		own->error = -error_system(rc, CALL ": its own part");
+	rc = alloc_gather(a, own, a->all, sizeof(*own));
+	if (rc < 0)
+		return rc;
+	for (uint32_t r = 0; r < g->boards.size; r++)
+		if (a->all[r].mark != MARK) {
+			rc = error_set(SLMPM_EINVAL, BOARD_MEMBER " does an allgather, not " CALL,
+				       BOARD_MEMBER_OF(&g->boards, r));
+			operations_break(g, rc);
+			return rc;
+		}
+	return read_offers(a);
+}
+
+/* ---- passed on ------------------------------------------------------------------------------- */
+
+static bool awaits(const struct allocation *a, uint32_t r)
+{
+	uint32_t rank = a->group->boards.rank;
+
+	return r != rank && maps(a, rank) && a->all[r].len && a->fds[r] < 0;
+}
+
+static bool alloc_is_settled(void *arg)
+{
+	const struct allocation *a = arg;
+
+	for (uint32_t r = 0; r < a->group->boards.size; r++)
+		if (awaits(a, r))
+			return a->lost || alloc_is_over(a->group);
+	return true;
+}
+
+/* As long as no bell is full. */
+static void pass_own(struct allocation *a)
+{
+	const struct boards *b = &a->group->boards;
+
+	for (; a->unsent < b->size; a->unsent++) {
+		uint32_t r = a->unsent;
+
+		if (r != b->rank && maps(a, r) && a->own.base &&
+		    bell_pass(b->bells[r], b->seats[b->rank], a->own.fd) < 0)
+			return;
+	}
+}
+
+static int pass_all(struct allocation *a)
+{
+	struct group *g = a->group;
+	bool all = false;
+
+	while (!all && !a->lost && !alloc_is_over(g) && clock_now() < a->deadline) {
+		bool given;
+
+		pass_own(a);
+		given = a->unsent == g->boards.size;
+		(void)wait_until(g->ctx, alloc_is_settled, a,
+				 given ? alloc_time_left(a) : AGAIN_MS);
+		all = given && alloc_is_settled(a) && !a->lost;
+	}
+	if (all)
+		return 0;
+	if (a->lost)
+		return error_set(SLMPM_ENOFILE, CALL ": for the others' parts");
+	return error_set(SLMPM_ETIMEOUT, CALL ": not all parts have come");
+}
+
+/* ---- mapped ---------------------------------------------------------------------------------- */
+
+static struct shared_part *alloc_part(const struct allocation *a, uint32_t r)
+{
+	return &a->shared->part[a->group->boards.seats[r]];
+}
+
+/* Rank R's: 0, or a negative errno. */
+static int map_part(struct allocation *a, uint32_t r)
+{
+	const struct boards *b = &a->group->boards;
+	const struct offer *o = &a->all[r];
+	struct shared_part *p = alloc_part(a, r);
+	struct mapping m = a->own;
+	int rc = 0;
+
+	if (r == b->rank) /* it is the part's from now on */
+		a->own.base = NULL;
+	else
+		rc = mapping_attach(&m, a->fds[r], whole_pages(o->len), MAPPING_READ);
+	if (rc == 0)
+		*p = (struct shared_part){m.base, o->len, m.size, o->address};
+	if (rc == 0 && r != b->rank && (uint32_t)o->place == b->rank)
+		rc = mapping_allocate(a->fds[r], m.size, a->deadline);
+	return rc;
+}
+
+static int map_all(struct allocation *a)
+{
+	const struct boards *b = &a->group->boards;
+
+	a->shared = shared_new(b);
+	if (!a->shared)
+		return error_set(SLMPM_ENOMEM, CALL);
+	a->shared->id = choose_id(a);
+	for (uint32_t r = 0; r < b->size; r++) {
+		int rc = a->all[r].len ? map_part(a, r) : 0;
+
+		if (rc == -ETIMEDOUT)
+			return error_set(SLMPM_ETIMEOUT, CALL ": its pages take longer");
+		if (rc < 0)
+			return error_system(rc, CALL ": a member's part");
+	}
+	return 0;
+}
+
+/* All pages are there. */
+static void map_pages(const struct allocation *a)
+{
+	const struct boards *b = &a->group->boards;
+
+	for (uint32_t r = 0; a->shared && r < b->size; r++) {
+		const struct shared_part *p = alloc_part(a, r);
+		/* Cast: to map its pages is no store. */
+		const struct mapping m = {.base = (void *)(uintptr_t)p->base, .size = p->mapped};
+
+		if (p->base)
+			mapping_populate(&m, r == b->rank ? a->own.fd : a->fds[r]);
+	}
+}
+
+/* Each says how that was, RC: all have it, or none. */
+static int conclude_alloc(struct allocation *a, int rc)
+{
+	const struct boards *b = &a->group->boards;
+	const int32_t own = -rc;
+	char text[ERROR_DETAIL];
+
+	(void)snprintf(text, sizeof(text), "%s", group_detail());
+	rc = alloc_gather(a, &own, a->errors, sizeof(own));
+	for (uint32_t r = 0; rc == 0 && r < b->size; r++)
+		if (a->errors[r])
+			rc = error_set(a->errors[r] > 0 ? a->errors[r] : SLMPM_EPROTO,
+				       CALL ": " BOARD_MEMBER " cannot map it: %s",
+				       BOARD_MEMBER_OF(b, r), slmpm_strerror(-a->errors[r]));
+	return own && rc == -own ? error_set(own, "%s", text) : rc;
+}
+
+/* ---- the calls ------------------------------------------------------------------------------- */
+
+static int alloc_steps(struct allocation *a, struct offer *own)
+{
+	struct boards *b = &a->group->boards;
+	int rc = exchange_offers(a, own);
+
+	if (rc < 0)
+		return rc;
+	rc = pass_all(a);
+	if (rc == 0 && maps(a, b->rank))
+		rc = map_all(a);
+	rc = conclude_alloc(a, rc);
+	if (rc < 0)
+		return rc;
+	b->shared_ids = choose_id(a);
+	map_pages(a);
+	return 0;
+}
+
+static void alloc_end(struct allocation *a)
+{
+	struct group *g = a->group;
+
+	for (uint32_t r = 0; a->fds && r < g->boards.size; r++)
+		if (a->fds[r] >= 0)
+			close(a->fds[r]); /* sealed memory */
+	atomic_store_explicit(&g->boards.own->object, 0, memory_order_relaxed);
+	mapping_destroy(&a->own);
+	free(a->errors);
+	free(a->fds);
+	free(a->all);
+}
+
+static int give_out(struct allocation *a, slmpm_group_memory *out)
+{
+	out->id = 0;
+	if (!a->shared)
+		return 0;
+	out->id = memory_new(a->group, a->shared);
+	if (!out->id)
+		return error_set(SLMPM_ENOMEM, CALL);
+	a->shared = NULL;
+	return 0;
+}
+
+static int may_alloc(struct group *g, const slmpm_group_memory *out, uint64_t len, uint32_t flags,
+		     int timeout_ms)
+{
+	int rc = context_forbids(g->ctx, CALL);
+
+	if (rc < 0)
+		return rc;
+	if (!out)
+		return error_set(SLMPM_EINVAL, CALL ": no place for the handle");
+	if (flags & ~SLMPM_ALLOC_NOT_HERE)
+		return error_set(SLMPM_EINVAL, CALL ": unknown flags");
+	if (len && flags)
+		return error_set(SLMPM_EINVAL, CALL ": %" PRIu64 " bytes, and SLMPM_ALLOC_NOT_HERE",
+				 len);
+	if (len > SIZE_MAX / 2)
+		return error_set(SLMPM_EINVAL, CALL ": %" PRIu64 " bytes are in no memory", len);
+	rc = operation_may_begin(g, SLMPM_COLL_ALLGATHER);
+	if (rc == 0)
+		rc = group_has_boards(g, CALL);
+	if (rc == 0 && (g->allocation || g->shrinking))
+		rc = error_set(SLMPM_EBUSY, CALL ": another thread calls %s",
+			       g->allocation ? CALL : "slmpm_group_shrink");
+	if (rc == 0 && !timeout_ms)
+		rc = error_set(SLMPM_EAGAIN,
+			       CALL ": a timeout of 0 is not enough for the others to answer");
+	return rc;
+}
+
+static int alloc_in(struct group *g, slmpm_group_memory *out, struct offer *own, int timeout_ms)
+{
+	struct allocation a = {
+		.group = g, .own = {.fd = -1}, .deadline = clock_deadline(timeout_ms)};
+	uint32_t n = g->boards.size;
+	int rc;
+
+	a.all = calloc(n, sizeof(*a.all));
+	a.fds = calloc(n, sizeof(*a.fds));
+	a.errors = calloc(n, sizeof(*a.errors));
+	for (uint32_t r = 0; a.fds && r < n; r++)
+		a.fds[r] = -1;
+	if (!a.all || !a.fds || !a.errors) {
+		alloc_end(&a);
+		return error_set(SLMPM_ENOMEM, CALL);
+	}
+	g->allocation = &a;
+	g->waits++;
+	rc = alloc_steps(&a, own);
+	g->waits--;
+	g->allocation = NULL;
+	if (rc == 0)
+		rc = give_out(&a, out);
+	if (a.shared)
+		shared_free(a.shared);
+	alloc_end(&a);
+	return rc;
+}
+
+int slmpm_group_alloc(slmpm_group_memory *out, slmpm_group group, uint64_t len, int place,
+		      uint32_t flags, int timeout_ms)
+{
+	int rc = 0;
+	struct group *g = group_lock(group, &rc);
+	struct context *ctx;
+
+	if (!g)
+		return rc;
+	ctx = g->ctx;
+	rc = may_alloc(g, out, len, flags, timeout_ms);
+	if (rc == 0) {
+		struct offer own = {.mark = MARK,
+				    .id = g->boards.shared_ids + 1,
+				    .place = place < 0 ? SLMPM_ALLOC_BESIDE : place,
+				    .len = len,
+				    .flags = flags};
+
+		rc = alloc_in(g, out, &own, timeout_ms);
+	}
+	context_unlock(ctx);
+	return rc;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Memory of a group, as the files of this room see it. */
+#ifndef SLMPM_ALLOC_H
+#define SLMPM_ALLOC_H
+
+#include "shm/mapping.h"
+#include "slmpm/board/shared.h"
+#include "slmpm/group/group.h"
+
+struct offer { /* of a member, as it is exchanged */
+	uint32_t mark, id;
+	int32_t place, error;
+	uint64_t len, address;
+	uint32_t flags, reserved;
+};
+
+struct allocation { /* a call of it */
+	struct group *group;
+	struct offer *all; /* by rank */
+	int *fds;          /* by rank, what has come; -1 */
+	struct mapping own;
+	struct shared *shared;
+	int32_t *errors; /* by rank, of the last step */
+	uint32_t unsent; /* the first rank that may not have been given the own one */
+	bool lost;       /* this process has no descriptor left for what came */
+	uint64_t deadline;
+};
+
+/* ---- group_memory.c: what is there, and what comes of others --------------------------------- */
+
+/* FD has come by the bell, of the member of SEAT as it says; or one that was LOST, as no more can
+ * be had. True: it was for a call that waits for it, whose it is now. */
+bool alloc_came(struct group *g, uint32_t seat, int fd, bool lost);
+void alloc_forked(const struct group *g);
+/* S is a memory of G from now on: its handle; 0: there is no room. */
+uint64_t memory_new(struct group *g, struct shared *s);
+/* The group goes. */
+void memories_free(struct group *g);
+
+#endif
