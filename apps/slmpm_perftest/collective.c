@@ -13,6 +13,7 @@
 #define WARM_WORDS 16
 #define PUT_ALL    0 /* no collective: slmpm_put_all */
 #define SPACE      1
+#define GROUP_MS   60000
 
 enum {
 	FROM_ROOT = 1,
@@ -59,6 +60,7 @@ struct part {
 	unsigned char *from, *to;
 	struct slmpm_coll coll;
 	slmpm_cq cq; /* PUT_ALL: what has come */
+	slmpm_group_memory memory;
 };
 
 /* Reductions are of doubles where they can be. */
@@ -123,6 +125,35 @@ uint64_t collective_room(const struct job *j)
 	bool blocks = collective_of(j->test)->how & (OUT_EACH | IN_EACH);
 
 	return blocks ? j->size * j->members : j->size;
+}
+
+/* ---- memory of the group ---- */
+
+#define LINE 64
+
+/* What comes begins behind what goes. */
+static int collective_memory(struct part *t, const struct job *j)
+{
+	uint64_t room = (collective_room(j) + LINE - 1) / LINE * LINE, len;
+	void *base;
+	int rc;
+
+	if (!j->shared || !room)
+		return 0;
+	rc = slmpm_group_alloc(&t->memory, t->group, 2 * room, SLMPM_ALLOC_BESIDE, 0, GROUP_MS);
+	if (rc >= 0)
+		rc = slmpm_group_part(t->memory, t->rank, &base, &len);
+	if (rc < 0)
+		return rc;
+	t->coll.from = t->from = base;
+	t->coll.to = t->to = t->from + room;
+	return 0;
+}
+
+static void give_memory_back(const struct part *t)
+{
+	if (t->memory.id)
+		(void)slmpm_group_free(t->memory);
 }
 
 /* ---- one put to many ---- */
@@ -371,9 +402,12 @@ int loop_collective(struct pair *p, const struct job *j, struct hist *stamps)
 	if (rc < 0)
 		return rc;
 	prepare(&t, p, j);
-	rc = put_open(&t, p->ctx);
+	rc = collective_memory(&t, j);
+	if (rc >= 0)
+		rc = put_open(&t, p->ctx);
 	if (rc >= 0)
 		rc = j->verify ? verify(&t, j) : time_all(p, &t, j, stamps);
 	rc = put_close(&t, rc);
+	give_memory_back(&t);
 	return rc < 0 ? rc : crew_hear(p);
 }

@@ -95,6 +95,8 @@ static int parse_flag(struct job *j, const char *word)
 		j->touch = true;
 	else if (strcmp(word, "each") == 0)
 		j->each = true;
+	else if (strcmp(word, "shared") == 0)
+		j->shared = true;
 	else if (strcmp(word, "more") == 0)
 		j->more = true;
 	else if (strcmp(word, "probe") == 0)
@@ -178,12 +180,13 @@ void job_print(const struct job *j, char *text, size_t size)
 		snprintf(link, sizeof(link), " link %u", (unsigned)j->link - 1);
 	if (j->test->by == BY_GROUP)
 		snprintf(members, sizeof(members), " members %u", j->members);
-	snprintf(text, size,
-		 "%s %llu %llu burst %llu idle %llu step %llu work %llu busy %u%s%s%s%s%s%s%s%s%s",
-		 j->test->name, (unsigned long long)j->size, (unsigned long long)j->count,
-		 (unsigned long long)j->burst, (unsigned long long)j->idle_us,
-		 (unsigned long long)j->step, (unsigned long long)j->work_us, j->busy,
-		 j->track ? " track " : "", j->track ? ways[j->track] : "",
-		 j->touch ? " touch" : "", j->more ? " more" : "", j->each ? " each" : "",
-		 j->probe ? " probe" : "", j->verify ? " verify" : "", link, members);
+	snprintf(
+		text, size,
+		"%s %llu %llu burst %llu idle %llu step %llu work %llu busy %u%s%s%s%s%s%s%s%s%s%s",
+		j->test->name, (unsigned long long)j->size, (unsigned long long)j->count,
+		(unsigned long long)j->burst, (unsigned long long)j->idle_us,
+		(unsigned long long)j->step, (unsigned long long)j->work_us, j->busy,
+		j->track ? " track " : "", j->track ? ways[j->track] : "", j->touch ? " touch" : "",
+		j->more ? " more" : "", j->each ? " each" : "", j->probe ? " probe" : "",
+		j->verify ? " verify" : "", j->shared ? " shared" : "", link, members);
 }

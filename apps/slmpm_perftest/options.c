@@ -26,6 +26,7 @@ enum {
 	OPT_BUSY,
 	OPT_TRACK,
 	OPT_MEMBERS,
+	OPT_SHARED,
 	OPT_MODES,
 	OPT_SAMPLES,
 	OPT_SERVE,
@@ -65,6 +66,8 @@ static const struct argp_option options[] = {
 	 "Mirrors find plain stores by themselves: auto, pagemap, fault, signal, twin [none]", 1},
 	{"members", OPT_MEMBERS, "N", 0,
 	 "Processes of the group of which barrier, bcast and so on are, 2 to 64 [2]", 1},
+	{"group-memory", OPT_SHARED, NULL, 0,
+	 "barrier, bcast and so on are of memory that the members share (slmpm_group_alloc)", 1},
 	{"cpus", 'c', "CPU,CPU[,CPU]", 0,
 	 "Where the two sides run, and in turns all --members [the first allowed]", 2},
 	{"fabric", OPT_FABRIC, "F", 0, "Use this fabric only; slmpm_info -d lists them", 2},
@@ -247,6 +250,7 @@ static int parse_how(int key, char *arg, struct argp_state *state, struct comman
 		c->setup.samples = (unsigned)parse_count(state, "--samples", arg, 1);
 		break;
 	case OPT_MORE: c->job.more = true; break;
+	case OPT_SHARED: c->job.shared = true; break;
 	case OPT_TOUCH: c->job.touch = true; break;
 	case OPT_WAIT:
 		if (parse_wait(arg, &c->job.wait))

@@ -119,7 +119,8 @@ struct job {
 	unsigned track;   /* enum slmpm_mirror_track: mirrors find plain stores by themselves */
 	bool more;        /* ... or in a call each, of which all but each burst-th say MORE */
 	bool touch, probe, verify;
-	bool each; /* messages are timed one by one */
+	bool each;   /* messages are timed one by one */
+	bool shared; /* collective operations are of memory of their group */
 };
 
 void job_init(struct job *job);

@@ -46,7 +46,7 @@ static int serve_one(const struct setup *setup, unsigned wait, char *line)
 		answer_error(
 			text,
 			"; a line is TEST SIZE COUNT [touch] [each] [burst N] [more] "
-			"[idle US] [step N] [work US] [busy N] [link N] [track WAY] [members N] [warm N] [wait MODE]");
+			"[idle US] [step N] [work US] [busy N] [link N] [track WAY] [shared] [members N] [warm N] [wait MODE]");
 		return 0;
 	}
 	if (job.wait == WAIT_DEFAULT)
