@@ -3,6 +3,7 @@
 #ifndef SHM_COMPILER_H
 #define SHM_COMPILER_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* Everything two processes share is little-endian. */
@@ -51,6 +52,29 @@ static INLINE void fetch_ahead(const void *at, unsigned size)
 #pragma GCC unroll 8
 	for (unsigned i = 0; i < size; i += CACHE_LINE)
 		__builtin_prefetch((const unsigned char *)at + i);
+}
+
+/* The line at AT, which may be no address, is written soon: it becomes this processor's alone. */
+static INLINE void claim_ahead(const unsigned char *at)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__asm__ volatile("prefetchw %0" : : "m"(*at)); /* the builtin asks to read */
+#else
+	__builtin_prefetch(at, 1);
+#endif
+}
+
+/* SIZE bytes from AT on have been written, and another processor reads them next: their lines go to
+ * the cache that both share, which is nearer to it. Processors that cannot pass over it. */
+static INLINE void demote(const unsigned char *at, size_t size)
+{
+#if defined(__x86_64__)
+	for (size_t i = 0; i < size; i += CACHE_LINE)
+		__asm__ volatile("cldemote %0" : : "m"(at[i]));
+#else
+	(void)at;
+	(void)size;
+#endif
 }
 
 #endif

@@ -332,12 +332,22 @@ static int begin_long(struct flat *f, const struct slmpm_coll *c)
 	return 0;
 }
 
+/* Who waits for a root waits longest: that one may have waited for this member's post before. */
+static void pace_looks(struct flat *f)
+{
+	bool all = f->last - f->first == f->b->size;
+
+	f->before = !all ? 10 : f->bytes ? 7 : 3;
+	f->between = f->bytes ? 3 : 9;
+}
+
 int flat_begin(struct flat *f, struct boards *b, const struct slmpm_coll *c)
 {
 	f->b = b;
 	f->coll = c;
 	f->number = b->posted + 1;
 	f->posted = f->again = false;
+	f->between = 6;
 	f->in_place = c->from == SLMPM_IN_PLACE;
 	f->culprit = BOARD_NONE;
 	f->what = with_history(b, what_of(c, b->size)) | post_lap(f->number);
@@ -362,6 +372,8 @@ int flat_begin(struct flat *f, struct boards *b, const struct slmpm_coll *c)
 	f->what |= POST_IN_LINE;
 	f->put = c->to;
 	plan_even(f, c);
+	if (!b->crowded)
+		pace_looks(f);
 	return 0;
 }
 

@@ -55,6 +55,7 @@ struct flat {
 	uint32_t culprit;              /* of a negative error; or BOARD_NONE */
 	uint32_t shift;                /* of an element's bytes */
 	bool posted, in_place, again;
+	uint8_t before, between; /* looks: flat_between_looks */
 	calc_kernel *kernel; /* NULL: of the program's own */
 	enum calc_form form;
 	uint32_t next, last; /* sources: the first unfinished one, and behind the last */
@@ -100,12 +101,19 @@ int flat_begin(struct flat *f, struct boards *b, const struct slmpm_coll *c);
 /* Does all that can be done. 1: done; 0: waits for f->waits_for; else a negative error with the
  * detail set, by f->culprit. */
 int flat_step(struct flat *f);
-/* Between two of those, and before another member's post is looked at for the first time. All post
- * at about the same time, and a look at a line that is just about to be written takes it away from
- * its writer, who has to fetch it back first: so there are few. */
-static inline void flat_between_looks(void)
+/* Between two of those. All post at about the same time, and a look at a line that is just about to
+ * be written takes it away from its writer, who has to fetch it back first, and is late for the next
+ * one, too: so there are few. How many were found by trial. */
+static inline void flat_between_looks(const struct flat *f)
 {
-	for (int i = 0; i < 6; i++)
+	for (unsigned i = 0; i < f->between; i++)
+		clock_between_polls();
+}
+
+/* And before another member's post is looked at for the first time. */
+static inline void flat_before_looks(const struct flat *f)
+{
+	for (unsigned i = 0; i < f->before; i++)
 		clock_between_polls();
 }
 

@@ -27,6 +27,9 @@ static uint64_t extent(const uint64_t *counts, const uint64_t *places, uint64_t 
 {
 	uint64_t end = 0, sum = 0;
 
+	/* Of as many as there ever are no division is needed to see it. */
+	if (!counts && count <= BYTES_MAX / SLMPM_GROUP_MAX >> shift)
+		return count * size << shift;
 	if (!counts)
 		return count > (BYTES_MAX >> shift) / size ? UINT64_MAX : count * size << shift;
 	for (uint32_t r = 0; r < size; r++) {

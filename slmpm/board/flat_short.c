@@ -14,8 +14,12 @@ static void post_short(struct flat *f)
 		copy_short(slot->bytes, f->out.from, f->out.length);
 	boards_post(f->b);
 	f->posted = true;
-	/* The line of the operation after the next one comes back before its turn. */
-	__builtin_prefetch(&f->b->own->posts[(f->number + 2) % BOARD_SLOTS], 1);
+	if (f->b->crowded)
+		return; /* who shares the processor has it near */
+	demote((const unsigned char *)slot, sizeof(*slot));
+	/* With a root that changes others have the one after the next; in step they would take it back. */
+	if (f->last - f->first != f->b->size)
+		claim_ahead((const unsigned char *)&f->b->own->posts[(f->number + 2) % BOARD_SLOTS]);
 }
 
 /* The contribution AT of rank R. The first one is kept, where there is another to come. */
@@ -58,7 +62,7 @@ int flat_short_turn(struct flat *f)
 			return rc;
 		post_short(f);
 		if (f->b->size > 1 && !f->b->crowded) /* else some post much later */
-			flat_between_looks();
+			flat_before_looks(f);
 	}
 	for (; f->next < f->last; f->next++) {
 		if (f->next != f->b->rank) {

@@ -6,6 +6,8 @@
  */
 #include "slmpm/board/flat_parts.h"
 
+#define DEMOTED 2048 /* bytes: longer ones cost their writer more than the readers gain */
+
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
 /* The member whose block is the Ith: by rank, or the next ones first. */
@@ -197,6 +199,14 @@ static void put_in_line(const struct flat *f, unsigned char *to)
 	}
 }
 
+/* What has been put, up to the ring's end. */
+static void demote_put(const struct flat *f)
+{
+	uint64_t in = f->out.at % BOARD_RING;
+
+	demote(f->b->own->ring + in, least_of(f->out.done, BOARD_RING - in));
+}
+
 /* With the first piece, where there is room for it. */
 static void post_long(struct flat *f)
 {
@@ -211,11 +221,15 @@ static void post_long(struct flat *f)
 	} else {
 		if (flat_has_room(f, end))
 			put_up_to(f, end);
+		if (o->length <= DEMOTED && !f->b->crowded)
+			demote_put(f);
 		board_store(&slot->at, o->at);
 		board_store(&slot->length, o->length);
 		board_store(&slot->present, o->done);
 	}
 	boards_post(f->b);
+	if (!f->b->crowded)
+		demote((const unsigned char *)slot, sizeof(*slot));
 	if (!(f->what & POST_IN_LINE))
 		f->b->written = flat_pad(o->at + o->length);
 	f->posted = true;

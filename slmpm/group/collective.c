@@ -125,7 +125,7 @@ static NOINLINE int take_turns(struct group *g)
 	boards_run_on(&g->boards, sched_getcpu());
 	while (rc == 0 && turns < most) {
 		if (looks++ < LOOKS && !flat_waits_here(&g->flat)) {
-			flat_between_looks();
+			flat_between_looks(&g->flat);
 		} else {
 			turns = yield_among(ctx) ? turns + 1 : most;
 			boards_run_on(&g->boards, sched_getcpu());
@@ -200,7 +200,7 @@ static int collect(struct group *g, const struct slmpm_coll *c, int timeout_ms)
 		return rc;
 	g->begun++;
 	while ((rc = operation_step(g)) == 0 && --passes > 0)
-		flat_between_looks();
+		flat_between_looks(&g->flat);
 	if (rc == 0)
 		rc = take_turns(g);
 	if (UNLIKELY(rc == 0)) {

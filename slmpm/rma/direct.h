@@ -76,13 +76,8 @@ static inline void direct_claim(slmpm_rmem mem, uint64_t offset)
 {
 	const unsigned char *base = atomic_load_explicit(&remote_guesses[mem.id % REMOTE_GUESSES],
 							 memory_order_relaxed);
-	const unsigned char *at = (const unsigned char *)((uintptr_t)base + offset);
 
-#if defined(__x86_64__) || defined(__i386__)
-	__asm__ volatile("prefetchw %0" : : "m"(*at)); /* the builtin asks to read */
-#else
-	__builtin_prefetch(at, 1);
-#endif
+	claim_ahead((const unsigned char *)((uintptr_t)base + offset));
 }
 
 #define DIRECT_ATOMIC(type, bits)                                                                  \
