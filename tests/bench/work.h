@@ -14,7 +14,7 @@ struct figures {
 
 /* ---- work_process.c ------------------------------------------------------------------------- */
 
-enum { RESULTS = 8, PROCESSES = 4 };
+enum { RESULTS = 8, MEMBERS = 64, PROCESSES = MEMBERS };
 
 /* What the processes of a sample have in common, zero before each. */
 struct common {
@@ -95,7 +95,23 @@ bool perftest_pipe(uint64_t size, uint64_t count, struct figures *rates);
 bool perftest_offload(double *kept, struct figures *f);
 bool perftest_latency(const char *path, const char *test, double *us);
 
-/* ---- work_group.c: what is measured together, and the bars ---------------------------------- */
+/* ---- collective operations ------------------------------------------------------------------- */
+
+/* offloaded.c: an operation KIND of 8 bytes at most of two processes, one behind the other: by the
+ * call; started and waited for, beside an engine's thread; by these threads alone. */
+bool coll_fast(uint32_t kind, double *ns);
+bool coll_started(uint32_t kind, double *ns);
+bool coll_chained(uint32_t kind, double *ns);
+/* Beside a computation: the speed that this keeps, and keeps beside a bare loop on the other
+ * processor; the operation's end beside it and alone. */
+bool coll_beside(struct figures *kept, struct figures *end);
+/* While both compute, from the last call to the last result. */
+bool coll_computing(bool by_progress, double *p50, double *p99);
+
+/* forming.c: a group of MEMBERS, until its first operations have ended; and of each of them. */
+bool forming(double *ns, double *bytes);
+
+/* ---- work_group.c, offloaded_group.c: what is measured together, and the bars ---------------- */
 
 enum { ROWS = 4 };
 
