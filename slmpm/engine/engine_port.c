@@ -12,7 +12,8 @@
 #include "slmpm/engine/transfer.h"
 #include "slmpm/link/wait.h"
 
-#define ASIDE_NS 1000000
+#define ASIDE_NS 1000000 /* between looks whether the application has waited since; at first ... */
+#define NAP_NS   50000
 
 static void engine_rung(struct context *ctx, struct watch *w)
 {
@@ -108,17 +109,20 @@ void engine_step_aside(struct context *ctx, bool waits)
 }
 
 /* Who waits polls with less delay than a thread that would have to wake it: the server comes back
- * once no call has made progress for a while. Until then it leaves the lock alone. */
+ * once no call has made progress for a while: a short one, for what the application may have left
+ * behind, as long as it does not wait again and again. Until then it leaves the lock alone. */
 static void stay_aside(struct engine_port *port)
 {
-	const struct timespec while_ = {.tv_nsec = ASIDE_NS};
+	struct timespec nap = {.tv_nsec = NAP_NS};
 
 	if (!atomic_load_explicit(&port->aside, memory_order_relaxed))
 		return;
 	lock_leave(&port->ctx->lock);
 	do {
 		port_set_aside(port, false);
-		nanosleep(&while_, NULL);
+		nanosleep(&nap, NULL);
+		if (nap.tv_nsec < ASIDE_NS)
+			nap.tv_nsec *= 2;
 	} while (atomic_load_explicit(&port->aside, memory_order_relaxed) && !port_stops(port));
 	context_lock_shared(port->ctx);
 }
@@ -138,7 +142,7 @@ static void *engine_port_serve(void *arg)
 	while (!port_stops(port)) {
 		port->enters = port->polls = true;
 		(void)wait_until(ctx, engine_port_is_over, port, -1);
-		port->polls = false;
+		port->enters = port->polls = false;
 		stay_aside(port);
 	}
 	lock_leave(&ctx->lock);

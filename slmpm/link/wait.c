@@ -185,7 +185,7 @@ int wait_for_poller(struct context *ctx, uint64_t deadline)
 /* A context of several threads: the engine's leaves the polling to those that wait. */
 static void meet_others(struct context *ctx, const struct waiter *w)
 {
-	if (ctx->port)
+	if (ctx->port && !w->test(w->arg))
 		parts.step_aside(ctx, w->timeout_ms != 0);
 	if (ctx->polling && !w->test(w->arg))
 		/* The polling thread may sleep: what is staged goes now, a mere try has polled. */
@@ -213,7 +213,7 @@ int wait_until(struct context *ctx, wait_test *test, void *arg, int timeout_ms)
 		if (rc < 0)
 			return test(arg) ? 0 : rc;
 	}
-	if (ctx->multiple && timeout_ms) {
+	if (ctx->multiple && timeout_ms > 0) {
 		w.started = w.inspected = clock_now();
 		w.deadline = deadline; /* what waiting for another thread took counts */
 	}
