@@ -82,10 +82,30 @@ static const uint64_t *array_copy(uint64_t **to, const uint64_t *from, uint32_t 
 	return copy;
 }
 
+/* The one that is kept has room for no arrays, as far as is known. */
+static struct described *described_room(struct group *g, uint32_t words)
+{
+	struct collective *spare = g->spare;
+	struct described *d = NULL;
+
+	if (words || !spare)
+		return malloc(sizeof(*d) + words * sizeof(d->counts[0]));
+	g->spare = NULL;
+	return (struct described *)spare; /* its first member */
+}
+
+void operation_free(struct collective *op)
+{
+	struct group *g = op->group;
+
+	free(g->spare);
+	g->spare = op;
+}
+
 static struct described *described_new(struct group *g, const struct slmpm_coll *c)
 {
 	uint32_t n = g->boards.size;
-	struct described *d = malloc(sizeof(*d) + arrays_of(c) * n * sizeof(d->counts[0]));
+	struct described *d = described_room(g, arrays_of(c) * n);
 	uint64_t *to;
 
 	if (!d)

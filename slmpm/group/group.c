@@ -90,6 +90,7 @@ void group_free(struct group *g)
 	group_page_free(g);
 	pairs_leave(g);
 	prepared_free_all(g);
+	free(g->spare);
 	drives_shut(g);
 	driven_leave(g);
 	spaces_free(g);

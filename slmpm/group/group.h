@@ -106,6 +106,7 @@ struct group {
 	bool asked_early;          /* one was asked for before the group had formed */
 	struct list operations;    /* struct collective: the first is that one, if they wait */
 	struct list prepared;      /* struct prepared */
+	struct collective *spare;  /* one that has ended, for the next; or NULL */
 	bool under_way, announced; /* some wait; the others see that this process may sleep */
 	uint32_t announced_to;     /* a rank, or BOARD_ANY */
 	uint64_t due;              /* none of them has its deadline before: ns */

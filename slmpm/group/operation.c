@@ -20,6 +20,7 @@
 
 #define CALL  "slmpm_collective"
 #define TURN  64 /* operations that end before the links have their turn */
+#define LOOKS 32 /* for the next of several, before the links' turn */
 #define NAMED 4  /* ranks of those that are waited for */
 
 /* ---- what breaks a group --------------------------------------------------------------------- */
@@ -165,7 +166,7 @@ void operation_end(struct collective *op, int result)
 	if (op->result)
 		*op->result = result;
 	if (!op->kept)
-		free(op);
+		operation_free(op);
 	if (r)
 		operation_finish(g, r, result < 0 ? result : 0);
 	if (ended)
@@ -331,17 +332,29 @@ static int step_with_care(struct group *g)
 	return rc;
 }
 
+/* Behind one that has just ended the others are about to come to the next one, too. */
+static bool is_close_behind(const struct group *g, int ended, int *looks)
+{
+	const struct context *ctx = g->ctx;
+
+	if (!ended || g->apart || ctx->armed || ctx->oversubscribed || ++*looks > LOOKS)
+		return false;
+	flat_between_looks();
+	return true;
+}
+
 int operations_go_on(struct group *g)
 {
-	int n = 0;
+	int n = 0, looks = 0;
 
 	for (int steps = 0; g->under_way && steps < TURN; steps++) {
 		int rc = step_with_care(g);
 
 		if (rc > 0) {
 			n++;
+			looks = 0;
 			rc = pass_on(g);
-		} else if (rc == 0) {
+		} else if (rc == 0 && !is_close_behind(g, n, &looks)) {
 			/* While a thread sleeps, or the application on the descriptor, what came
 			 * before it was announced has rung no bell: once more. */
 			if (!g->ctx->armed || g->apart || group_is_announced(g))

@@ -91,6 +91,8 @@ int operation_await(struct group *g, const struct slmpm_coll *c, int timeout_ms)
 /* *OP is C, which operation_check has passed, with a copy of all that it names but its buffers, for
  * `free`. 0, or negative with the detail set. */
 int operation_new(struct group *g, const struct slmpm_coll *c, struct collective **op);
+/* Kept for the next one, or freed. */
+void operation_free(struct collective *op);
 /* What has been left to progress is its from now on, in whatever thread; one that sleeps does not
  * know of it, if that WAKES. */
 void operation_leave(struct context *ctx, bool wakes);

@@ -102,6 +102,7 @@ void tags_free(struct group *g)
 	g->lane = NULL;
 	t->lane.shut = g->shut;
 	messages_close(&t->lane);
+	free(t->lane.spare);
 	boards_close_lane(&t->lane.boards);
 	tags_close(t);
 }
