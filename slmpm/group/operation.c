@@ -339,7 +339,7 @@ static bool is_close_behind(const struct group *g, int ended, int *looks)
 
 	if (!ended || g->apart || ctx->armed || ctx->oversubscribed || ++*looks > LOOKS)
 		return false;
-	flat_between_looks();
+	flat_between_looks(&g->flat);
 	return true;
 }
 
