@@ -66,7 +66,7 @@ int board_map(const struct board **board, int fd)
 /* Pages of it that nothing comes for take no memory. */
 struct board *board_copy(void)
 {
-	void *at = mmap(NULL, sizeof(struct board), PROT_READ | PROT_WRITE,
+	void *at = mmap(NULL, BOARD_LANES * sizeof(struct board), PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	return at == MAP_FAILED ? NULL : at;
