@@ -55,10 +55,11 @@ static INLINE void fetch_ahead(const void *at, unsigned size)
 }
 
 /* The line at AT, which may be no address, is written soon: it becomes this processor's alone. */
-static INLINE void claim_ahead(const unsigned char *at)
+static INLINE void claim_ahead(const void *at)
 {
 #if defined(__x86_64__) || defined(__i386__)
-	__asm__ volatile("prefetchw %0" : : "m"(*at)); /* the builtin asks to read */
+	/* The builtin asks to read. */
+	__asm__ volatile("prefetchw %0" : : "m"(*(const unsigned char *)at));
 #else
 	__builtin_prefetch(at, 1);
 #endif
@@ -66,11 +67,11 @@ static INLINE void claim_ahead(const unsigned char *at)
 
 /* SIZE bytes from AT on have been written, and another processor reads them next: their lines go to
  * the cache that both share, which is nearer to it. Processors that cannot pass over it. */
-static INLINE void demote(const unsigned char *at, size_t size)
+static INLINE void demote(const void *at, size_t size)
 {
 #if defined(__x86_64__)
 	for (size_t i = 0; i < size; i += CACHE_LINE)
-		__asm__ volatile("cldemote %0" : : "m"(at[i]));
+		__asm__ volatile("cldemote %0" : : "m"(((const unsigned char *)at)[i]));
 #else
 	(void)at;
 	(void)size;

@@ -56,7 +56,7 @@ struct flat {
 	uint32_t shift;                /* of an element's bytes */
 	bool posted, in_place, again;
 	uint8_t before, between; /* looks: flat_between_looks */
-	calc_kernel *kernel; /* NULL: of the program's own */
+	calc_kernel *kernel;     /* NULL: of the program's own */
 	enum calc_form form;
 	uint32_t next, last; /* sources: the first unfinished one, and behind the last */
 	uint64_t bytes;      /* of this member's part, or of what each combines */
@@ -102,8 +102,8 @@ int flat_begin(struct flat *f, struct boards *b, const struct slmpm_coll *c);
  * detail set, by f->culprit. */
 int flat_step(struct flat *f);
 /* Between two of those. All post at about the same time, and a look at a line that is just about to
- * be written takes it away from its writer, who has to fetch it back first, and is late for the next
- * one, too: so there are few. How many were found by trial. */
+ * be written takes it away from its writer, who has to fetch it back first, and is late from then
+ * on: so there are few. How many was found by trial. */
 static inline void flat_between_looks(const struct flat *f)
 {
 	for (unsigned i = 0; i < f->between; i++)

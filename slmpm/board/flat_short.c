@@ -16,10 +16,10 @@ static void post_short(struct flat *f)
 	f->posted = true;
 	if (f->b->crowded)
 		return; /* who shares the processor has it near */
-	demote((const unsigned char *)slot, sizeof(*slot));
+	demote(slot, sizeof(*slot));
 	/* With a root that changes others have the one after the next; in step they would take it back. */
 	if (f->last - f->first != f->b->size)
-		claim_ahead((const unsigned char *)&f->b->own->posts[(f->number + 2) % BOARD_SLOTS]);
+		claim_ahead(&f->b->own->posts[(f->number + 2) % BOARD_SLOTS]);
 }
 
 /* The contribution AT of rank R. The first one is kept, where there is another to come. */

@@ -229,7 +229,7 @@ static void post_long(struct flat *f)
 	}
 	boards_post(f->b);
 	if (!f->b->crowded)
-		demote((const unsigned char *)slot, sizeof(*slot));
+		demote(slot, sizeof(*slot));
 	if (!(f->what & POST_IN_LINE))
 		f->b->written = flat_pad(o->at + o->length);
 	f->posted = true;

@@ -77,7 +77,7 @@ static inline void direct_claim(slmpm_rmem mem, uint64_t offset)
 	const unsigned char *base = atomic_load_explicit(&remote_guesses[mem.id % REMOTE_GUESSES],
 							 memory_order_relaxed);
 
-	claim_ahead((const unsigned char *)((uintptr_t)base + offset));
+	claim_ahead((const void *)((uintptr_t)base + offset));
 }
 
 #define DIRECT_ATOMIC(type, bits)                                                                  \
