@@ -104,7 +104,7 @@ struct context {
 	 * was. */
 	uint64_t preempted, preempted_ns;
 	uint64_t displaced; /* until then the engine's thread polls no more, for the same reason */
-	uint64_t yielded; /* time of the last yield */
+	uint64_t yielded;   /* time of the last yield */
 	/* Of a loop of the application's own (slmpm_spin); when it was told to yield, or 0. */
 	struct idle own;
 	uint64_t yielding;

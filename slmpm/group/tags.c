@@ -167,7 +167,7 @@ static COLD int end_held(struct tags *t)
 
 /* ---- rounds ---------------------------------------------------------------------------------- */
 
-static const uint32_t *given_by(const uint32_t *gathered, uint32_t r)
+static const uint32_t *tag_given_by(const uint32_t *gathered, uint32_t r)
 {
 	return gathered + (size_t)r * MOST;
 }
@@ -175,7 +175,7 @@ static const uint32_t *given_by(const uint32_t *gathered, uint32_t r)
 /* Where rank R has given TAG; NULL: it has not. */
 static const uint32_t *find_given(const uint32_t *gathered, uint32_t r, uint32_t tag)
 {
-	const uint32_t *given = given_by(gathered, r);
+	const uint32_t *given = tag_given_by(gathered, r);
 
 	for (uint32_t i = 0; i < MOST; i++)
 		if (LITTLE_32(given[i]) == tag)

@@ -17,26 +17,27 @@
 #include "slmpm/link/inspect.h"
 #include "slmpm/base/clock.h"
 
-#define SWITCH_NS    500    /* a yield that took less let no other run */
-#define SHARED       64     /* such in a row until the processor is its own again */
-#define SLICE_NS     500000 /* one that took longer let another compute, which gives nothing back: */
-#define LITTLE_NS    (UINT64_C(5) << 17) /* ... so long none; if it happens again ... */
-#define AGAIN_NS     (UINT64_C(5) << 20) /* ... within this, or as long as that was, twice as long, */
-#define MOST_NS      (32 * AGAIN_NS)     /* ... and so on, to so long */
-/* So long the engine's thread does not poll where the application computes: each try would put off
- * what it is there for by a turn of the scheduler's. */
-#define DISPLACED_NS UINT64_C(10000000000)
-#define PEERS        16     /* that are inspected: each costs some microseconds */
-#define TRY_NS       150000 /* between yields of one that polls, where none is known to share */
+#define SWITCH_NS  500    /* a yield that took less let no other run */
+#define SHARED     64     /* such in a row until the processor is its own again */
+#define SLICE_NS   500000 /* one that took longer let another compute, which gives nothing back: */
+#define LITTLE_NS  (UINT64_C(5) << 17) /* ... so long none; if it happens again ... */
+#define AGAIN_NS   (UINT64_C(5) << 20) /* ... within this, or as long as that was, twice as long, */
+#define MOST_NS    (32 * AGAIN_NS)     /* ... and so on, to so long */
+#define PEERS      16                  /* that are inspected: each costs some microseconds */
+#define TRY_NS     150000 /* between yields of one that polls, where none is known to share */
 /* Of the time that is its own a member polls so long for the others, which need the processor to
  * come: once all sleep, each has to be woken by the last, and the account of waits shows no way
  * back. */
-#define COLLECT_NS   100000
-#define MOST_SPINS   8        /* times its own polling that a wait lasts at most, away or not */
-#define FRESH_NS     10000000 /* a count of switches tells so long whether there was one since */
+#define COLLECT_NS 100000
+#define MOST_SPINS 8        /* times its own polling that a wait lasts at most, away or not */
+#define FRESH_NS   10000000 /* a count of switches tells so long whether there was one since */
 /* Yields behind one that let another run, before the costly question to the kernel. */
-#define TRUSTED      8
-#define RATE_NS      5000 /* in which ticks are compared with the clock */
+#define TRUSTED    8
+#define RATE_NS    5000 /* in which ticks are compared with the clock */
+
+/* So long the engine's thread does not poll where the application computes: each try would put off
+ * what it is there for by a turn of the scheduler's. */
+#define DISPLACED_NS UINT64_C(10000000000)
 
 /* What others have computed meanwhile has cost nothing; but a wait is not to last for ever. */
 static bool may_poll(const struct idle *i, uint64_t now)

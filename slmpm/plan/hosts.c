@@ -8,14 +8,14 @@
 #include "slmpm/plan/rounds.h"
 
 /* The lowest rank of R's machine. */
-static uint32_t host_of(const struct plan *p, uint32_t r)
+static uint32_t lowest_of(const struct plan *p, uint32_t r)
 {
 	return p->spec.hosts ? p->spec.hosts[r] : r;
 }
 
 static uint32_t leader_of(const struct plan *p, uint32_t host)
 {
-	return host_of(p, p->spec.root) == host ? p->spec.root : host;
+	return lowest_of(p, p->spec.root) == host ? p->spec.root : host;
 }
 
 /* Machines whose lowest rank is below R. */
@@ -33,7 +33,7 @@ static uint32_t hosts_below(const struct plan *p, uint32_t r)
 /* The leader in place V of the tree, from the root's on. */
 static uint32_t leader_at(const struct plan *p, uint32_t v)
 {
-	uint32_t i = (hosts_below(p, host_of(p, p->spec.root)) + v) % p->hosts, r = 0;
+	uint32_t i = (hosts_below(p, lowest_of(p, p->spec.root)) + v) % p->hosts, r = 0;
 
 	if (!p->spec.hosts)
 		return i;
@@ -44,14 +44,14 @@ static uint32_t leader_at(const struct plan *p, uint32_t v)
 
 static bool leads_host(const struct plan *p)
 {
-	return leader_of(p, host_of(p, p->spec.rank)) == p->spec.rank;
+	return leader_of(p, lowest_of(p, p->spec.rank)) == p->spec.rank;
 }
 
 /* Who this rank gives to; it is not the root. */
 static uint32_t hosts_parent(const struct plan *p)
 {
 	return leads_host(p) ? leader_at(p, p->place & (p->place - 1)) :
-			       leader_of(p, host_of(p, p->spec.rank));
+			       leader_of(p, lowest_of(p, p->spec.rank));
 }
 
 /* Those behind p->next, which moves on: leaders first, of the largest parts. False: there is none
@@ -95,11 +95,11 @@ static bool is_barrier(const struct plan *p)
 
 void prepare_hosts(struct plan *p)
 {
-	const uint32_t first = hosts_below(p, host_of(p, p->spec.root));
+	const uint32_t first = hosts_below(p, lowest_of(p, p->spec.root));
 	uint32_t children = 0, child;
 
 	p->hosts = hosts_below(p, p->spec.size);
-	p->place = (hosts_below(p, host_of(p, p->spec.rank)) + p->hosts - first) % p->hosts;
+	p->place = (hosts_below(p, lowest_of(p, p->spec.rank)) + p->hosts - first) % p->hosts;
 	while (next_child(p, &child))
 		children++;
 	p->next = 0;

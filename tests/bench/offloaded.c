@@ -136,7 +136,7 @@ static bool two_processes(void (*body)(int number), double *figures, int count)
 	return well;
 }
 
-/* ---- one behind the other, each waited for ---------------------------------------------------- */
+/* ---- one behind the other, each waited for --------------------------------------------------- */
 
 static void operate(const struct slmpm_coll *c)
 {
@@ -187,7 +187,7 @@ bool coll_started(uint32_t what, double *ns)
 	return two_processes(run_waiting, ns, 1);
 }
 
-/* ---- by the engines' threads alone ------------------------------------------------------------ */
+/* ---- by the engines' threads alone ----------------------------------------------------------- */
 
 /* Long ones come first: all is posted, and the applications are asleep, before they have ended. */
 static double chain(const struct slmpm_coll *c)
@@ -416,7 +416,7 @@ static void run_computing(int number)
 	meet(4);
 }
 
-static double later(const double times[2][MS_WARM + MS], int i)
+static double later(double times[2][MS_WARM + MS], int i)
 {
 	return times[0][i] > times[1][i] ? times[0][i] : times[1][i];
 }
