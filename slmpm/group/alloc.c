@@ -84,6 +84,12 @@ static int make_own(struct allocation *a, struct offer *own)
 	return 0;
 }
 
+/* What another member has said, as an error: a positive number. */
+static int code_of(int32_t said)
+{
+	return said > 0 ? said : SLMPM_EPROTO;
+}
+
 static const char *disagrees(const struct allocation *a, uint32_t r)
 {
 	const struct offer *o = &a->all[r], *own = &a->all[a->group->boards.rank];
@@ -107,9 +113,9 @@ static int read_offers(struct allocation *a)
 		const char *why = disagrees(a, r);
 
 		if (o->error)
-			return error_set(o->error > 0 ? o->error : SLMPM_EPROTO,
+			return error_set(code_of(o->error),
 					 CALL ": " BOARD_MEMBER " has no memory for its part: %s",
-					 BOARD_MEMBER_OF(b, r), slmpm_strerror(-o->error));
+					 BOARD_MEMBER_OF(b, r), slmpm_strerror(-code_of(o->error)));
 		if (why)
 			return error_set(SLMPM_EINVAL, CALL ": " BOARD_MEMBER " %s",
 					 BOARD_MEMBER_OF(b, r), why);
@@ -273,9 +279,10 @@ static int conclude_alloc(struct allocation *a, int rc)
 	rc = alloc_gather(a, &own, a->errors, sizeof(own));
 	for (uint32_t r = 0; rc == 0 && r < b->size; r++)
 		if (a->errors[r])
-			rc = error_set(a->errors[r] > 0 ? a->errors[r] : SLMPM_EPROTO,
+			rc = error_set(code_of(a->errors[r]),
 				       CALL ": " BOARD_MEMBER " cannot map it: %s",
-				       BOARD_MEMBER_OF(b, r), slmpm_strerror(-a->errors[r]));
+				       BOARD_MEMBER_OF(b, r),
+				       slmpm_strerror(-code_of(a->errors[r])));
 	return own && rc == -own ? error_set(own, "%s", text) : rc;
 }
 

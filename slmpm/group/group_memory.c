@@ -5,6 +5,7 @@
 
 #include "slmpm/board/layout.h"
 #include "slmpm/group/alloc.h"
+#include "slmpm/group/tags.h"
 
 struct group_memory {
 	struct handle handle;
@@ -118,7 +119,7 @@ int slmpm_group_free(slmpm_group_memory memory)
 	if (!m)
 		return rc;
 	ctx = m->ctx;
-	if (m->group->begun != m->group->done)
+	if (m->group->begun != m->group->done || tags_wait(m->group))
 		rc = error_set(SLMPM_EBUSY, "slmpm_group_free: an operation is under way");
 	else
 		memory_free(m);

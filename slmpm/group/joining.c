@@ -167,8 +167,9 @@ static int send_members(struct joining *j)
 
 static int send_listens(struct joining *j)
 {
-	struct wire_group packet = {.what = LITTLE_32(j->port),
-				    .machine = LITTLE_32(net_machine())};
+	struct wire_group packet = {
+		.what = LITTLE_32(j->port),
+		.machine = LITTLE_32(j->group->members[j->group->boards.rank].machine)};
 
 	return send_step(j, GROUP_LISTENS, &packet, NULL, 0);
 }

@@ -111,7 +111,7 @@ static COLD int differs(struct group *g, uint32_t other, int rank, int status)
 	const uint32_t mark = g->messages->run.mark;
 	const char *in = c->combine ? "number, count, width or root" : "number, count or root";
 
-	if (!list_empty(&g->texts))
+	if (!list_empty(&group_main(g)->texts))
 		in = "number, count, root or plan";
 	if (!other || other == mark)
 		return boards_error(&g->boards, SLMPM_EINVAL, g->messages->number, c->kind,
@@ -635,9 +635,13 @@ int messages_step(struct group *g)
 	return rc >= 0 || messages_have_stopped(g) ? rc : 0;
 }
 
-/* What has come of GENERATION, which is over, and has not been read. */
+/* What has come of GENERATION, which is over, and has not been read: as in a handler, for what makes
+ * progress would begin this operation once more. */
 static COLD void drop_unread(const struct group *g, uint32_t generation)
 {
+	const bool handling = g->ctx->handling;
+
+	g->ctx->handling = true;
 	for (uint32_t r = 0; r < g->boards.size; r++) {
 		const struct pair *p = member_of(g, r)->pair;
 		int64_t rc;
@@ -648,6 +652,7 @@ static COLD void drop_unread(const struct group *g, uint32_t generation)
 						stream_of(g, generation) + i, NULL, 0, NULL, 0);
 			while (rc >= 0 || rc == -SLMPM_ETRUNC);
 	}
+	g->ctx->handling = handling;
 }
 
 /* For the first operation, or the first of a generation. */

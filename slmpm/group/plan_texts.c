@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Plans that the members of a group have given as texts: the last one that fits is taken. */
-#include "slmpm/group/group.h"
+#include "slmpm/group/tags.h"
 #include "slmpm/plan/plan.h"
 
 #include <stdlib.h>
@@ -16,7 +16,7 @@ static int check_text(const struct group *g, const struct plan_text *t)
 		return error_set(SLMPM_EINVAL,
 				 "slmpm_group_plan: it is for %u members, the group has %u",
 				 plan_text_members(t), g->boards.size);
-	if (g->begun != g->done)
+	if (g->begun != g->done || tags_wait(g))
 		return error_set(SLMPM_EBUSY, "slmpm_group_plan: an operation is under way");
 	return 0;
 }

@@ -10,7 +10,8 @@
 #include "slmpm/link/wait.h"
 #include "slmpm/part.h"
 
-#define CALL "slmpm_group_shrink"
+#define ENDS_MS 1200 /* that they may take */
+#define CALL    "slmpm_group_shrink"
 
 /* ---- who is gone ----------------------------------------------------------------------------- */
 
@@ -176,7 +177,18 @@ static void inspect_processes(struct group *g)
 	group_inspect(g);
 }
 
-static int may_shrink(struct group *g)
+/* Those that were started end by an error now: between machines as soon as nothing is read for them
+ * any more. */
+static bool none_is_under_way(void *arg)
+{
+	struct group *g = arg;
+
+	(void)operations_go_on(g);
+	(void)tags_go_on(g);
+	return g->begun == g->done && !tags_wait(g);
+}
+
+static int may_shrink(struct group *g, int timeout_ms)
 {
 	int rc = context_forbids(g->ctx, CALL);
 
@@ -195,10 +207,12 @@ static int may_shrink(struct group *g)
 		inspect_processes(g);
 	if (!g->status)
 		return error_set(SLMPM_ESTATE, CALL ": the group is not broken");
-	(void)operations_go_on(g); /* by an error now, those that were started */
-	(void)tags_go_on(g);
-	if (g->begun != g->done || tags_wait(g) || g->waits || !list_empty(&g->drives) ||
-	    !list_empty(&g->driven))
+	if (!none_is_under_way(g) && g->apart && timeout_ms)
+		(void)wait_until(g->ctx, none_is_under_way, g,
+				 timeout_ms < 0 || timeout_ms > ENDS_MS ? ENDS_MS : timeout_ms);
+	if (g->shrinking)
+		return error_set(SLMPM_EBUSY, CALL ": another thread does so");
+	if (!none_is_under_way(g) || g->waits || !list_empty(&g->drives) || !list_empty(&g->driven))
 		return error_set(SLMPM_EBUSY, CALL ": another thread has %s under way",
 				 g->waits ? "slmpm_group_peer, _split or _alloc" :
 					    "an operation of the group");
@@ -208,7 +222,7 @@ static int may_shrink(struct group *g)
 static int shrink(struct group *g, int timeout_ms)
 {
 	struct shrinking s;
-	int rc = may_shrink(g);
+	int rc = may_shrink(g, timeout_ms);
 
 	if (rc == 0)
 		rc = begin_shrink(g, &s);

@@ -61,11 +61,12 @@ static void tags_close(struct tags *t)
 
 static struct tags *tags_open(struct group *g)
 {
-	struct tags *t = calloc(1, sizeof(*t));
+	struct tags *t = aligned_alloc(_Alignof(struct tags), sizeof(*t));
 	struct group *lane;
 
 	if (!t)
 		return NULL;
+	memset(t, 0, sizeof(*t));
 	lane = &t->lane;
 	t->gathered = calloc(g->boards.size, sizeof(t->own));
 	t->known = calloc(g->boards.size, sizeof(t->own));
@@ -79,6 +80,7 @@ static struct tags *tags_open(struct group *g)
 	context_own(&lane->ctx, g->ctx);
 	list_init(&lane->node);
 	list_init(&lane->operations);
+	list_init(&lane->texts);
 	lane->main = g;
 	lane->state = g->state;
 	lane->tag = g->tag;
