@@ -66,6 +66,13 @@ bool dial_is_idle(const struct endpoint *ep)
 	       list_empty(&ep->rooms->am->awaiting) && dial_is_read(ep) && !has_regions(ep);
 }
 
+void dial_say_close(struct endpoint *ep)
+{
+	link_control(ep, WIRE_CLOSE, ep->stats->received_messages, 0, NULL, 0);
+	ep->life->sent_end = true;
+	(void)link_flush(ep);
+}
+
 void dial_close_begin(struct dial *d, uint64_t now)
 {
 	struct endpoint *ep = d->ep;
@@ -75,9 +82,7 @@ void dial_close_begin(struct dial *d, uint64_t now)
 	d->named->ep = NULL;
 	ep->closing = true;
 	endpoint_block(ep, BLOCK_STATE, true);
-	link_control(ep, WIRE_CLOSE, ep->stats->received_messages, 0, NULL, 0);
-	ep->life->sent_end = true;
-	(void)link_flush(ep);
+	dial_say_close(ep);
 }
 
 void dial_close_undo(struct dial *d)

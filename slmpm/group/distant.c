@@ -37,6 +37,8 @@ static void attempt_answered(struct context *ctx, struct watch *w)
 {
 	struct member *m = w->owner;
 
+	if (w->fd < 0) /* it has been dropped meanwhile */
+		return;
 	watch_remove(ctx, w); /* it stays readable */
 	m->distant->has_answered = true;
 	pair_due(m, 0);
@@ -115,8 +117,10 @@ static void take_attempt(struct member *m, uint64_t now)
 	d->attempt = NULL;
 	d->has_answered = false;
 	d->answered.fd = -1;
-	if (got.rc == -SLMPM_ENOENT) { /* it listened when the group was formed */
-		d->refused = true;
+	/* It listened when the group was formed. */
+	if (got.rc == -SLMPM_ENOENT || (got.rc < 0 && d->lost)) {
+		m->ended = d->lost;
+		d->refused = !d->lost;
 		m->group->ctx->news = true;
 		return;
 	}
@@ -150,7 +154,7 @@ void distant_step(struct member *m, uint64_t now)
 		take_attempt(m, now);
 		return;
 	}
-	if (!m->wanted)
+	if (!m->wanted && !d->lost)
 		return;
 	d->stays |= m->pair && was_near(m->pair);
 	pair_drop(m);
@@ -248,6 +252,7 @@ void distant_up(struct member *m)
 
 	if (!m->distant || g->state != GROUP_HAS_FORMED)
 		return;
+	m->distant->lost = false;
 	if (g->status && !g->left)
 		say_end(m, g->status, g->culprit < 0 ? BOARD_NONE : (uint32_t)g->culprit);
 	survivor_up(m);
@@ -268,7 +273,7 @@ void distant_inspect(struct group *g)
 					    (int32_t)r);
 		else if (d->left)
 			group_left(g, r);
-		else if (m->ended)
+		else if (m->ended || d->lost)
 			group_break(g, -SLMPM_EDEAD, (int32_t)r);
 	}
 	distant_spread(g);
@@ -297,6 +302,18 @@ int distant_ended(struct endpoint *ep, const struct wire_group *packet)
 	distant_inspect(g);
 	g->ctx->news = true;
 	return 0;
+}
+
+/* A connection ends with its member, or as one of the two gives it up for another, or the network
+ * does; who breaks the protocol is asked nothing more. */
+void distant_lost(struct member *m, int error)
+{
+	if (error == SLMPM_ECLOSED)
+		return;
+	m->distant->lost = error == SLMPM_EDEAD;
+	m->ended |= !m->distant->lost;
+	pair_due(m, 0);
+	distant_inspect(m->group);
 }
 
 void distant_leave(struct member *m)

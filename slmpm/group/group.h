@@ -230,6 +230,8 @@ int distant_ended(struct endpoint *ep, const struct wire_group *packet);
 void distant_spread(struct group *g);
 /* Has a member died, left, or broken it? */
 void distant_inspect(struct group *g);
+/* The connection with M, which was UP, has ended by ERROR. */
+void distant_lost(struct member *m, int error);
 /* M is left out. */
 void distant_leave(struct member *m);
 

@@ -151,6 +151,7 @@ static int pair_new(struct member *m, int fd, bool own)
 void pair_drop(struct member *m)
 {
 	struct pair *p = m->pair;
+	bool was_up;
 
 	if (!p)
 		return;
@@ -159,10 +160,13 @@ void pair_drop(struct member *m)
 	m->group->ctx->unpaired = true;
 	if (!pair_lives(p))
 		return;
-	if (p->ep->state == SLMPM_PEER_UP)
+	was_up = p->ep->state == SLMPM_PEER_UP;
+	if (was_up)
 		progress_drain(p->ep);
+	if (p->ep->state == SLMPM_PEER_UP)
+		dial_say_close(p->ep);
 	endpoint_end(p->ep, SLMPM_PEER_CLOSED, SLMPM_ECLOSED, "it has a new connection");
-	bootstrap_stop(p->ep, NULL);
+	bootstrap_stop(p->ep, was_up ? NULL : p->ep->life->reason);
 }
 
 /* ---- steps ---------------------------------------------------------------------------------- */
@@ -394,12 +398,10 @@ void pair_ended(struct endpoint *ep)
 		return;
 	if (is_maker(p->member))
 		pair_withdraw(p->member);
-	if (p->member->distant && ep->life->was_up && ep->life->error != SLMPM_ECLOSED) {
-		p->member->ended = true; /* nothing else says so */
-		distant_inspect(p->member->group);
-	}
 	pair_due(p->member,
 		 clock_now() + PAIR_AGAIN_MS * PAIR_MS); /* it may have been asked for again */
+	if (p->member->distant && ep->life->was_up)
+		distant_lost(p->member, ep->life->error);
 }
 
 void pair_left(struct endpoint *ep)

@@ -29,6 +29,8 @@ struct distant {
 	bool stays;   /* not by memory, though it is on this machine */
 	bool refused; /* nothing listens there any more */
 	bool left;    /* it has said so */
+	/* A connection has, not in order: the group is broken; whether it lives another one shows. */
+	bool lost;
 	/* It has said that the group is broken: of which generation, why, and by which rank + 1. */
 	struct {
 		uint32_t generation, rank;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "tests/lib/child.h"
@@ -116,6 +117,40 @@ static void die_at_once(slmpm_group g, int rank)
 		shrink(g);
 	} while (circle_query(g).members > 2);
 	works(g, 2, rank == 3, (unsigned)circle_query(g).generation);
+}
+
+/* Bit I: descriptor I is connected over the network. */
+static uint64_t connected(void)
+{
+	struct sockaddr_storage to;
+	uint64_t set = 0;
+
+	for (int fd = 0; fd < 64; fd++) {
+		socklen_t size = sizeof(to);
+
+		if (getpeername(fd, (struct sockaddr *)&to, &size) == 0 && to.ss_family == AF_INET)
+			set |= UINT64_C(1) << fd;
+	}
+	return set;
+}
+
+/* Between two that live: the group is broken, and none has gone. */
+static void lose(slmpm_group g, int rank)
+{
+	uint64_t before = connected(), cut;
+	slmpm_peer peer;
+
+	if (rank == 3) {
+		OK(slmpm_group_peer(g, 0, &peer, PATIENCE));
+		cut = connected() & ~before;
+		CHECK(cut, "no connection among the first 64 descriptors");
+		for (int fd = 0; fd < 64; fd++)
+			if (cut >> fd & 1)
+				(void)shutdown(fd, SHUT_RDWR);
+	}
+	breaks(g);
+	shrink(g);
+	works(g, 4, rank, 1);
 }
 
 /* What it had begun is given up in the middle of long messages, which none reads any more. */
@@ -236,6 +271,7 @@ int main(void)
 		{"dies, of one machine", dies, 4, 2, 4},
 		{"die out", die_out, 3, 7, 3},
 		{"die at once", die_at_once, 4, 0xf, 6},
+		{"lose a connection", lose, 4, 0xf, 0},
 		{"long ones", long_ones, 4, 0xf, 8},
 		{"leaves", leaves, 4, 0xf, 0},
 		{"stopped", stopped, 4, 0xf, 4},
