@@ -2,10 +2,11 @@
 /*
  * Collective operations beside MPI's: "collectives SYSTEMS PAIRS [ONLY]" prints Markdown.
  * SYSTEMS: a file of lines "RANKS, tab, NAME, tab, COMMAND"; NAME "ours" is ours, "ours, ..." with
- * algorithms that are forced, all others are MPI's with one setting each (peers/coll.c). RANKS is
- * "4", or "4 hosts": then each is on a host of its own. For each row all that it is held against
- * are sampled in turns a few times; then ours and the best of these take turns for PAIRS samples.
- * ONLY: rows whose name contains it.
+ * algorithms that are forced, "machine" what is done without a library (collectives_bare.c), all
+ * others are MPI's with one setting each (peers/coll.c). RANKS is "4", or "4 hosts": then each is
+ * on a host of its own. For each row all that it is held against are sampled in turns a few times;
+ * then ours, the best of these and the machine take turns for PAIRS samples. A row whose bar is
+ * beyond the machine holds where ours is within WITHIN of that. ONLY: rows whose name contains it.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -17,6 +18,8 @@
 
 #include "tests/bench/child.h"
 #include "tests/bench/stats.h"
+
+#define WITHIN 1.05
 
 enum { SYSTEMS = 40, PAIRS = 200, LOOKS = 5, ANSWER_MS = 60000, LINE = 1024 };
 
@@ -34,72 +37,76 @@ struct row {
 	const char *ranks, *name, *order, *key; /* the answer's */
 	double bar;                             /* 0: shown only */
 	enum against against;
+	bool bare; /* the machine has it, too */
 };
 
 #define HOSTS "4 hosts"
 
 static const struct row rows[] = {
-	{"2", "barrier", "barrier 0 20000", "lat_us", 0.40, MPI},
-	{"2", "barrier, over a message", "barrier 0 20000", "lat_us", 1.1, MESSAGE},
-	{"2", "allreduce, 8 B", "allreduce 8 20000", "lat_us", 0.45, MPI},
-	{"2", "allreduce, 8 B, over a message", "allreduce 8 20000", "lat_us", 1.3, MESSAGE},
-	{"2", "broadcast, 8 B, roots in turn", "bcast 8 20000", "lat_us", 0.58, MPI},
-	{"2", "allreduce, 1 KiB", "allreduce 1024 8000", "lat_us", 0.65, MPI},
-	{"2", "allreduce, 64 KiB", "allreduce 65536 600", "lat_us", 0.70, MPI},
-	{"2", "allreduce, 1 MiB", "allreduce 1048576 60", "lat_us", 0.85, MPI},
+	{"2", "barrier", "barrier 0 20000", "lat_us", 0.40, MPI, true},
+	{"2", "barrier, over a message", "barrier 0 20000", "lat_us", 1.1, MESSAGE, false},
+	{"2", "allreduce, 8 B", "allreduce 8 20000", "lat_us", 0.45, MPI, true},
+	{"2", "allreduce, 8 B, over a message", "allreduce 8 20000", "lat_us", 1.3, MESSAGE, false},
+	{"2", "broadcast, 8 B, roots in turn", "bcast 8 20000", "lat_us", 0.58, MPI, true},
+	{"2", "allreduce, 1 KiB", "allreduce 1024 8000", "lat_us", 0.65, MPI, true},
+	{"2", "allreduce, 64 KiB", "allreduce 65536 600", "lat_us", 0.70, MPI, false},
+	{"2", "allreduce, 1 MiB", "allreduce 1048576 60", "lat_us", 0.85, MPI, false},
 	{"2", "allreduce, 1 MiB, in group memory", "allreduce 1048576 60", "lat_us", 0.75,
-	 MPI_SHARED},
-	{"2", "broadcast, 1 MiB, roots in turn", "bcast 1048576 100", "lat_us", 0.85, MPI},
-	{"2", "allgather, 1 MiB", "allgather 1048576 60", "lat_us", 0.90, MPI},
-	{"2", "alltoall, 1 MiB", "alltoall 1048576 60", "lat_us", 0.90, MPI},
-	{"4", "barrier", "barrier 0 3000", "lat_us", 0, MPI},
-	{"4", "barrier, median", "barrier 0 3000 each", "lat_us_p50", 0.65, MPI},
-	{"4", "barrier, p99", "barrier 0 3000 each", "lat_us_p99", 1.0, MPI},
-	{"4", "allreduce, 8 B", "allreduce 8 3000", "lat_us", 0, MPI},
-	{"4", "allreduce, 8 B, median", "allreduce 8 3000 each", "lat_us_p50", 0.65, MPI},
-	{"4", "allreduce, 8 B, p99", "allreduce 8 3000 each", "lat_us_p99", 1.0, MPI},
-	{"8", "barrier", "barrier 0 1500", "lat_us", 0, MPI},
-	{"8", "barrier, median", "barrier 0 1500 each", "lat_us_p50", 0.5, MPI},
-	{"8", "barrier, p99", "barrier 0 1500 each", "lat_us_p99", 1.0, MPI},
-	{"8", "allreduce, 8 B", "allreduce 8 1500", "lat_us", 0, MPI},
-	{"8", "allreduce, 8 B, median", "allreduce 8 1500 each", "lat_us_p50", 0.5, MPI},
-	{"8", "allreduce, 8 B, p99", "allreduce 8 1500 each", "lat_us_p99", 1.0, MPI},
-	{"16", "barrier", "barrier 0 600", "lat_us", 0, MPI},
-	{"16", "barrier, median", "barrier 0 600 each", "lat_us_p50", 0.5, MPI},
-	{"16", "barrier, p99", "barrier 0 600 each", "lat_us_p99", 1.0, MPI},
-	{"16", "allreduce, 8 B", "allreduce 8 600", "lat_us", 0, MPI},
-	{"16", "allreduce, 8 B, median", "allreduce 8 600 each", "lat_us_p50", 0.5, MPI},
-	{"16", "allreduce, 8 B, p99", "allreduce 8 600 each", "lat_us_p99", 1.0, MPI},
-	{"2", "broadcast, 4 KiB, over the best forced", "bcast 4096 6000", "lat_us", 1.05, FORCED},
-	{"2", "broadcast, 64 KiB, over the best forced", "bcast 65536 800", "lat_us", 1.05, FORCED},
-	{"2", "broadcast, 1 MiB, over the best forced", "bcast 1048576 100", "lat_us", 1.05,
-	 FORCED},
+	 MPI_SHARED, false},
+	{"2", "broadcast, 1 MiB, roots in turn", "bcast 1048576 100", "lat_us", 0.85, MPI, false},
+	{"2", "allgather, 1 MiB", "allgather 1048576 60", "lat_us", 0.90, MPI, false},
+	{"2", "alltoall, 1 MiB", "alltoall 1048576 60", "lat_us", 0.90, MPI, false},
+	{"4", "barrier", "barrier 0 3000", "lat_us", 0, MPI, true},
+	{"4", "barrier, median", "barrier 0 3000 each", "lat_us_p50", 0.65, MPI, true},
+	{"4", "barrier, p99", "barrier 0 3000 each", "lat_us_p99", 1.0, MPI, false},
+	{"4", "allreduce, 8 B", "allreduce 8 3000", "lat_us", 0, MPI, true},
+	{"4", "allreduce, 8 B, median", "allreduce 8 3000 each", "lat_us_p50", 0.65, MPI, true},
+	{"4", "allreduce, 8 B, p99", "allreduce 8 3000 each", "lat_us_p99", 1.0, MPI, false},
+	{"8", "barrier", "barrier 0 1500", "lat_us", 0, MPI, true},
+	{"8", "barrier, median", "barrier 0 1500 each", "lat_us_p50", 0.5, MPI, true},
+	{"8", "barrier, p99", "barrier 0 1500 each", "lat_us_p99", 1.0, MPI, false},
+	{"8", "allreduce, 8 B", "allreduce 8 1500", "lat_us", 0, MPI, true},
+	{"8", "allreduce, 8 B, median", "allreduce 8 1500 each", "lat_us_p50", 0.5, MPI, true},
+	{"8", "allreduce, 8 B, p99", "allreduce 8 1500 each", "lat_us_p99", 1.0, MPI, false},
+	{"16", "barrier", "barrier 0 600", "lat_us", 0, MPI, false},
+	{"16", "barrier, median", "barrier 0 600 each", "lat_us_p50", 0.5, MPI, false},
+	{"16", "barrier, p99", "barrier 0 600 each", "lat_us_p99", 1.0, MPI, false},
+	{"16", "allreduce, 8 B", "allreduce 8 600", "lat_us", 0, MPI, false},
+	{"16", "allreduce, 8 B, median", "allreduce 8 600 each", "lat_us_p50", 0.5, MPI, false},
+	{"16", "allreduce, 8 B, p99", "allreduce 8 600 each", "lat_us_p99", 1.0, MPI, false},
+	{"2", "broadcast, 4 KiB, over the best forced", "bcast 4096 6000", "lat_us", 1.05, FORCED,
+	 false},
+	{"2", "broadcast, 64 KiB, over the best forced", "bcast 65536 800", "lat_us", 1.05, FORCED,
+	 false},
+	{"2", "broadcast, 1 MiB, over the best forced", "bcast 1048576 100", "lat_us", 1.05, FORCED,
+	 false},
 	{"2", "allgather, 32 KiB, over the best forced", "allgather 32768 1000", "lat_us", 1.05,
-	 FORCED},
+	 FORCED, false},
 	{"2", "allgather, 1 MiB, over the best forced", "allgather 1048576 60", "lat_us", 1.05,
-	 FORCED},
+	 FORCED, false},
 	{"2", "alltoall, 32 KiB, over the best forced", "alltoall 32768 1000", "lat_us", 1.05,
-	 FORCED},
+	 FORCED, false},
 	{"2", "alltoall, 1 MiB, over the best forced", "alltoall 1048576 60", "lat_us", 1.05,
-	 FORCED},
+	 FORCED, false},
 	{"4", "alltoall, 64 KiB, over the best forced", "alltoall 65536 150", "lat_us", 1.05,
-	 FORCED},
-	{HOSTS, "barrier", "barrier 0 2000", "lat_us", 0, MPI},
-	{HOSTS, "allreduce, 8 B", "allreduce 8 2000", "lat_us", 0.8, MPI},
-	{HOSTS, "allreduce, 1 KiB", "allreduce 1024 2000", "lat_us", 0, MPI},
-	{HOSTS, "allreduce, 64 KiB", "allreduce 65536 300", "lat_us", 0, MPI},
-	{HOSTS, "allreduce, 1 MiB", "allreduce 1048576 40", "lat_us", 0.9, MPI},
-	{HOSTS, "broadcast, 1 MiB, roots in turn", "bcast 1048576 40", "lat_us", 0, MPI},
-	{HOSTS, "barrier, over the best forced", "barrier 0 2000", "lat_us", 1.05, FORCED},
-	{HOSTS, "allreduce, 8 B, over the best forced", "allreduce 8 2000", "lat_us", 1.05, FORCED},
+	 FORCED, false},
+	{HOSTS, "barrier", "barrier 0 2000", "lat_us", 0, MPI, false},
+	{HOSTS, "allreduce, 8 B", "allreduce 8 2000", "lat_us", 0.8, MPI, false},
+	{HOSTS, "allreduce, 1 KiB", "allreduce 1024 2000", "lat_us", 0, MPI, false},
+	{HOSTS, "allreduce, 64 KiB", "allreduce 65536 300", "lat_us", 0, MPI, false},
+	{HOSTS, "allreduce, 1 MiB", "allreduce 1048576 40", "lat_us", 0.9, MPI, false},
+	{HOSTS, "broadcast, 1 MiB, roots in turn", "bcast 1048576 40", "lat_us", 0, MPI, false},
+	{HOSTS, "barrier, over the best forced", "barrier 0 2000", "lat_us", 1.05, FORCED, false},
+	{HOSTS, "allreduce, 8 B, over the best forced", "allreduce 8 2000", "lat_us", 1.05, FORCED,
+	 false},
 	{HOSTS, "allreduce, 1 KiB, over the best forced", "allreduce 1024 2000", "lat_us", 1.05,
-	 FORCED},
+	 FORCED, false},
 	{HOSTS, "allreduce, 64 KiB, over the best forced", "allreduce 65536 300", "lat_us", 1.05,
-	 FORCED},
+	 FORCED, false},
 	{HOSTS, "allreduce, 1 MiB, over the best forced", "allreduce 1048576 40", "lat_us", 1.05,
-	 FORCED},
+	 FORCED, false},
 	{HOSTS, "broadcast, 1 MiB, over the best forced", "bcast 1048576 40", "lat_us", 1.05,
-	 FORCED},
+	 FORCED, false},
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
@@ -118,9 +125,15 @@ static bool is_forced(const struct system *s)
 	return is_ours(s) && s->name[4];
 }
 
+static bool is_machine(const struct system *s)
+{
+	return strcmp(s->name, "machine") == 0;
+}
+
 static bool is_against(const struct system *s, const struct row *r)
 {
-	return !strcmp(s->ranks, r->ranks) && (r->against == FORCED ? is_forced(s) : !is_ours(s));
+	return !strcmp(s->ranks, r->ranks) &&
+	       (r->against == FORCED ? is_forced(s) : !is_ours(s) && !is_machine(s));
 }
 
 static bool read_systems(const char *path)
@@ -139,11 +152,10 @@ static bool read_systems(const char *path)
 	return count > 0;
 }
 
-static struct system *ours_of(const char *ranks)
+static struct system *system_of(const char *ranks, const char *name)
 {
 	for (int i = 0; i < count; i++)
-		if (!strcmp(systems[i].ranks, ranks) && is_ours(&systems[i]) &&
-		    !is_forced(&systems[i]))
+		if (!strcmp(systems[i].ranks, ranks) && !strcmp(systems[i].name, name))
 			return &systems[i];
 	return NULL;
 }
@@ -232,11 +244,21 @@ static struct system *best_of(const struct row *r)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-static const char *verdict_of(const struct row *r, struct estimate e)
+static struct { /* of a row */
+	struct times ours, other, machine;
+} taken;
+
+/* OVER: ours over the machine; PEER: the machine over the best peer. */
+static const char *verdict_of(const struct row *r, struct estimate e, struct estimate over,
+			      struct estimate peer)
 {
 	if (r->bar <= 0)
 		return "";
-	return e.high <= r->bar ? "holds" : e.low > r->bar ? "does not hold" : "undecided";
+	if (e.high <= r->bar)
+		return "holds";
+	if (r->bare && peer.low > r->bar && over.high <= WITHIN)
+		return "holds: beyond the machine";
+	return e.low > r->bar ? "does not hold" : "undecided";
 }
 
 static void print_times(const struct row *r, const struct times *t, int n)
@@ -247,55 +269,76 @@ static void print_times(const struct row *r, const struct times *t, int n)
 	printf(" | ");
 }
 
-static void print_row(const struct row *r, const struct times *a, const struct times *b, int n,
-		      const char *name)
+static void print_row(const struct row *r, int n, const char *name)
 {
-	struct estimate e = ratio(a->us, b->us, n);
-	char bar[16] = "";
+	struct estimate e = ratio(taken.ours.us, taken.other.us, n), over = {0}, peer = {0};
+	char bar[16] = "", machine[64] = "|";
 
 	if (r->bar > 0)
 		snprintf(bar, sizeof bar, "≤ %.2f", r->bar);
+	if (r->bare) {
+		over = ratio(taken.ours.us, taken.machine.us, n);
+		peer = ratio(taken.machine.us, taken.other.us, n);
+		snprintf(machine, sizeof machine, "%.4g us | %.3g (%.3g to %.3g)",
+			 median(taken.machine.us, n), over.mid, over.low, over.high);
+	}
 	printf("| %s | %s | %s | ", r->ranks, r->name, bar);
-	print_times(r, a, n);
-	print_times(r, b, n);
-	printf("%s | %.3g (%.3g to %.3g) | %s |\n", name, e.mid, e.low, e.high, verdict_of(r, e));
+	print_times(r, &taken.ours, n);
+	print_times(r, &taken.other, n);
+	printf("%s | %.3g (%.3g to %.3g) | %s | %s |\n", name, e.mid, e.low, e.high, machine,
+	       verdict_of(r, e, over, peer));
 	fflush(stdout);
 }
 
-static bool own(const struct row *r, struct system *ours, struct times *t, int i)
+static bool own(const struct row *r, struct system *ours, int i)
 {
 	char order[LINE / 8];
 
 	snprintf(order, sizeof order, "%s%s", r->order, r->against == MPI_SHARED ? " shared" : "");
-	return sample(ours, order, r->key, t, i);
+	return sample(ours, order, r->key, &taken.ours, i);
 }
 
 /* A sample of what ours is held against. */
-static bool other(const struct row *r, struct system *against, struct times *t, int i)
+static bool other(const struct row *r, struct system *against, int i)
 {
 	if (r->against == MESSAGE)
-		return sample(against, "send_lat 8 20000", "lat_us", t, i);
-	return sample(against, r->order, r->key, t, i);
+		return sample(against, "send_lat 8 20000", "lat_us", &taken.other, i);
+	return sample(against, r->order, r->key, &taken.other, i);
+}
+
+/* All of them once, in this order or the other. */
+static bool sample_all(const struct row *r, struct system *const by[3], int i)
+{
+	bool well = true;
+
+	for (int k = 0; k < 3 && well; k++) {
+		int which = i & 1 ? k : 2 - k;
+
+		if (which == 0)
+			well = own(r, by[0], i);
+		else if (which == 1)
+			well = other(r, by[1], i);
+		else if (r->bare)
+			well = sample(by[2], r->order, r->key, &taken.machine, i);
+	}
+	return well;
 }
 
 static bool measure(const struct row *r, int pairs)
 {
-	static struct times a, b;
-	struct system *ours = ours_of(r->ranks);
+	struct system *ours = system_of(r->ranks, "ours");
 	struct system *against = r->against == MESSAGE ? ours : best_of(r);
+	struct system *machine = system_of(r->ranks, "machine");
+	struct system *const by[] = {ours, against, machine};
+	bool well = ours && against && (machine || !r->bare);
 
-	for (int i = 0; ours && against && i < pairs; i++) {
-		bool well = i & 1 ? own(r, ours, &a, i) && other(r, against, &b, i) :
-				    other(r, against, &b, i) && own(r, ours, &a, i);
-
-		if (!well)
-			against = NULL;
-	}
-	if (ours && against) {
-		print_row(r, &a, &b, pairs, r->against == MESSAGE ? "8 B one way" : against->name);
+	for (int i = 0; well && i < pairs; i++)
+		well = sample_all(r, by, i);
+	if (well) {
+		print_row(r, pairs, r->against == MESSAGE ? "8 B one way" : against->name);
 		return true;
 	}
-	printf("| %s | %s | | | | | | not measured |\n", r->ranks, r->name);
+	printf("| %s | %s | | | | | | | | not measured |\n", r->ranks, r->name);
 	return false;
 }
 
@@ -312,8 +355,8 @@ static void print_heading(void)
 	static bool printed;
 
 	if (!printed)
-		printf("| ranks | | bar | ours | held against | which | ratio | |\n"
-		       "| --: | --- | --- | --: | --: | --- | --- | --- |\n");
+		printf("| ranks | | bar | ours | held against | which | ratio | machine | ours over that | |\n"
+		       "| --: | --- | --- | --: | --: | --- | --- | --: | --- | --- |\n");
 	printed = true;
 }
 
@@ -334,7 +377,7 @@ static int measure_ranks(int first, int pairs, const char *only, bool *well)
 	int i = first;
 
 	for (; i < ROWS && !strcmp(rows[i].ranks, ranks); i++) {
-		if (!ours_of(ranks) || !is_wanted(&rows[i], only))
+		if (!system_of(ranks, "ours") || !is_wanted(&rows[i], only))
 			continue;
 		if (!started)
 			start_all(ranks, STDERR_FILENO);
