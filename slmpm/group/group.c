@@ -90,7 +90,6 @@ void group_free(struct group *g)
 	group_page_free(g);
 	pairs_leave(g);
 	prepared_free_all(g);
-	free(g->spare);
 	drives_shut(g);
 	driven_leave(g);
 	spaces_free(g);
@@ -98,6 +97,7 @@ void group_free(struct group *g)
 	memories_free(g);
 	messages_close(g);
 	texts_free(g);
+	free(g->spare);
 	for (uint32_t s = 0; s < g->seats; s++)
 		distant_free(&g->members[s]);
 	if (g->listener)

@@ -20,7 +20,7 @@
 #define INSPECT_SHARE 64      /* packets of a pass that count as one more: passes over many peers */
 #define TURN_TICKS    2000000 /* of a peer, before the others get theirs */
 
-COLD int progress_back_off(struct endpoint *ep)
+COLD int progress_back_off(struct endpoint *ep, int most)
 {
 	struct link *l = &ep->link;
 	bool gained = !l->away || l->run >= PROGRESS_RUN + PROGRESS_GAIN;
@@ -31,7 +31,7 @@ COLD int progress_back_off(struct endpoint *ep)
 	if (!l->away)
 		return 0;
 	clock_relax(AWAY_NS);
-	return l->fabric->poll(l->port, l->arrivals, LINK_BATCH);
+	return l->fabric->poll(l->port, l->arrivals, most);
 }
 
 COLD void progress_turn(struct endpoint *ep)

@@ -30,7 +30,7 @@ bool progress_drain(struct endpoint *ep);
  * for some microseconds; if that brought less than PROGRESS_GAIN packets, not again soon. */
 #define PROGRESS_RUN  64
 #define PROGRESS_GAIN 4
-int progress_back_off(struct endpoint *ep);
+int progress_back_off(struct endpoint *ep, int most);
 /* Called now and then while EP is received from. The fast path scans nothing else: after a
  * millisecond the next call goes the slow path, by all peers and the descriptors. */
 void progress_turn(struct endpoint *ep);
@@ -58,7 +58,7 @@ static inline int progress_poll(struct endpoint *ep, int most)
 	progress_settle(ep);
 	n = l->fabric->poll(l->port, l->arrivals, most);
 	if (n == 0 && UNLIKELY(l->run >= PROGRESS_RUN))
-		n = progress_back_off(ep);
+		n = progress_back_off(ep, most);
 	if (n <= 0) {
 		if (UNLIKELY(n < 0))
 			progress_failed(ep, n);

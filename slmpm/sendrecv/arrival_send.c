@@ -92,7 +92,8 @@ bool arrival_usual(struct endpoint *ep, const struct fabric_arrival *a)
 	uint32_t stream = (uint32_t)a->head[1];
 	struct request *r;
 
-	if (UNLIKELY(!message_is_plain(ep, a, stream)))
+	if (UNLIKELY(!message_is_plain(ep, a, stream)) ||
+	    PEER_FAULT(ep->unmatched_charge + wire_charge(a->length) > ep->credit))
 		return false;
 	r = match_first(ep, stream);
 	if (UNLIKELY(!r || r->kind != REQUEST_RECV || a->length > r->length))

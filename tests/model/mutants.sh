@@ -123,7 +123,7 @@ mutant finish-notready 'two queues wait for each other' $channel '/^static INLIN
 mutant ready-unsaid 'two queues, cancels' $channel 's/ctx->news = ctx->ready_since = true;/ctx->news = true;/'
 mutant begin-noawait 'two queues wait for each other' $channel '/^static INLINE int begin_now(/,/^}/s/await_inspect(&wq->awaits);/;/'
 mutant end-flushed 'two queues, failures' $channel 's/^\t\tch->wq->flushed++;/\t\t;/'
-mutant passed-untold 'two queues wait for each other' $channel '/^int channel_advance/,/^}/s/^\t\ttell_passed(ch);/\t\t;/'
+mutant passed-untold 'two queues wait for each other' $channel '/^static INLINE int advance(/,/^}/s/^\t\ttell_passed(ch);/\t\t;/'
 mutant passed-by-another 'two queues wait for each other' $channel 's/w->wr.op != SLMPM_OP_SEND \&\& ch->passed/false/'
 mutant stranded-ge 'two queues, failures' $wait 's/t->stopped \&\& a->value > most/t->stopped \&\& a->value >= most/'
 mutant stranded-posted 'two queues, failures' $wait 's/? t->posted - t->failed :/? t->posted :/'
