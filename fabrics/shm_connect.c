@@ -98,7 +98,7 @@ static int take_offer(struct shm_link *l, struct fabric_blob *in)
 	rc = mapping_attach(&l->peer, in->fd, ring_size(&l->peer_shape), MAPPING_WRITE);
 	if (rc < 0)
 		return rc;
-	mapping_populate(&l->peer, in->fd);
+	(void)mapping_populate(&l->peer, in->fd);
 	l->bell.no_membarrier = l->bell.fence = !d->membarrier || !offer.membarrier;
 	l->peer.fd = in->fd;
 	in->fd = -1;

@@ -247,12 +247,14 @@ int mapping_fill(const void *base, size_t size, enum mapping_access access)
 	return 0;
 }
 
-void mapping_populate(const struct mapping *m, int fd)
+bool mapping_populate(const struct mapping *m, int fd)
 {
 	struct stat st;
 
-	if (fstat(fd, &st) == 0 && (uint64_t)st.st_blocks * 512 >= m->size)
-		(void)madvise(m->base, m->size, MADV_POPULATE_READ); /* from 5.14 */
+	if (fstat(fd, &st) != 0 || (uint64_t)st.st_blocks * 512 < m->size)
+		return false;
+	(void)madvise(m->base, m->size, MADV_POPULATE_READ); /* from 5.14 */
+	return true;
 }
 
 void mapping_destroy(struct mapping *m)

@@ -54,8 +54,8 @@ int mapping_attach(struct mapping *m, int fd, size_t size, enum mapping_access a
  * nothing has been stored there yet. */
 int mapping_fill(const void *base, size_t size, enum mapping_access access);
 /* Maps the pages of FD, which M maps, in one call in place of a fault for each amid the traffic.
- * Only where the owner of FD has allocated all of them: no page is allocated here. */
-void mapping_populate(const struct mapping *m, int fd);
+ * Only where the owner of FD has allocated all of them, else false: no page is allocated here. */
+bool mapping_populate(const struct mapping *m, int fd);
 void mapping_destroy(struct mapping *m);
 
 /* Private memory that is mapped twice in a row: what begins before its end goes on at its

@@ -59,7 +59,7 @@ int board_map(const struct board **board, int fd)
 		return __builtin_bswap64(magic) == BOARD_MAGIC ? -ENOTSUP : -EPROTO;
 	}
 	m.size = sizeof(struct board);
-	mapping_populate(&m, fd);
+	(void)mapping_populate(&m, fd);
 	return 0;
 }
 

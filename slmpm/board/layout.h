@@ -32,7 +32,7 @@
 #define BOARD_PAIRS  64u
 #define BOARD_RANKS  (SLMPM_GROUP_MAX / 64) /* words with a bit for each rank */
 
-#define BOARD_MAGIC UINT64_C(0x31647262706d6c73)
+#define BOARD_MAGIC UINT64_C(0x32647262706d6c73)
 
 /* post.what: kind, type and operation, a byte each; flags; root; what else must be the same: some
  * bits of all that was begun before, and of the counts. */

@@ -253,18 +253,26 @@ static int map_all(struct allocation *a)
 	return 0;
 }
 
-/* All pages are there. */
+/* All pages are there, or whose part it is has lied: then the own ones are made here, and another's
+ * is not read. */
 static void map_pages(const struct allocation *a)
 {
 	const struct boards *b = &a->group->boards;
 
 	for (uint32_t r = 0; a->shared && r < b->size; r++) {
-		const struct shared_part *p = alloc_part(a, r);
-		/* Cast: to map its pages is no store. */
-		const struct mapping m = {.base = (void *)(uintptr_t)p->base, .size = p->mapped};
+		struct shared_part *p = alloc_part(a, r);
+		/* Cast: to map its pages, or to give it back, is no store. */
+		struct mapping m = {
+			.base = (void *)(uintptr_t)p->base, .size = p->mapped, .fd = -1};
 
-		if (p->base)
-			mapping_populate(&m, r == b->rank ? a->own.fd : a->fds[r]);
+		if (!p->base || mapping_populate(&m, r == b->rank ? a->own.fd : a->fds[r]))
+			continue;
+		if (r == b->rank) {
+			(void)mapping_allocate(a->own.fd, p->mapped, 0);
+			continue;
+		}
+		mapping_destroy(&m);
+		p->base = NULL;
 	}
 }
 

@@ -267,6 +267,8 @@ void texts_free(struct group *g);
 
 /* ---- messages.c: collective operations of such ---------------------------------------------- */
 
+#define MESSAGES_DEPTH 1024 /* of their queue, at least: entries of an operation */
+
 /* As flat_begin; with the detail set. */
 int messages_begin(struct group *g, const struct slmpm_coll *c);
 /* As operation_step. */

@@ -287,7 +287,7 @@ static int messages_open(struct group *g)
 							.rank = g->boards.rank,
 							.stream =
 								stream_of(g, g->boards.generation),
-							.depth = size < 100 ? 1024 : size * 10};
+							.depth = size < 100 ? MESSAGES_DEPTH : size * 10};
 
 		rc = offload_open(&m->offload, &options);
 	} else {

@@ -16,6 +16,10 @@ static int check_text(const struct group *g, const struct plan_text *t)
 		return error_set(SLMPM_EINVAL,
 				 "slmpm_group_plan: it is for %u members, the group has %u",
 				 plan_text_members(t), g->boards.size);
+	/* Each may have a GATE before it. */
+	if (plan_text_longest(t) > MESSAGES_DEPTH / 2 - 4)
+		return error_set(SLMPM_ELIMIT, "slmpm_group_plan: %u steps of a rank, at most %u",
+				 plan_text_longest(t), MESSAGES_DEPTH / 2 - 4);
 	if (g->begun != g->done || tags_wait(g))
 		return error_set(SLMPM_EBUSY, "slmpm_group_plan: an operation is under way");
 	return 0;

@@ -225,6 +225,8 @@ void plan_text_free(struct plan_text *t);
 bool plan_text_fits(const struct plan_text *t, const struct plan_spec *spec, uint32_t width);
 uint32_t plan_text_kind(const struct plan_text *t);
 uint32_t plan_text_members(const struct plan_text *t);
+/* As many steps does the rank have that has most of them. */
+uint32_t plan_text_longest(const struct plan_text *t);
 /* Texts of the same steps have the same, not 0. */
 uint32_t plan_text_hash(const struct plan_text *t);
 

@@ -551,14 +551,16 @@ static void round_message(struct plan *p, const struct text_step *s, uint64_t co
 	const uint32_t peer = (s->peer + p->spec.root) % p->spec.size;
 	const struct plan_part at = text_part(p, s->at_area, s->at);
 
-	if (s->op == PLAN_SEND && count)
+	if (s->op == PLAN_SEND && count) {
 		plan_send(p, peer, at, count);
-	else if (s->op == PLAN_SEND)
+	} else if (s->op == PLAN_SEND) {
 		plan_token(p, peer);
-	else if (count)
+	} else if (count) {
 		(void)plan_recv(p, peer, at, count, s->lane, s->flags);
-	else
+	} else {
+		p->behind |= !(s->flags & PLAN_AHEAD);
 		plan_await_token(p, peer, s->lane);
+	}
 }
 
 bool round_text(struct plan *p, uint32_t k)
@@ -568,10 +570,13 @@ bool round_text(struct plan *p, uint32_t k)
 	const struct text_step *s = &t->step[t->begin[rank] + k];
 	uint64_t count;
 
-	p->behind = false; /* the phase before sends nothing */
+	if (k == 0)
+		p->behind = false; /* the phase before sends nothing */
 	if (k == t->begin[rank + 1] - t->begin[rank])
 		return false;
 	count = elements_before(p, (uint32_t)s->at + s->parts) - elements_before(p, s->at);
+	/* Of no elements there is no step: the next receive waits for sends in its place. */
+	p->behind |= !count && (s->op == PLAN_FOLD || s->op == PLAN_COPY);
 	switch (s->op) {
 	case PLAN_WAIT: plan_wait(p, s->lane, s->count); break;
 	case PLAN_FOLD:
@@ -585,4 +590,14 @@ bool round_text(struct plan *p, uint32_t k)
 	default: round_message(p, s, count);
 	}
 	return true;
+}
+
+uint32_t plan_text_longest(const struct plan_text *t)
+{
+	uint32_t most = 0;
+
+	for (uint32_t r = 0; r < t->members; r++)
+		if (t->begin[r + 1] - t->begin[r] > most)
+			most = t->begin[r + 1] - t->begin[r];
+	return most;
 }

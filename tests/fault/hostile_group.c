@@ -21,7 +21,7 @@
 #define RULE  "packet of a group"
 #define TAG   5
 #define BOARD (2 * (4096 + 8192 + 262144)) /* slmpm/board/layout.h */
-#define MAGIC UINT64_C(0x31647262706d6c73)
+#define MAGIC UINT64_C(0x32647262706d6c73)
 #define SIZE  (F_SEAL_SHRINK | F_SEAL_GROW)
 #ifndef F_SEAL_FUTURE_WRITE
 #define F_SEAL_FUTURE_WRITE 16

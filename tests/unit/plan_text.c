@@ -392,6 +392,46 @@ static void reasons(void **state)
 		    "rank 1\nrecv 0 scratch\nsend 0 from\nwait\nfold to from scratch\n");
 }
 
+/* The flags of the first receive behind a send of rank 0, of so many elements. */
+static uint8_t received_behind(const struct plan_text *t, uint64_t count)
+{
+	const struct plan_spec spec = {.kind = PLAN_ALLREDUCE,
+				       .algorithm = PLAN_TEXT,
+				       .size = 2,
+				       .count = count,
+				       .text = t};
+	struct plan_step step;
+	struct plan plan;
+	bool sent = false;
+
+	assert_int_equal(plan_begin(&plan, &spec), 0);
+	while (plan_next(&plan, &step) && !(sent && step.op == PLAN_RECV))
+		sent |= step.op == PLAN_SEND;
+	assert_int_equal(step.op, PLAN_RECV);
+	return step.flags;
+}
+
+/* A copy waits for what is being sent; where it has no elements, the receive behind it does. */
+static void empty_ones_wait(void **state)
+{
+	static const char *const words =
+		TWO "parts 2\n"
+		    "rank 0\ncopy scratch[0] from[0]\nsend 1 scratch[0]\n"
+		    "copy scratch[1] from[1]\nrecv 1 scratch[0]\nwait\n"
+		    "fold to[0] from[0] scratch[0]\nsend 1 scratch[1]\n"
+		    "recv 1 to[1]\nwait\nfold to[1] from[1] to[1]\n"
+		    "rank 1\nrecv 0 to[0]\nsend 0 from[0]\nwait\nfold to[0] to[0] from[0]\n"
+		    "recv 0 to[1]\nsend 0 from[1]\nwait\nfold to[1] to[1] from[1]\n";
+	struct plan_text *t = NULL;
+
+	(void)state;
+	if (plan_text_load(&t, words) < 0)
+		fail_msg("%s", slmpm_error_detail());
+	assert_int_equal(received_behind(t, 2) & PLAN_AHEAD, PLAN_AHEAD);
+	assert_int_equal(received_behind(t, 1) & PLAN_AHEAD, 0);
+	plan_text_free(t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -400,6 +440,7 @@ int main(void)
 		cmocka_unit_test(each_line_is_needed),
 		cmocka_unit_test(by_hand),
 		cmocka_unit_test(reasons),
+		cmocka_unit_test(empty_ones_wait),
 	};
 	int rc;
 
