@@ -281,13 +281,13 @@ static int messages_open(struct group *g)
 		m->needs = calloc(size, sizeof(*m->needs));
 	}
 	if (m && none && m->expected && m->needs && find_hosts(g) == 0) {
-		const struct offload_options options = {.ctx = {handle_id(g->ctx)},
-							.peers = none,
-							.size = size,
-							.rank = g->boards.rank,
-							.stream =
-								stream_of(g, g->boards.generation),
-							.depth = size < 100 ? MESSAGES_DEPTH : size * 10};
+		const struct offload_options options = {
+			.ctx = {handle_id(g->ctx)},
+			.peers = none,
+			.size = size,
+			.rank = g->boards.rank,
+			.stream = stream_of(g, g->boards.generation),
+			.depth = size < 100 ? MESSAGES_DEPTH : size * 10};
 
 		rc = offload_open(&m->offload, &options);
 	} else {
