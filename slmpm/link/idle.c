@@ -37,7 +37,7 @@
 
 /* So long the engine's thread does not poll where the application computes: each try would put off
  * what it is there for by a turn of the scheduler's. */
-#define DISPLACED_NS UINT64_C(10000000000)
+#define DISPLACED_NS UINT64_C(1000000000)
 
 /* What others have computed meanwhile has cost nothing; but a wait is not to last for ever. */
 static bool may_poll(const struct idle *i, uint64_t now)
