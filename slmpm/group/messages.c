@@ -635,8 +635,8 @@ int messages_step(struct group *g)
 	return rc >= 0 || messages_have_stopped(g) ? rc : 0;
 }
 
-/* What has come of GENERATION, which is over, and has not been read: as in a handler, for what makes
- * progress would begin this operation once more. */
+/* What has come of GENERATION, which is over, and has not been read: as in a handler, for what
+ * makes progress would begin this operation once more. */
 static COLD void drop_unread(const struct group *g, uint32_t generation)
 {
 	const bool handling = g->ctx->handling;
