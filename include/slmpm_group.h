@@ -242,8 +242,8 @@ SLMPM_API int slmpm_collective(slmpm_group group, const struct slmpm_coll *coll,
  * before it. All members give the same texts between the same operations: else what such an
  * operation ends with is SLMPM_EINVAL, or a deadline. A group on one machine has no use for it.
  * SLMPM_EINVAL: the text, with the line, the rank and why its steps do not do what its kind says;
- * SLMPM_EBUSY: an operation is under way; SLMPM_ELIMIT: more than 508 steps of a rank; SLMPM_ENOMEM.
- * Does not block.
+ * SLMPM_EBUSY: an operation is under way; SLMPM_ELIMIT: more than 508 steps of a rank;
+ * SLMPM_ENOMEM. Does not block.
  */
 SLMPM_API int slmpm_group_plan(slmpm_group group, const char *text);
 
