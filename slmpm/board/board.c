@@ -161,7 +161,7 @@ void boards_follow(struct boards *b, const struct boards *of)
 		b->seats[r] = of->seats[r];
 		b->answered[r] = 0;
 	}
-	/* Behind all numbers of before, whoever has begun how many of them: the same at all. */
+	/* Behind all numbers of before, of which members have begun unlike many: the same at all. */
 	b->base = b->posted = b->reached = (uint64_t)of->generation << LANE_GENERATION;
 	b->freed = b->written;
 	b->history = 0;

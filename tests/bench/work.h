@@ -14,7 +14,7 @@ struct figures {
 
 /* ---- work_process.c ------------------------------------------------------------------------- */
 
-enum { RESULTS = 8, MEMBERS = 64, PROCESSES = MEMBERS };
+enum { RESULTS = 8, RING = 4, MEMBERS = 64, PROCESSES = MEMBERS }; /* of rings, groups, any */
 
 /* What the processes of a sample have in common, zero before each. */
 struct common {

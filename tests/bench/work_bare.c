@@ -123,22 +123,22 @@ static void pass_token(int number)
 	double begin;
 
 	bind_to(cpus[number % 2]);
-	meet(PROCESSES);
+	meet(RING);
 	usleep(SETTLED_US); /* as work_ring.c */
-	meet(2 * PROCESSES);
+	meet(2 * RING);
 	begin = now_ns();
-	for (uint32_t i = (uint32_t)number; i < LAPS * PROCESSES; i += PROCESSES) {
+	for (uint32_t i = (uint32_t)number; i < LAPS * RING; i += RING) {
 		while (atomic_load_explicit(&common->there, memory_order_acquire) != i)
 			sched_yield();
 		atomic_store_explicit(&common->there, i + 1, memory_order_release);
 	}
-	if (number == PROCESSES - 1)
-		common->result[0] = (now_ns() - begin) / LAPS / PROCESSES;
+	if (number == RING - 1)
+		common->result[0] = (now_ns() - begin) / LAPS / RING;
 }
 
 bool bare_ring(double *ns)
 {
-	bool well = run_processes(PROCESSES, pass_token);
+	bool well = run_processes(RING, pass_token);
 
 	*ns = common->result[0];
 	return well;

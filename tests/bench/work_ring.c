@@ -39,8 +39,8 @@ static void join(int number)
 
 	url_of(url, number);
 	ok(slmpm_listen(&listener, (slmpm_ctx){0}, url), "slmpm_listen");
-	meet(PROCESSES);
-	url_of(url, (number + 1) % PROCESSES);
+	meet(RING);
+	url_of(url, (number + 1) % RING);
 	ok(slmpm_connect(&behind, (slmpm_ctx){0}, url, PATIENCE_MS), "slmpm_connect");
 	ok(slmpm_accept(listener, &before, PATIENCE_MS), "slmpm_accept");
 }
@@ -147,9 +147,9 @@ static void go_round(int number)
 	join(number);
 	if (ring == RING_BY_QUEUES)
 		post_laps(&q);
-	meet(2 * PROCESSES);
+	meet(2 * RING);
 	usleep(SETTLED_US);
-	meet(3 * PROCESSES);
+	meet(3 * RING);
 	begin = now_ns();
 	if (ring == RING_BY_QUEUES && number == 0)
 		send_on();
@@ -158,8 +158,8 @@ static void go_round(int number)
 	else
 		go_by_hand(number);
 	if (number == 0)
-		common->result[0] = (now_ns() - begin) / LAPS / PROCESSES;
-	meet(4 * PROCESSES);
+		common->result[0] = (now_ns() - begin) / LAPS / RING;
+	meet(4 * RING);
 }
 
 bool ring_hop(enum ring how, double *ns)
@@ -167,7 +167,7 @@ bool ring_hop(enum ring how, double *ns)
 	bool well;
 
 	ring = how;
-	well = run_processes(PROCESSES, go_round);
+	well = run_processes(RING, go_round);
 	*ns = common->result[0];
 	return well;
 }
