@@ -56,8 +56,8 @@ struct fetch_in {         /* a message that this side fetches */
 struct fetch_out {        /* a send whose message the peer fetches */
 	struct list node; /* among those that have something to do, or alone */
 	struct request *r;
-	uint64_t since; /* ns: announced ... */
-	uint64_t began; /* ... in ticks */
+	uint64_t patience; /* ns: until then it waits for a receive */
+	uint64_t began;    /* announced, in ticks */
 	enum choice_note note;
 	uint32_t held;
 	bool waiting;     /* it is not to wait long for a receive ... */

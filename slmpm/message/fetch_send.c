@@ -9,7 +9,8 @@
 #include "slmpm/message/message.h"
 #include "slmpm/base/clock.h"
 
-#define GRACE_NS 30000 /* what may be sent without asking waits so long for a receive */
+#define GRACE_NS  30000 /* what may be sent without asking waits so long for a receive, ... */
+#define READ_A_NS 8     /* ... and so many bytes that lie before it are read in one more */
 
 /* ---- announcing ----------------------------------------------------------------------------- */
 
@@ -57,7 +58,7 @@ int fetch_announce(struct endpoint *ep, struct request *r)
 	ep->charged += WIRE_ENVELOPE;
 	ep->stats->sent_messages++;
 	ep->stats->sent_bytes += r->length;
-	p->since = clock_now();
+	p->patience = clock_now() + GRACE_NS + (ep->charged - ep->credited) / READ_A_NS;
 	p->began = clock_ticks();
 	p->note = fetch_is_measured(r) ? choice_taken(choice_of(f->choices, r->length), true) :
 					 CHOICE_TIMED;
@@ -241,7 +242,7 @@ static int step_waiting(struct endpoint *ep, struct fetch_out *p)
 	struct packet instead = {
 		.opcode = WIRE_FETCH_SEND, .seq = p->r->seq, .extent = p->r->length};
 
-	if (!ep->ctx->armed && !p->hurried && clock_now() - p->since < GRACE_NS)
+	if (!ep->ctx->armed && !p->hurried && clock_now() < p->patience)
 		return 0;
 	if (!p->asked) {
 		if (ep->charged - ep->credited + p->r->length > ep->credit ||
