@@ -265,7 +265,7 @@ const struct plan_text *texts_choose(const struct group *g, const struct plan_sp
 				     uint32_t width);
 void texts_free(struct group *g);
 
-/* ---- messages.c: collective operations of such ---------------------------------------------- */
+/* ---- messages.c, mark.c, needs.c: collective operations of such ------------------------------ */
 
 #define MESSAGES_DEPTH 1024 /* of their queue, at least: entries of an operation */
 

@@ -14,128 +14,19 @@
 #include "slmpm/board/flat_parts.h"
 #include "slmpm/calc/calc.h"
 #include "slmpm/completion/late.h"
-#include "slmpm/dial/dial.h"
 #include "slmpm/engine/engine.h"
+#include "slmpm/group/messages.h"
 #include "slmpm/group/operation.h"
 #include "slmpm/group/page.h"
 #include "slmpm/group/pairing.h"
 #include "slmpm/group/tags.h"
-#include "slmpm/offload/offload.h"
 
-#define CALL        "slmpm_collective"
-/* Of its connections' streams: the first that it uses, and as many for each generation. */
-#define STREAM      (SLMPM_STREAM_MAX - 15)
-#define STREAMS     16u
-#define GENERATIONS 4096u
 #define GRACE_MS    1000 /* that the last messages of a member that has left may take */
 #define BROKEN_MS   100  /* the same, of all, for an operation that may be before what broke it */
 #define PIECES      160  /* of a vector, at most: each has up to 6 entries in a queue */
 /* A rank, in texts: BOARD_MEMBER. */
 #define OF(g, rank) BOARD_MEMBER_OF(&(g)->boards, (uint32_t)(rank))
 #define LONG        (64 * 1024) /* bytes of a piece from which on that is so */
-
-#define NEEDED 1u
-#define WANTED 2u /* a connection has been asked for */
-
-enum stage { NOT_BEGUN, CONNECTS, RUNS };
-
-struct messages {
-	struct offload *offload;
-	uint32_t generation; /* that it is of */
-	uint32_t *hosts;     /* as of plans, where some members share a machine, not all; or NULL */
-	uint64_t *expected;  /* messages by rank, as offload_came counts them */
-	unsigned char *needs; /* by rank: NEEDED, WANTED, by the operation under way, which is: */
-	enum stage stage;
-	const struct slmpm_coll *coll;
-	uint64_t number;
-	struct offload_run run;
-	uint32_t first; /* that may not be connected yet */
-	uint64_t until; /* what is still to come of one that fails, or that has left, does; 0 */
-};
-
-/* ---- which it is ---------------------------------------------------------------------------- */
-
-#define MARK_TYPE  4
-#define MARK_OP    8
-#define MARK_NUM   12
-#define MARK_NUMS  0xffu /* of the number: streams alone say which of so few it may be */
-#define MARK_REST  20
-#define MARK_FIELD 15u
-#define MARK_OWN   15u /* type: a function of the program's own */
-
-/* All members give the same; else the length of a message says who disagrees. */
-static bool counts_are_same(uint32_t kind)
-{
-	return kind != SLMPM_COLL_ALLTOALL && kind != SLMPM_COLL_SCATTER &&
-	       kind != SLMPM_COLL_GATHER;
-}
-
-static uint32_t mark_of(const struct slmpm_coll *c, uint32_t size, uint64_t number)
-{
-	uint32_t mark = c->kind | ((uint32_t)number & MARK_NUMS) << MARK_NUM;
-	uint64_t rest = number;
-
-	if (c->kind == SLMPM_COLL_BARRIER)
-		return mark;
-	if (flat_has_root(c->kind))
-		rest = rest * 31 + (uint32_t)c->root;
-	if (counts_are_same(c->kind))
-		rest = rest * 31 + (c->counts ? 0 : c->count);
-	for (uint32_t r = 0; c->counts && counts_are_same(c->kind) && r < size; r++)
-		rest = rest * 31 + c->counts[r];
-	if (c->combine)
-		rest = rest * 31 + c->combine->width;
-	rest = rest * UINT64_C(0x9e3779b97f4a7c15) >> (32 + MARK_REST);
-	mark |= (c->combine ? MARK_OWN : c->type) << MARK_TYPE;
-	if (c->combine)
-		mark |= (c->combine->flags & SLMPM_COLL_COMMUTES) << MARK_OP;
-	else if (flat_combines(c->kind))
-		mark |= c->op << MARK_OP;
-	return mark | (uint32_t)rest << MARK_REST;
-}
-
-static bool is_own(uint32_t mark)
-{
-	return (mark >> MARK_TYPE & MARK_FIELD) == MARK_OWN;
-}
-
-static bool is_of_number(uint32_t mark, uint32_t other)
-{
-	return !((mark ^ other) >> MARK_NUM & MARK_NUMS);
-}
-
-/* RANK's message has the mark OTHER, or 0. */
-static COLD int differs(struct group *g, uint32_t other, int rank, int status)
-{
-	const struct slmpm_coll *c = g->messages->coll;
-	const uint32_t mark = g->messages->run.mark;
-	const char *in = c->combine ? "number, count, width or root" : "number, count or root";
-
-	if (!list_empty(&group_main(g)->texts))
-		in = "number, count, root or plan";
-	if (!other || other == mark)
-		return boards_error(&g->boards, SLMPM_EINVAL, g->messages->number, c->kind,
-				    "what " BOARD_MEMBER " sends is %s", OF(g, rank),
-				    !other || status == -SLMPM_ETRUNC ? "longer" : "shorter");
-	if ((other ^ mark) & MARK_FIELD)
-		return boards_error(&g->boards, SLMPM_EINVAL, g->messages->number, 0,
-				    BOARD_MEMBER " does %s, " BOARD_MEMBER " %s", OF(g, rank),
-				    plan_kind_name(other & MARK_FIELD), OF(g, g->boards.rank),
-				    plan_kind_name(c->kind));
-	if ((other ^ mark) >> MARK_TYPE & MARK_FIELD && (is_own(mark) || is_own(other)))
-		return boards_error(&g->boards, SLMPM_EINVAL, g->messages->number, c->kind,
-				    BOARD_MEMBER " has a function of its own, " BOARD_MEMBER
-						 " an operation of a type",
-				    OF(g, is_own(mark) ? g->boards.rank : (uint32_t)rank),
-				    OF(g, is_own(mark) ? (uint32_t)rank : g->boards.rank));
-	if ((other ^ mark) >> MARK_TYPE & MARK_FIELD)
-		in = "type";
-	else if ((other ^ mark) >> MARK_OP & MARK_FIELD)
-		in = "operation";
-	return boards_error(&g->boards, SLMPM_EINVAL, g->messages->number, c->kind,
-			    BOARD_MEMBER " has another %s than " BOARD_MEMBER, OF(g, rank), in,
-			    OF(g, g->boards.rank));
-}
 
 /* ---- its plan ------------------------------------------------------------------------------- */
 
@@ -196,30 +87,7 @@ static void describe_run(const struct group *g, const struct slmpm_coll *c, stru
 	if (LIKELY(!run->spec.text))
 		run->spec.algorithm = algorithm_choose(g, &run->spec, width);
 	else
-		run->mark ^= plan_text_hash(run->spec.text) << MARK_REST;
-}
-
-/* With which ranks, and how many messages of each. */
-static int look_through(struct group *g, const struct offload_run *run)
-{
-	struct messages *m = g->messages;
-	struct plan_step step;
-	struct plan plan;
-	int rc = plan_begin(&plan, &run->spec);
-
-	if (rc < 0)
-		return error_set(-rc, "%s: there is no plan for it",
-				 plan_kind_name(run->spec.kind));
-	memset(m->needs, 0, g->boards.size * sizeof(*m->needs));
-	for (uint32_t r = 0; r < g->boards.size; r++)
-		m->expected[r] = offload_came(m->offload, r);
-	while (plan_next(&plan, &step)) {
-		if (step.op != PLAN_SEND && step.op != PLAN_RECV)
-			continue;
-		m->needs[step.peer] = NEEDED;
-		m->expected[step.peer] += step.op == PLAN_RECV;
-	}
-	return 0;
+		run->mark = mark_with(run->mark, plan_text_hash(run->spec.text));
 }
 
 /* ---- opened, closed ------------------------------------------------------------------------- */
@@ -253,11 +121,6 @@ static int find_hosts(struct group *g)
 	return 0;
 }
 
-static uint32_t stream_of(const struct group *g, uint32_t generation)
-{
-	return STREAM - generation % GENERATIONS * STREAMS + (g->main ? OFFLOAD_RUNS : 0);
-}
-
 static void messages_free(struct group *g)
 {
 	free(g->messages->hosts);
@@ -286,7 +149,7 @@ static int messages_open(struct group *g)
 			.peers = none,
 			.size = size,
 			.rank = g->boards.rank,
-			.stream = stream_of(g, g->boards.generation),
+			.stream = needs_stream(g, g->boards.generation),
 			.depth = size < 100 ? MESSAGES_DEPTH : size * 10};
 
 		rc = offload_open(&m->offload, &options);
@@ -324,43 +187,12 @@ void messages_close(struct group *g)
 
 /* ---- ends ----------------------------------------------------------------------------------- */
 
-/* Of one that has ended in order, what has been sent before can still be read. */
-static bool is_connected(const struct member *to)
-{
-	const struct pair *p = to->pair;
-
-	return pair_is_up(p) || (p && p->ep->life->was_up && !dial_is_read(p->ep));
-}
-
-static void want_all(struct group *g)
-{
-	struct messages *m = g->messages;
-
-	for (uint32_t r = 0; r < g->boards.size; r++) {
-		if (!m->needs[r] || is_connected(member_of(g, r)))
-			continue;
-		pair_want(member_of(g, r));
-		m->needs[r] |= WANTED;
-	}
-}
-
-static void unwant_all(struct group *g)
-{
-	struct messages *m = g->messages;
-
-	for (uint32_t r = 0; r < g->boards.size; r++) {
-		if (m->needs[r] & WANTED)
-			pair_unwant(member_of(g, r));
-		m->needs[r] &= (unsigned char)~WANTED;
-	}
-}
-
 static COLD void stop_run(struct group *g, int error)
 {
 	struct messages *m = g->messages;
 
 	if (m && m->stage == CONNECTS) {
-		unwant_all(g);
+		needs_unwant(g);
 		m->stage = NOT_BEGUN;
 	} else if (m && m->stage == RUNS) {
 		offload_break(m->offload, error, -1);
@@ -410,38 +242,11 @@ void messages_drop(struct group *g)
 		g->messages->stage = NOT_BEGUN;
 }
 
-/* The first whose messages are missing. */
-static int missing(const struct group *g)
-{
-	const struct messages *m = g->messages;
-
-	for (uint32_t r = 0; r < g->boards.size; r++)
-		if (m->needs[r] && offload_came(m->offload, r) < m->expected[r])
-			return (int)r;
-	for (uint32_t r = 0; r < g->boards.size; r++)
-		if (m->needs[r])
-			return (int)r;
-	return -1;
-}
-
-bool messages_await(const struct group *g, uint32_t rank)
-{
-	const struct messages *m = g->messages;
-
-	return m && m->stage != NOT_BEGUN && m->needs[rank] &&
-	       (offload_came(m->offload, rank) < m->expected[rank] ||
-		!pair_is_up(member_of(g, rank)->pair));
-}
-
-uint64_t messages_came(const struct group *g, uint32_t rank)
-{
-	return g->messages ? offload_came(g->messages->offload, rank) : 0;
-}
-
 COLD int messages_late(struct group *g, int timeout_ms)
 {
 	const struct messages *m = g->messages;
-	int r = m->stage == CONNECTS && m->first < g->boards.size ? (int)m->first : missing(g);
+	int r = m->stage == CONNECTS && m->first < g->boards.size ? (int)m->first :
+								    needs_missing(g);
 	const struct member *late = r < 0 ? NULL : member_of(g, (uint32_t)r);
 	char waited[GROUP_WAITED], which[BOARD_WHICH];
 	int rc;
@@ -457,41 +262,18 @@ COLD int messages_late(struct group *g, int timeout_ms)
 
 /* ---- connections ---------------------------------------------------------------------------- */
 
-static bool are_decided(struct group *g)
-{
-	struct messages *m = g->messages;
-
-	for (; m->first < g->boards.size; m->first++) {
-		struct member *to = member_of(g, m->first);
-
-		if (m->needs[m->first] && !is_connected(to) && !pair_is_decided(to))
-			return false;
-	}
-	return true;
-}
-
 /* All that the plan needs are peers, and it begins: 1; 0: not yet. */
 static int begin_run(struct group *g)
 {
 	struct messages *m = g->messages;
-	int rc = 0;
-	uint32_t r;
+	int rc, culprit;
 
-	if (!are_decided(g))
+	if (!needs_are_decided(g))
 		return 0;
-	for (r = 0; r < g->boards.size && rc == 0; r++) {
-		struct member *to = member_of(g, r);
-
-		if (!m->needs[r])
-			continue;
-		if (is_connected(to))
-			offload_peer(m->offload, r, (slmpm_peer){handle_id(to->pair->ep)});
-		else
-			rc = pair_error(to, CALL, -1);
-	}
+	rc = needs_connect(g, &culprit);
 	if (rc < 0) /* it ends for those that have learnt before it why the group is broken */
-		return group_is_broken(g) ? is_broken_by(g) : messages_break(g, rc, (int)r - 1);
-	unwant_all(g);
+		return group_is_broken(g) ? is_broken_by(g) : messages_break(g, rc, culprit);
+	needs_unwant(g);
 	m->stage = NOT_BEGUN;
 	rc = offload_start(m->offload, &m->run);
 	if (rc < 0)
@@ -519,7 +301,7 @@ static COLD int conclude_run(struct group *g, const struct offload_end *end)
 	int rc = end->status;
 
 	if ((rc == -SLMPM_EINVAL || rc == -SLMPM_ETRUNC) && end->culprit >= 0)
-		rc = differs(g, offload_mark(m->offload), end->culprit, rc);
+		rc = mark_differs(g, offload_mark(m->offload), end->culprit, rc);
 	else if (group_is_broken(g))
 		return is_broken_by(g);
 	else if (end->culprit >= 0 && member_of(g, (uint32_t)end->culprit)->distant->left)
@@ -530,49 +312,16 @@ static COLD int conclude_run(struct group *g, const struct offload_end *end)
 	return messages_break(g, rc, end->culprit);
 }
 
-COLD void messages_inspect(struct group *g)
-{
-	const struct messages *m = g->messages;
-	uint32_t other;
-
-	for (uint32_t r = 0; r < g->boards.size && m->stage == RUNS && !g->error; r++) {
-		const struct pair *p = member_of(g, r)->pair;
-
-		/* What is of a later one is its turn's. */
-		if (pair_is_up(p) && dial_first_unread(p->ep, offload_stream(m->offload), &other) &&
-		    other != m->run.mark && is_of_number(m->run.mark, other))
-			(void)messages_break(g, differs(g, other, (int)r, -SLMPM_EINVAL), (int)r);
-	}
-}
-
-/* What it has sent lies here until the plan comes to it. */
-static bool has_unread(const struct group *g, uint32_t rank)
-{
-	const struct pair *p = member_of(g, rank)->pair;
-
-	return p && dial_has_unread(p->ep, stream_of(g, g->boards.generation), OFFLOAD_RUNS);
-}
-
-bool messages_wait(const struct group *g)
-{
-	for (uint32_t r = 0; r < g->boards.size; r++)
-		if (has_unread(g, r))
-			return true;
-	return false;
-}
-
 /* What a member has sent before it left may be on its way: 0, or it has been waited for. */
 static COLD int await_left(struct group *g)
 {
 	struct messages *m = g->messages;
+	const int r = needs_left(g);
 
-	for (uint32_t r = 0; r < g->boards.size; r++) {
-		if (!m->needs[r] || !member_of(g, r)->distant->left ||
-		    offload_came(m->offload, r) >= m->expected[r] || has_unread(g, r))
-			continue;
+	if (r >= 0) {
 		if (!m->until)
 			m->until = clock_deadline(GRACE_MS);
-		return clock_now() < m->until ? 0 : member_has_left(g, (int)r);
+		return clock_now() < m->until ? 0 : member_has_left(g, r);
 	}
 	if (!group_is_broken(g))
 		m->until = 0;
@@ -635,31 +384,11 @@ int messages_step(struct group *g)
 	return rc >= 0 || messages_have_stopped(g) ? rc : 0;
 }
 
-/* What has come of GENERATION, which is over, and has not been read: as in a handler, for what
- * makes progress would begin this operation once more. */
-static COLD void drop_unread(const struct group *g, uint32_t generation)
-{
-	const bool handling = g->ctx->handling;
-
-	g->ctx->handling = true;
-	for (uint32_t r = 0; r < g->boards.size; r++) {
-		const struct pair *p = member_of(g, r)->pair;
-		int64_t rc;
-
-		for (uint32_t i = 0; pair_is_up(p) && i < OFFLOAD_RUNS; i++)
-			do
-				rc = slmpm_recv((slmpm_peer){handle_id(p->ep)},
-						stream_of(g, generation) + i, NULL, 0, NULL, 0);
-			while (rc >= 0 || rc == -SLMPM_ETRUNC);
-	}
-	g->ctx->handling = handling;
-}
-
 /* For the first operation, or the first of a generation. */
 static COLD int messages_renew(struct group *g)
 {
 	if (g->messages) {
-		drop_unread(g, g->messages->generation);
+		needs_drop_unread(g, g->messages->generation);
 		messages_close(g);
 	}
 	return messages_open(g);
@@ -679,11 +408,11 @@ int messages_begin(struct group *g, const struct slmpm_coll *c)
 	m->until = 0;
 	describe_run(g, c, &m->run);
 	g->algorithm = m->run.spec.algorithm;
-	rc = look_through(g, &m->run);
+	rc = needs_find(g, &m->run);
 	if (rc < 0)
 		return rc;
 	m->stage = CONNECTS;
-	want_all(g);
+	needs_want(g);
 	return 0;
 }
 
@@ -691,7 +420,7 @@ uint64_t messages_due(struct group *g)
 {
 	const struct messages *m = g->messages;
 
-	if (m->stage == CONNECTS && are_decided(g))
+	if (m->stage == CONNECTS && needs_are_decided(g))
 		return 0;
 	return m->until ? m->until : UINT64_MAX;
 }
