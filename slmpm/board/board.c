@@ -22,11 +22,14 @@
 
 /* ---- one ------------------------------------------------------------------------------------- */
 
+/* Bytes that have memory from the start: most groups use little of their rings. */
+#define PRESENT (offsetof(struct board, ring) + BOARD_FIRST)
+
 int board_make(struct board **own, int *fd)
 {
 	struct mapping m;
 	int rc = mapping_create_sparse(&m, "slmpm-board", BOARD_LANES * sizeof(struct board),
-				       sizeof(struct board));
+				       PRESENT);
 
 	if (rc == 0)
 		rc = mapping_close_seals(&m);
@@ -58,7 +61,7 @@ int board_map(const struct board **board, int fd)
 		mapping_destroy(&m);
 		return __builtin_bswap64(magic) == BOARD_MAGIC ? -ENOTSUP : -EPROTO;
 	}
-	m.size = sizeof(struct board);
+	m.size = PRESENT;
 	(void)mapping_populate(&m, fd);
 	return 0;
 }
@@ -98,7 +101,7 @@ static void free_arrays(struct boards *b)
 
 int boards_open(struct boards *b, struct board *own, uint32_t size, uint32_t rank)
 {
-	*b = (struct boards){.size = size, .rank = rank, .own = own};
+	*b = (struct boards){.size = size, .rank = rank, .own = own, .backed = BOARD_FIRST};
 	b->of = calloc(size, sizeof(struct board *));
 	b->bells = calloc(size, sizeof(*b->bells));
 	b->processes = calloc(size, sizeof(*b->processes));
@@ -121,6 +124,18 @@ int boards_open(struct boards *b, struct board *own, uint32_t size, uint32_t ran
 	}
 	if (own)
 		b->of[rank] = own;
+	return 0;
+}
+
+int boards_back(struct boards *b, uint64_t end)
+{
+	uint64_t least = 2 * (uint64_t)b->backed;
+
+	end = end < least ? least : (end + BOARD_FIRST - 1) / BOARD_FIRST * BOARD_FIRST;
+	end = end < BOARD_RING ? end : BOARD_RING;
+	if (mapping_fill(b->own->ring + b->backed, end - b->backed, MAPPING_WRITE) < 0)
+		return -SLMPM_ENOMEM;
+	b->backed = (uint32_t)end;
 	return 0;
 }
 
@@ -168,10 +183,10 @@ void boards_follow(struct boards *b, const struct boards *of)
 	b->broken = b->others_broke = false;
 }
 
-/* Of the others what is looked at before they post: their rings have memory by then. */
+/* Of the others what is looked at before they post: what lies on their rings has memory by then. */
 static int fill_lane(const struct boards *of)
 {
-	int rc = mapping_fill(of->own + 1, sizeof(struct board), MAPPING_WRITE);
+	int rc = mapping_fill(of->own + 1, PRESENT, MAPPING_WRITE);
 
 	for (uint32_t r = 0; rc == 0 && r < of->size; r++)
 		if (r != of->rank)

@@ -26,6 +26,7 @@ struct boards { /* of one group, as one member has them */
 	uint32_t size, rank;
 	bool crowded;            /* of more members than there are processors */
 	bool fences;             /* who posts fences: not all of them can be fenced from outside */
+	uint32_t backed;         /* bytes of the own ring that have memory (boards_back) */
 	struct board *own;       /* NULL: rank is BOARD_NONE */
 	const struct board **of; /* by rank; that of `rank` is own; NULL: not there yet */
 	/* By rank, where to ring a member that says it sleeps (bell.h); -1: none */
@@ -77,6 +78,9 @@ int boards_open(struct boards *b, struct board *own, uint32_t size, uint32_t ran
 /* All boards are there, before the first operation. */
 void boards_met(struct boards *b);
 void boards_close(struct boards *b);
+/* Memory for the own ring up to position END, and for at least as much as there is: 0, or
+ * -SLMPM_ENOMEM. */
+int boards_back(struct boards *b, uint64_t end);
 
 /*
  * A lane is a second sequence of operations of the same members: each has a second board for it,

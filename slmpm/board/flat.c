@@ -287,8 +287,27 @@ int flat_long_turn(struct flat *f)
 	return 0;
 }
 
+/* What is posted with it lies on the ring: which may have no memory there yet. */
+static int back_ring(const struct flat *f)
+{
+	uint64_t end = f->out.at + f->out.length;
+
+	if (LIKELY(f->b->backed == BOARD_RING || end <= f->b->backed) || f->what & POST_IN_LINE)
+		return 0;
+	return boards_back(f->b, end);
+}
+
+static void free_own(struct flat *f)
+{
+	if (f->put != f->to)
+		free(f->put);
+	free(f->spare);
+}
+
 static int begin_long(struct flat *f, const struct slmpm_coll *c)
 {
+	int rc = 0;
+
 	f->turn = flat_long_turn;
 	f->out = (struct flat_out){.at = f->b->written};
 	f->to = f->put = c->to;
@@ -304,12 +323,7 @@ static int begin_long(struct flat *f, const struct slmpm_coll *c)
 			return -SLMPM_ENOMEM;
 	}
 	if (c->kind == SLMPM_COLL_REDUCE_SCATTER) {
-		int rc = plan_reduce_scatter(f, c);
-
-		if (rc < 0) {
-			free(f->spare);
-			return rc;
-		}
+		rc = plan_reduce_scatter(f, c);
 	} else if (flat_combines(c->kind) || c->kind == SLMPM_COLL_BROADCAST) {
 		plan_even(f, c);
 	} else {
@@ -329,7 +343,11 @@ static int begin_long(struct flat *f, const struct slmpm_coll *c)
 		f->copied = false;
 		f->what &= ~(f->out.length ? POST_IN_LINE : 0);
 	}
-	return 0;
+	if (rc == 0)
+		rc = back_ring(f);
+	if (UNLIKELY(rc < 0))
+		free_own(f);
+	return rc;
 }
 
 /* Who waits for a root waits longest: that one may have waited for this member's post before. */
@@ -343,6 +361,9 @@ static void pace_looks(struct flat *f)
 
 int flat_begin(struct flat *f, struct boards *b, const struct slmpm_coll *c)
 {
+	uint64_t history;
+	int rc;
+
 	f->b = b;
 	f->coll = c;
 	f->number = b->posted + 1;
@@ -350,6 +371,7 @@ int flat_begin(struct flat *f, struct boards *b, const struct slmpm_coll *c)
 	f->between = 6;
 	f->in_place = c->from == SLMPM_IN_PLACE;
 	f->culprit = BOARD_NONE;
+	history = b->history;
 	f->what = with_history(b, what_of(c, b->size)) | post_lap(f->number);
 	f->count = 0;
 	f->shift = 0;
@@ -365,8 +387,12 @@ int flat_begin(struct flat *f, struct boards *b, const struct slmpm_coll *c)
 				    calc_kernel_of(c->op, c->type, calc_has_vectors());
 		f->form = c->count < 4 && !c->counts ? CALC_STRIDED : CALC_PAIR;
 	}
-	if (!is_short(f, c))
-		return begin_long(f, c);
+	if (!is_short(f, c)) {
+		rc = begin_long(f, c);
+		if (UNLIKELY(rc < 0)) /* it has not begun */
+			b->history = history;
+		return rc;
+	}
 	f->turn = flat_short_turn;
 	f->own_done = true;
 	f->what |= POST_IN_LINE;
@@ -383,9 +409,7 @@ void flat_drop(struct flat *f)
 		return;
 	if (f->turn != flat_long_turn)
 		flat_drop_direct(f);
-	if (f->put != f->to)
-		free(f->put);
-	free(f->spare);
+	free_own(f);
 }
 
 /* ---- advanced -------------------------------------------------------------------------------- */

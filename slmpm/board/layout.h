@@ -27,6 +27,7 @@
 #define BOARD_INLINE 40u
 #define BOARD_RING   (256u * 1024)
 #define BOARD_PIECE  (16u * 1024)
+#define BOARD_FIRST  4096u /* bytes of the ring that have memory from the start */
 #define BOARD_LINE   64u
 #define BOARD_WHY    248u
 #define BOARD_PAIRS  64u

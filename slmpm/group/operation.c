@@ -138,7 +138,8 @@ int operation_check(struct group *g, const struct slmpm_coll *c)
 
 int operation_lacks_memory(const struct slmpm_coll *c)
 {
-	return error_set(SLMPM_ENOMEM, "%s: for its result", plan_kind_name(c->kind));
+	return error_set(SLMPM_ENOMEM, "%s: for its result, or what it sends",
+			 plan_kind_name(c->kind));
 }
 
 /* ---- ends ------------------------------------------------------------------------------------ */
