@@ -20,16 +20,20 @@ void *handle_slot(struct handle_table *t, uint32_t index)
 	return chunk ? chunk + index % HANDLE_CHUNK * t->object_size : NULL;
 }
 
-/* A chunk's slots are all zero. Most programs have few objects, and these are large: slots that
- * were never used are not touched, so that they take no memory. */
+#define APART ((size_t)132 * 1024) /* the C library maps so much by itself, and clears nothing */
+#define FEW   ((size_t)16 * 1024)
+
+/* A chunk's slots are all zero. Most programs have few objects, and these are large: slots of the
+ * first chunk that were never used are not touched, so that they take no memory. */
 static bool handle_grow(struct handle_table *t)
 {
+	size_t size = HANDLE_CHUNK * t->object_size + HANDLE_ALIGNMENT;
 	uint32_t at = t->count / HANDLE_CHUNK;
 	unsigned char *chunk;
 
 	if (at >= HANDLE_CHUNKS)
 		return false;
-	chunk = calloc(1, HANDLE_CHUNK * t->object_size + HANDLE_ALIGNMENT);
+	chunk = calloc(1, at == 0 && size > FEW && size < APART ? APART : size);
 	if (!chunk)
 		return false;
 	chunk += HANDLE_ALIGNMENT - (uintptr_t)chunk % HANDLE_ALIGNMENT;
