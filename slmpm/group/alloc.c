@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -23,6 +24,7 @@
 #define CALL     "slmpm_group_alloc"
 #define MARK     UINT32_C(0x636f6c61) /* no allgather of the application's, as a rule */
 #define AGAIN_MS 1                    /* after a bell that was full */
+#define GRACE_MS 1000                 /* behind the deadline, to agree that it has passed */
 
 /* ---- who brings what ------------------------------------------------------------------------- */
 
@@ -50,7 +52,8 @@ static uint64_t whole_pages(uint64_t len)
 	return (len + page - 1) / page * page;
 }
 
-static int alloc_gather(struct allocation *a, const void *from, void *to, uint64_t bytes)
+static int alloc_gather(struct allocation *a, const void *from, void *to, uint64_t bytes,
+			int timeout_ms)
 {
 	const struct slmpm_coll c = {.size = sizeof(c),
 				     .kind = SLMPM_COLL_ALLGATHER,
@@ -59,19 +62,16 @@ static int alloc_gather(struct allocation *a, const void *from, void *to, uint64
 				     .to = to,
 				     .count = bytes};
 
-	return collective_await(a->group, &c, alloc_time_left(a));
+	return collective_await(a->group, &c, timeout_ms);
 }
 
-/* The own object, and what it is known by: 0, or a negative errno. */
+/* The own object, without pages, and what it is known by: 0, or a negative errno. */
 static int make_own(struct allocation *a, struct offer *own)
 {
 	struct group *g = a->group;
-	bool here = own->place < 0 || (uint32_t)own->place == g->boards.rank;
 	struct stat st;
 	int rc = mapping_reserve(&a->own, "slmpm-group-memory", whole_pages(own->len));
 
-	if (rc == 0 && here)
-		rc = mapping_allocate(a->own.fd, a->own.size, a->deadline);
 	if (rc == 0)
 		rc = mapping_close_seals(&a->own);
 	if (rc == 0 && fstat(a->own.fd, &st) != 0)
@@ -133,6 +133,17 @@ static uint32_t choose_id(const struct allocation *a)
 	return id;
 }
 
+/* All give up at the same time: so each is there to agree on it. */
+static void meet_deadline(struct allocation *a)
+{
+	uint64_t now = clock_now();
+
+	for (uint32_t r = 0; r < a->group->boards.size; r++)
+		if (a->all[r].left_ms)
+			a->deadline =
+				least_of(a->deadline, now + a->all[r].left_ms * UINT64_C(1000000));
+}
+
 static int exchange_offers(struct allocation *a, struct offer *own)
 {
 	struct group *g = a->group;
@@ -140,9 +151,10 @@ static int exchange_offers(struct allocation *a, struct offer *own)
 
 	if (rc < 0)
 		own->error = -error_system(rc, CALL ": its own part");
-	rc = alloc_gather(a, own, a->all, sizeof(*own));
+	rc = alloc_gather(a, own, a->all, sizeof(*own), alloc_time_left(a));
 	if (rc < 0)
 		return rc;
+	meet_deadline(a);
 	for (uint32_t r = 0; r < g->boards.size; r++)
 		if (a->all[r].mark != MARK) {
 			rc = error_set(SLMPM_EINVAL, BOARD_MEMBER " does an allgather, not " CALL,
@@ -214,6 +226,14 @@ static struct shared_part *alloc_part(const struct allocation *a, uint32_t r)
 	return &a->shared->part[a->group->boards.seats[r]];
 }
 
+/* This member makes the pages of rank R's. */
+static bool makes_pages(const struct allocation *a, uint32_t r)
+{
+	int32_t place = a->all[r].place;
+
+	return (place < 0 ? r : (uint32_t)place) == a->group->boards.rank;
+}
+
 /* Rank R's: 0, or a negative errno. */
 static int map_part(struct allocation *a, uint32_t r)
 {
@@ -221,17 +241,16 @@ static int map_part(struct allocation *a, uint32_t r)
 	const struct offer *o = &a->all[r];
 	struct shared_part *p = alloc_part(a, r);
 	struct mapping m = a->own;
-	int rc = 0;
+	int fd = r == b->rank ? a->own.fd : a->fds[r], rc = 0;
 
 	if (r == b->rank) /* it is the part's from now on */
 		a->own.base = NULL;
 	else
-		rc = mapping_attach(&m, a->fds[r], whole_pages(o->len), MAPPING_READ);
-	if (rc == 0)
-		*p = (struct shared_part){m.base, o->len, m.size, o->address};
-	if (rc == 0 && r != b->rank && (uint32_t)o->place == b->rank)
-		rc = mapping_allocate(a->fds[r], m.size, a->deadline);
-	return rc;
+		rc = mapping_attach(&m, fd, whole_pages(o->len), MAPPING_READ);
+	if (rc < 0)
+		return rc;
+	*p = (struct shared_part){m.base, o->len, m.size, o->address};
+	return makes_pages(a, r) ? mapping_allocate(fd, m.size, a->deadline) : 0;
 }
 
 static int map_all(struct allocation *a)
@@ -281,10 +300,12 @@ static int conclude_alloc(struct allocation *a, int rc)
 {
 	const struct boards *b = &a->group->boards;
 	const int32_t own = -rc;
+	int left = clock_ms(clock_now(), a->deadline, -1);
 	char text[ERROR_DETAIL];
 
 	(void)snprintf(text, sizeof(text), "%s", group_detail());
-	rc = alloc_gather(a, &own, a->errors, sizeof(own));
+	rc = alloc_gather(a, &own, a->errors, sizeof(own),
+			  left < 0 || left > INT_MAX - GRACE_MS ? left : left + GRACE_MS);
 	for (uint32_t r = 0; rc == 0 && r < b->size; r++)
 		if (a->errors[r])
 			rc = error_set(code_of(a->errors[r]),
@@ -413,7 +434,8 @@ int slmpm_group_alloc(slmpm_group_memory *out, slmpm_group group, uint64_t len, 
 				    .id = g->boards.shared_ids + 1,
 				    .place = place < 0 ? SLMPM_ALLOC_BESIDE : place,
 				    .len = len,
-				    .flags = flags};
+				    .flags = flags,
+				    .left_ms = timeout_ms < 0 ? 0 : (uint32_t)timeout_ms};
 
 		rc = alloc_in(g, out, &own, timeout_ms);
 	}

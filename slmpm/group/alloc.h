@@ -11,7 +11,7 @@ struct offer { /* of a member, as it is exchanged */
 	uint32_t mark, id;
 	int32_t place, error;
 	uint64_t len, address;
-	uint32_t flags, reserved;
+	uint32_t flags, left_ms; /* until its deadline; 0: it has none */
 };
 
 struct allocation { /* a call of it */
@@ -20,10 +20,10 @@ struct allocation { /* a call of it */
 	int *fds;          /* by rank, what has come; -1 */
 	struct mapping own;
 	struct shared *shared;
-	int32_t *errors; /* by rank, of the last step */
-	uint32_t unsent; /* the first rank that may not have been given the own one */
-	bool lost;       /* this process has no descriptor left for what came */
-	uint64_t deadline;
+	int32_t *errors;   /* by rank, of the last step */
+	uint32_t unsent;   /* the first rank that may not have been given the own one */
+	bool lost;         /* this process has no descriptor left for what came */
+	uint64_t deadline; /* from the first step on that of the first member */
 };
 
 /* ---- group_memory.c: what is there, and what comes of others --------------------------------- */

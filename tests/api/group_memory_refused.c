@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What slmpm_group_alloc refuses, all members learn, and the group goes on: bells that stay full
+ * and pages that take longer, until the deadline.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/lib/circle.h"
+
+#define TAG  7
+#define N    3
+#define LEN  5000
+#define LONG (UINT64_C(17) << 20) /* made in two calls */
+
+static unsigned slow_ms; /* of a call that makes pages */
+static bool full_bells;  /* for descriptors */
+
+/* The library's are these, too. */
+ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+	if (full_bells && msg->msg_controllen) {
+		errno = EAGAIN;
+		return -1;
+	}
+	return syscall(SYS_sendmsg, fd, msg, flags);
+}
+
+int fallocate(int fd, int mode, off_t at, off_t len)
+{
+	const struct timespec moment = {.tv_nsec = (long)slow_ms * 1000000};
+
+	(void)nanosleep(&moment, NULL);
+	return (int)syscall(SYS_fallocate, fd, mode, at, len);
+}
+
+/* By all, and the group goes on. */
+static void all_refused(slmpm_group g, uint64_t len, int timeout_ms, int error, const char *why)
+{
+	slmpm_group_memory m = {0};
+	int64_t one = 1, sum = 0;
+
+	REFUSED(slmpm_group_alloc(&m, g, len, SLMPM_ALLOC_BESIDE, 0, timeout_ms), error, why);
+	CHECK(!m.id, "a handle");
+	OK(slmpm_allreduce(g, &one, &sum, 1, SLMPM_INT64, SLMPM_CALC_SUM, PATIENCE));
+	CHECK(sum == N, "sum %lld", (long long)sum);
+}
+
+/* Rank 0's part reaches none in time. */
+static void full(slmpm_group g, int rank)
+{
+	full_bells = rank == 0;
+	all_refused(g, LEN, 200, SLMPM_ETIMEOUT, rank ? "parts" : "");
+	full_bells = false;
+}
+
+/* Rank 1 has the least time, and makes its pages until that is over. */
+static void slow(slmpm_group g, int rank)
+{
+	slow_ms = rank == 1 ? 300 : 0;
+	all_refused(g, LONG, rank == 1 ? 200 : 400, SLMPM_ETIMEOUT, rank == 1 ? "longer" : "");
+	slow_ms = 0;
+}
+
+static void member(slmpm_peer founder, int i, void *unused)
+{
+	slmpm_group group;
+
+	(void)unused;
+	OK(slmpm_group_join(&group, founder, TAG, PATIENCE));
+	full(group, i);
+	slow(group, i);
+	OK(slmpm_group_destroy(group));
+}
+
+int main(void)
+{
+	struct circle c = {.flags = 0};
+	slmpm_group group;
+
+	circle_begin(&c, N, member, NULL, 30);
+	OK(slmpm_group_create(&group, c.ctx, c.peers, N, TAG, PATIENCE));
+	OK(slmpm_group_destroy(group));
+	circle_end(&c);
+	return 0;
+}
