@@ -55,6 +55,12 @@ int bell_pass(int other, uint32_t rank, int fd)
 	return sendmsg(other, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
+bool bell_is_busy(int rc)
+{
+	return rc == -EAGAIN || rc == -EINTR || rc == -ETOOMANYREFS || rc == -ENOBUFS ||
+	       rc == -ENOMEM;
+}
+
 /* Room for one: of more the kernel drops the others. */
 bool bell_take(int own, struct bell_word *word, bool wanted)
 {

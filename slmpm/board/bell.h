@@ -25,8 +25,10 @@ struct bell_word {     /* what has come by a bell */
 };
 
 /* Rings OTHER with a word of a connection with this member, RANK, and a copy of FD, unless that is
- * negative. 0, or a negative errno; -EAGAIN: it is full, as others are. */
+ * negative. 0, or a negative errno. */
 int bell_pass(int other, uint32_t rank, int fd);
+/* RC of that: the bell is full, or descriptors under way are too many; later it may do. */
+bool bell_is_busy(int rc);
 /* The next that has come; its descriptor is dropped unless it is WANTED. False: none, it is quiet
  * until it is rung again. */
 bool bell_take(int own, struct bell_word *word, bool wanted);

@@ -21,10 +21,10 @@
 #include "slmpm/link/wait.h"
 #include "slmpm/part.h"
 
-#define CALL     "slmpm_group_alloc"
-#define MARK     UINT32_C(0x636f6c61) /* no allgather of the application's, as a rule */
-#define AGAIN_MS 1                    /* after a bell that was full */
-#define GRACE_MS 1000                 /* behind the deadline, to agree that it has passed */
+#define CALL      "slmpm_group_alloc"
+#define MARK      UINT32_C(0x636f6c61) /* no allgather of the application's, as a rule */
+#define AGAIN_MAX 50                   /* ms between looks at bells and others; at first one */
+#define GRACE_MS  1000                 /* behind the deadline, to agree that it has passed */
 
 /* ---- who brings what ------------------------------------------------------------------------- */
 
@@ -174,46 +174,72 @@ static bool awaits(const struct allocation *a, uint32_t r)
 	return r != rank && maps(a, rank) && a->all[r].len && a->fds[r] < 0;
 }
 
+/* The own part has gone to all, and theirs have come. */
+static bool has_all(const struct allocation *a)
+{
+	for (uint32_t r = 0; r < a->group->boards.size; r++)
+		if (awaits(a, r))
+			return false;
+	return a->unsent == a->group->boards.size;
+}
+
 static bool alloc_is_settled(void *arg)
 {
 	const struct allocation *a = arg;
 
-	for (uint32_t r = 0; r < a->group->boards.size; r++)
-		if (awaits(a, r))
-			return a->lost || alloc_is_over(a->group);
-	return true;
+	return has_all(a) || a->lost || alloc_is_over(a->group);
 }
 
-/* As long as no bell is full. */
-static void pass_own(struct allocation *a)
+/* One that has not passed its part is through with passing: its part has come to the bell by now,
+ * or never does. */
+static bool one_gives_up(const struct allocation *a)
+{
+	const struct boards *b = &a->group->boards;
+
+	for (uint32_t r = 0; r < b->size; r++)
+		if (awaits(a, r) && boards_has(b, r, b->posted + 1))
+			return true;
+	return false;
+}
+
+/* As long as no bell is full: 0, or negative with the detail set. */
+static int pass_own(struct allocation *a)
 {
 	const struct boards *b = &a->group->boards;
 
 	for (; a->unsent < b->size; a->unsent++) {
 		uint32_t r = a->unsent;
+		int rc = 0;
 
-		if (r != b->rank && maps(a, r) && a->own.base &&
-		    bell_pass(b->bells[r], b->seats[b->rank], a->own.fd) < 0)
-			return;
+		if (r != b->rank && maps(a, r) && a->own.base)
+			rc = bell_pass(b->bells[r], b->seats[b->rank], a->own.fd);
+		if (bell_is_busy(rc))
+			break;
+		if (rc < 0)
+			return error_system(rc, CALL ": its own part, to another member");
 	}
+	return 0;
 }
 
 static int pass_all(struct allocation *a)
 {
 	struct group *g = a->group;
-	bool all = false;
+	bool gives_up = false;
+	int again = 1, rc;
 
-	while (!all && !a->lost && !alloc_is_over(g) && clock_now() < a->deadline) {
-		bool given;
-
-		pass_own(a);
-		given = a->unsent == g->boards.size;
-		(void)wait_until(g->ctx, alloc_is_settled, a,
-				 given ? alloc_time_left(a) : AGAIN_MS);
-		all = given && alloc_is_settled(a) && !a->lost;
-	}
-	if (all)
+	do {
+		rc = pass_own(a);
+		if (rc < 0)
+			return rc;
+		gives_up = one_gives_up(a);
+		rc = wait_until(g->ctx, alloc_is_settled, a,
+				clock_ms(clock_now(), a->deadline, again));
+		again = again < AGAIN_MAX ? 2 * again : again;
+	} while (rc < 0 && !gives_up && clock_now() < a->deadline);
+	if (has_all(a))
 		return 0;
+	if (gives_up)
+		return error_set(SLMPM_ECANCELED, CALL ": another member gives up");
 	if (a->lost)
 		return error_set(SLMPM_ENOFILE, CALL ": for the others' parts");
 	return error_set(SLMPM_ETIMEOUT, CALL ": not all parts have come");
@@ -295,6 +321,18 @@ static void map_pages(const struct allocation *a)
 	}
 }
 
+/* Whose error is that of all; the number of ranks: all have it. Who has given up for another's does
+ * not hide that. */
+static uint32_t first_that_failed(const struct allocation *a)
+{
+	uint32_t size = a->group->boards.size, who = size;
+
+	for (uint32_t r = 0; r < size; r++)
+		if (a->errors[r] && (who == size || a->errors[who] == SLMPM_ECANCELED))
+			who = r;
+	return who;
+}
+
 /* Each says how that was, RC: all have it, or none. */
 static int conclude_alloc(struct allocation *a, int rc)
 {
@@ -302,17 +340,20 @@ static int conclude_alloc(struct allocation *a, int rc)
 	const int32_t own = -rc;
 	int left = clock_ms(clock_now(), a->deadline, -1);
 	char text[ERROR_DETAIL];
+	uint32_t who;
 
 	(void)snprintf(text, sizeof(text), "%s", group_detail());
 	rc = alloc_gather(a, &own, a->errors, sizeof(own),
 			  left < 0 || left > INT_MAX - GRACE_MS ? left : left + GRACE_MS);
-	for (uint32_t r = 0; rc == 0 && r < b->size; r++)
-		if (a->errors[r])
-			rc = error_set(code_of(a->errors[r]),
-				       CALL ": " BOARD_MEMBER " cannot map it: %s",
-				       BOARD_MEMBER_OF(b, r),
-				       slmpm_strerror(-code_of(a->errors[r])));
-	return own && rc == -own ? error_set(own, "%s", text) : rc;
+	if (rc < 0)
+		return rc;
+	who = first_that_failed(a);
+	if (who == b->size)
+		return 0;
+	if (who == b->rank)
+		return error_set(own, "%s", text);
+	return error_set(code_of(a->errors[who]), CALL ": " BOARD_MEMBER " cannot map it: %s",
+			 BOARD_MEMBER_OF(b, who), slmpm_strerror(-code_of(a->errors[who])));
 }
 
 /* ---- the calls ------------------------------------------------------------------------------- */

@@ -171,20 +171,13 @@ void pair_drop(struct member *m)
 
 /* ---- steps ---------------------------------------------------------------------------------- */
 
-/* Descriptors under way are too many, or its bell is full: later. */
-static bool is_busy(int rc)
-{
-	return rc == -EAGAIN || rc == -EINTR || rc == -ETOOMANYREFS || rc == -ENOBUFS ||
-	       rc == -ENOMEM;
-}
-
 /* By its bell FD, or a question for one: true, it has gone. */
 static bool pair_pass(struct member *m, int fd, uint64_t now)
 {
 	const struct boards *b = &m->group->boards;
 	int rc = bell_pass(b->bells[pair_rank(m)], b->seats[b->rank], fd);
 
-	if (is_busy(rc)) {
+	if (bell_is_busy(rc)) {
 		pair_due(m, now + BUSY_MS * PAIR_MS);
 		return false;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What slmpm_group_alloc refuses, all members learn, and the group goes on: bells that stay full
- * and pages that take longer, until the deadline.
+ * What slmpm_group_alloc refuses, all members learn, and the group goes on: bells that stay full,
+ * or are out of order, and pages that take longer, until the deadline.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,13 +19,15 @@
 #define LONG (UINT64_C(17) << 20) /* made in two calls */
 
 static unsigned slow_ms; /* of a call that makes pages */
-static bool full_bells;  /* for descriptors */
+static int refusal;      /* errno of bells, for descriptors; 0: none */
+static unsigned refused;
 
 /* The library's are these, too. */
 ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 {
-	if (full_bells && msg->msg_controllen) {
-		errno = EAGAIN;
+	if (refusal && msg->msg_controllen) {
+		refused++;
+		errno = refusal;
 		return -1;
 	}
 	return syscall(SYS_sendmsg, fd, msg, flags);
@@ -51,19 +53,31 @@ static void all_refused(slmpm_group g, uint64_t len, int timeout_ms, int error, 
 	CHECK(sum == N, "sum %lld", (long long)sum);
 }
 
-/* Rank 0's part reaches none in time. */
+/* Rank 0's part reaches none in time: it tries now and then, not all the time. */
 static void full(slmpm_group g, int rank)
 {
-	full_bells = rank == 0;
-	all_refused(g, LEN, 200, SLMPM_ETIMEOUT, rank ? "parts" : "");
-	full_bells = false;
+	refusal = rank == 0 ? EAGAIN : 0;
+	all_refused(g, LEN, 200, SLMPM_ETIMEOUT, rank ? "rank 0" : "parts");
+	CHECK(refused < 30, "tried %u times in 200 ms", refused);
+	refusal = 0;
+}
+
+/* Rank 2's never does. */
+static void out_of_order(slmpm_group g, int rank)
+{
+	refused = 0;
+	refusal = rank == 2 ? EACCES : 0;
+	all_refused(g, LEN, PATIENCE, SLMPM_EACCES, rank == 2 ? "another" : "rank 2");
+	CHECK(refused == (rank == 2), "tried %u times", refused);
+	refusal = 0;
 }
 
 /* Rank 1 has the least time, and makes its pages until that is over. */
 static void slow(slmpm_group g, int rank)
 {
 	slow_ms = rank == 1 ? 300 : 0;
-	all_refused(g, LONG, rank == 1 ? 200 : 400, SLMPM_ETIMEOUT, rank == 1 ? "longer" : "");
+	all_refused(g, LONG, rank == 1 ? 200 : 400, SLMPM_ETIMEOUT,
+		    rank == 1 ? "longer" : "rank 1");
 	slow_ms = 0;
 }
 
@@ -74,6 +88,7 @@ static void member(slmpm_peer founder, int i, void *unused)
 	(void)unused;
 	OK(slmpm_group_join(&group, founder, TAG, PATIENCE));
 	full(group, i);
+	out_of_order(group, i);
 	slow(group, i);
 	OK(slmpm_group_destroy(group));
 }
