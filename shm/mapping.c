@@ -30,7 +30,8 @@
 #define TMPFS         0x01021994 /* linux/magic.h */
 #define SIZE_SEALS    (F_SEAL_SHRINK | F_SEAL_GROW)
 #define CLOSING_SEALS (F_SEAL_FUTURE_WRITE | F_SEAL_SEAL)
-#define ALLOCATED     ((size_t)16 << 20) /* between two looks at the clock */
+#define ALLOCATED     ((size_t)16 << 20) /* between two looks at the clock, and at what is left */
+#define SPARE_LEFT    16                 /* the part of what is left that is for others */
 
 static int open_memfd(const char *label)
 {
@@ -137,10 +138,20 @@ int mapping_create_by(struct mapping *m, const char *label, size_t size, uint64_
 	return create(m, label, size, size, deadline, step);
 }
 
+/* Again before each step: others take memory, too, such as those of the same group. */
+static bool has_memory_for(size_t size)
+{
+	uint64_t spare = mapping_spare("").bytes;
+
+	return size <= spare - spare / SPARE_LEFT;
+}
+
 int mapping_allocate(int fd, size_t size, uint64_t deadline)
 {
 	for (size_t at = 0, n; at < size;) {
 		n = size - at < ALLOCATED ? size - at : ALLOCATED;
+		if (!has_memory_for(size - at))
+			return -ENOMEM;
 		if (fallocate(fd, 0, (off_t)at, (off_t)n) == 0)
 			at += n;
 		else if (errno != EINTR)

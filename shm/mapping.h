@@ -33,8 +33,17 @@ int mapping_create_by(struct mapping *m, const char *label, size_t size, uint64_
 		      size_t step);
 /* The same without pages, which mapping_allocate makes; until then any may be missing. */
 int mapping_reserve(struct mapping *m, const char *label, size_t size);
+struct spare {
+	uint64_t bytes;
+	const char *by; /* which bound that is */
+};
+
+/* What this process can still have, before the kernel ends processes for want of memory. ROOT: "";
+ * or a folder in the place of the machine's files. */
+struct spare mapping_spare(const char *root);
 /* All pages of the object FD, SIZE bytes long, in this process's memory as far as they are not
- * there: 0, or a negative errno; until DEADLINE as above. Its seals do not matter. */
+ * there: 0, or a negative errno; -ENOMEM also where that would take more than 15 of 16 parts of
+ * what mapping_spare says; until DEADLINE as above. Its seals do not matter. */
 int mapping_allocate(int fd, size_t size, uint64_t deadline);
 /* Owner, once the peer has mapped it: no further writable mapping, no further seals. */
 int mapping_close_seals(const struct mapping *m);

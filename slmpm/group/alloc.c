@@ -84,6 +84,21 @@ static int make_own(struct allocation *a, struct offer *own)
 	return 0;
 }
 
+/* RC, of LEN bytes for a part: an error, which says of what there is too little. */
+static COLD int part_error(int rc, uint64_t len)
+{
+	struct spare spare = mapping_spare("");
+
+	if (rc == -ETIMEDOUT)
+		return error_set(SLMPM_ETIMEOUT, CALL ": its pages take longer");
+	if (rc != -ENOMEM)
+		return error_system(rc, CALL ": a part");
+	return error_set(SLMPM_ENOMEM,
+			 CALL ": a part of %" PRIu64 " bytes: %" PRIu64 " are left by %s; or "
+			      "RLIMIT_AS is in the way",
+			 len, spare.bytes, spare.by);
+}
+
 /* What another member has said, as an error: a positive number. */
 static int code_of(int32_t said)
 {
@@ -150,7 +165,7 @@ static int exchange_offers(struct allocation *a, struct offer *own)
 	int rc = own->len ? make_own(a, own) : 0;
 
 	if (rc < 0)
-		own->error = -error_system(rc, CALL ": its own part");
+		own->error = -part_error(rc, own->len);
 	rc = alloc_gather(a, own, a->all, sizeof(*own), alloc_time_left(a));
 	if (rc < 0)
 		return rc;
@@ -290,10 +305,8 @@ static int map_all(struct allocation *a)
 	for (uint32_t r = 0; r < b->size; r++) {
 		int rc = a->all[r].len ? map_part(a, r) : 0;
 
-		if (rc == -ETIMEDOUT)
-			return error_set(SLMPM_ETIMEOUT, CALL ": its pages take longer");
 		if (rc < 0)
-			return error_system(rc, CALL ": a member's part");
+			return part_error(rc, a->all[r].len);
 	}
 	return 0;
 }

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What slmpm_group_alloc refuses, all members learn, and the group goes on: bells that stay full,
- * or are out of order, and pages that take longer, until the deadline.
+ * or are out of order, and pages that take longer, until the deadline; more bytes than
+ * the machine has.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/sysinfo.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,6 +21,7 @@
 #define LONG (UINT64_C(17) << 20) /* made in two calls */
 
 static unsigned slow_ms; /* of a call that makes pages */
+static bool pretends;    /* it makes none */
 static int refusal;      /* errno of bells, for descriptors; 0: none */
 static unsigned refused;
 
@@ -37,6 +40,8 @@ int fallocate(int fd, int mode, off_t at, off_t len)
 {
 	const struct timespec moment = {.tv_nsec = (long)slow_ms * 1000000};
 
+	if (pretends)
+		return 0;
 	(void)nanosleep(&moment, NULL);
 	return (int)syscall(SYS_fallocate, fd, mode, at, len);
 }
@@ -81,6 +86,20 @@ static void slow(slmpm_group g, int rank)
 	slow_ms = 0;
 }
 
+/* Pages of more than there is would be had at the cost of others' lives. */
+static void too_long(slmpm_group g, int rank)
+{
+	uint64_t len = LEN;
+	struct sysinfo all;
+
+	CHECK(sysinfo(&all) == 0, "sysinfo");
+	if (rank == 1)
+		len = ((uint64_t)all.totalram + all.totalswap) * all.mem_unit;
+	pretends = true;
+	all_refused(g, len, PATIENCE, SLMPM_ENOMEM, rank == 1 ? "are left by" : "rank 1");
+	pretends = false;
+}
+
 static void member(slmpm_peer founder, int i, void *unused)
 {
 	slmpm_group group;
@@ -90,6 +109,7 @@ static void member(slmpm_peer founder, int i, void *unused)
 	full(group, i);
 	out_of_order(group, i);
 	slow(group, i);
+	too_long(group, i);
 	OK(slmpm_group_destroy(group));
 }
 
