@@ -127,7 +127,7 @@ static void any_order(const struct crew *crew, int rank)
 	for (int round = 0; round < ROUNDS; round++) {
 		struct slmpm_coll plain = allreduce(&one, &all[0], 0);
 		int at = (int)rng_below(&own, TAGS);
-		slmpm_req req[2];
+		slmpm_req req[2] = {{0}};
 
 		for (uint32_t t = 1; t <= TAGS; t++)
 			make_job(&jobs[t], &same, rank, t);
@@ -148,7 +148,8 @@ static void any_order(const struct crew *crew, int rank)
 			await(jobs[order[i] + 1].req);
 			check_job(&jobs[order[i] + 1], rank);
 		}
-		OK(slmpm_wait(req, 2, NULL, PATIENCE));
+		await(req[0]);
+		await(req[1]);
 		CHECK(all[0] == MEMBERS && all[1] == MEMBERS, "call order");
 	}
 	info = circle_query(g);
