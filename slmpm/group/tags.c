@@ -156,11 +156,13 @@ void tags_hold(struct collective *op)
 	(void)tags_go_on(g);
 }
 
-/* By the lane's error. */
+/* By the lane's error: behind what is under way, for then they are the last. */
 static COLD int end_held(struct tags *t)
 {
 	int n = 0;
 
+	if (t->lane.under_way)
+		return 0;
 	for (; !list_empty(&t->held); n++)
 		operation_end(collective_of(t->held.next), t->lane.error);
 	note_held(t);
@@ -356,6 +358,8 @@ void tags_late(struct collective *op, int timeout_ms)
 
 static bool expire_held(struct tags *t, uint64_t now, uint64_t *next)
 {
+	if (t->lane.error && t->lane.under_way)
+		return false; /* they end with that */
 	LIST_EACH_ENTRY(struct collective, op, &t->held, node) {
 		if (op->deadline <= now) {
 			tags_late(op, op->timeout_ms);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 120 */
+/* libs: -Wl,--wrap=slmpm_wq_reset */
 /*
  * Operations with tags: members start those of a group in different orders, in between others that
  * go by call order, over both fabrics, asleep, prepared, with functions of their own; and what ends
@@ -382,6 +383,35 @@ static void shut(const struct crew *crew, int rank)
 	_exit(0);
 }
 
+static int64_t stands_until; /* ms: no entry of a queue is taken back before */
+
+int __real_slmpm_wq_reset(slmpm_wq wq);
+int __wrap_slmpm_wq_reset(slmpm_wq wq);
+
+/* The library's, too. */
+int __wrap_slmpm_wq_reset(slmpm_wq wq)
+{
+	return actor_now_ms() < stands_until ? -SLMPM_EBUSY : __real_slmpm_wq_reset(wq);
+}
+
+/* As long as a round is under way, so is what has waited for it; then nothing is. */
+static void round_stands(const struct crew *crew, int rank)
+{
+	slmpm_group g = crew->group[0];
+	int64_t one = 1, sum = 0;
+	const struct slmpm_coll c = allreduce(&one, &sum, 1);
+
+	OK(slmpm_barrier(g, PATIENCE));
+	if (rank) {
+		circle_breaks(g, -SLMPM_ETIMEOUT, 1);
+		return;
+	}
+	stands_until = actor_now_ms() + SHORT;
+	EXPECT(slmpm_collective(g, &c, SHORT / 4), -SLMPM_ETIMEOUT);
+	CHECK(strstr(slmpm_error_detail(), "tag 1"), "%s", slmpm_error_detail());
+	CHECK(actor_now_ms() >= stands_until, "while a round is under way");
+}
+
 static void run(const char *name, crew_body *body, uint64_t apart, const void *arg)
 {
 	struct crew crew = {.members = MEMBERS,
@@ -413,6 +443,7 @@ int main(void)
 		for (unsigned i = 0; i < sizeof(scenes) / sizeof(scenes[0]); i++)
 			run(scenes[i].name, ends, apart, &scenes[i]);
 	}
+	run("a round stands", round_stands, 0xff, NULL);
 	run("shut", shut, 0, NULL);
 	return 0;
 }
