@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "tests/lib/child.h"
-#include "tests/lib/circle.h"
 #include "tests/lib/settings.h"
+#include "tests/lib/survivors.h"
 
 #define TAG    5
 #define MOMENT 300
@@ -31,28 +31,13 @@ struct scene {
 static pid_t *pids; /* by rank, of all */
 static slmpm_peer host;
 
-static void fails(int rc, int error, const char *part)
-{
-	CHECK(rc == -error && strstr(slmpm_error_detail(), part), "%d (%s), expected %d, %s", rc,
-	      slmpm_error_detail(), -error, part);
-}
-
 /* It has N members, of which this one is RANK, and works. */
 static void works(slmpm_group g, int n, int rank, unsigned generation)
 {
 	static int64_t from[40000], to[40000];
-	struct slmpm_group_info info = circle_query(g);
-	int64_t one[2] = {rank, 1}, sum[2];
 
-	CHECK(info.rank == rank && info.members == (uint32_t)n && info.generation == generation,
-	      "rank %d of %u, generation %llu; expected %d of %d", info.rank, info.members,
-	      (unsigned long long)info.generation, rank, n);
-	for (int k = 0; k < 40; k++) { /* more than a board has slots */
-		OK(slmpm_allreduce(g, one, sum, 2, SLMPM_INT64, SLMPM_CALC_SUM, PATIENCE));
-		CHECK(sum[0] == n * (n - 1) / 2 && sum[1] == n, "%lld, %lld", (long long)sum[0],
-		      (long long)sum[1]);
-	}
-	for (int root = 0; root < n; root++) { /* and more than its ring */
+	survivors_sum(g, n, rank, generation, 40); /* more than a board has slots */
+	for (int root = 0; root < n; root++) {     /* and more than its ring */
 		for (int i = 0; i < 40000; i++)
 			from[i] = root * 100000 + i;
 		memset(to, 0, sizeof(to));
@@ -68,21 +53,6 @@ static void works(slmpm_group g, int n, int rank, unsigned generation)
 		for (int i = 0; i < 2000; i++)
 			CHECK(to[r * 2000 + i] == (r * 100 + rank) * 2000 + i, "of rank %d", r);
 	OK(slmpm_barrier(g, PATIENCE));
-}
-
-/* Whatever has broken it, this process's operations end. */
-static void breaks(slmpm_group g)
-{
-	int rc = 0;
-
-	for (int k = 0; k < 10000 && rc == 0; k++)
-		rc = slmpm_barrier(g, PATIENCE);
-	CHECK(rc < 0, "nothing has happened");
-}
-
-static void shrink(slmpm_group g)
-{
-	EXPECT(slmpm_group_shrink(g, PATIENCE), 0);
 }
 
 /* The others are through with what came before. */
@@ -117,8 +87,8 @@ static void dies(slmpm_group g, int rank)
 		talk(g, rank, 4 - rank);
 	if (rank == 2)
 		die_later(); /* the others sleep */
-	fails(slmpm_barrier(g, PATIENCE), SLMPM_EDEAD, "rank 2");
-	shrink(g);
+	survivors_fail(slmpm_barrier(g, PATIENCE), SLMPM_EDEAD, "rank 2");
+	survivors_shrink(g);
 	REFUSED(slmpm_prepared_start(prepared, NULL, NULL), SLMPM_ESTATE, "other members");
 	rank -= rank > 2;
 	works(g, 3, rank, 1);
@@ -126,7 +96,8 @@ static void dies(slmpm_group g, int rank)
 		talk(g, rank, 3 - rank);
 	if (rank < 2)
 		talk(g, rank, 1 - rank);
-	fails(slmpm_group_meet(g, PATIENCE), SLMPM_EDEAD, "former member"); /* it came to none */
+	survivors_fail(slmpm_group_meet(g, PATIENCE), SLMPM_EDEAD,
+		       "former member"); /* it came to none */
 	OK(slmpm_group_meet(g, PATIENCE));
 }
 
@@ -136,8 +107,8 @@ static void die_at_once(slmpm_group g, int rank)
 	if (rank == 1 || rank == 2)
 		_exit(0);
 	do {
-		breaks(g);
-		shrink(g);
+		survivors_break(g);
+		survivors_shrink(g);
 	} while (circle_query(g).members > 2);
 	works(g, 2, rank == 3, (unsigned)circle_query(g).generation);
 }
@@ -149,8 +120,8 @@ static void die_out(slmpm_group g, int rank)
 		works(g, n, rank - (8 - n), (unsigned)(8 - n));
 		if (rank == 8 - n)
 			die_later();
-		breaks(g);
-		shrink(g);
+		survivors_break(g);
+		survivors_shrink(g);
 	}
 	works(g, 1, 0, 7);
 }
@@ -160,10 +131,10 @@ static void dies_of_two(slmpm_group g, int rank)
 	works(g, 2, rank, 0);
 	if (rank == 0)
 		die_later();
-	breaks(g);
-	shrink(g);
+	survivors_break(g);
+	survivors_shrink(g);
 	works(g, 1, 0, 1);
-	fails(slmpm_group_shrink(g, PATIENCE), SLMPM_ESTATE, "not broken");
+	survivors_fail(slmpm_group_shrink(g, PATIENCE), SLMPM_ESTATE, "not broken");
 }
 
 static void leaves(slmpm_group g, int rank)
@@ -173,8 +144,8 @@ static void leaves(slmpm_group g, int rank)
 		usleep(MOMENT * 1000 * (unsigned)actor_slow());
 		return;
 	}
-	fails(slmpm_barrier(g, PATIENCE), SLMPM_ECLOSED, "rank 1");
-	shrink(g);
+	survivors_fail(slmpm_barrier(g, PATIENCE), SLMPM_ECLOSED, "rank 1");
+	survivors_shrink(g);
 	works(g, 3, rank - (rank > 1), 1);
 }
 
@@ -183,10 +154,10 @@ static void leaves_broken(slmpm_group g, int rank)
 {
 	if (rank == 2)
 		_exit(0);
-	breaks(g);
+	survivors_break(g);
 	if (rank == 1)
 		return;
-	shrink(g);
+	survivors_shrink(g);
 	works(g, 2, rank == 3, 1);
 }
 
@@ -198,16 +169,17 @@ static void stopped(slmpm_group g, int rank)
 	}
 	if (rank == 0)
 		actor_await_state(pids[2], "T");
-	fails(slmpm_barrier(g, rank ? PATIENCE : MOMENT), SLMPM_ETIMEOUT, "rank 2");
-	fails(slmpm_group_shrink(g, MOMENT), SLMPM_ETIMEOUT, "rank");
-	fails(slmpm_group_shrink(g, 0), SLMPM_EAGAIN, "rank");
-	fails(slmpm_barrier(g, PATIENCE), SLMPM_ETIMEOUT, "rank 2");
+	survivors_fail(slmpm_barrier(g, rank ? PATIENCE : MOMENT), SLMPM_ETIMEOUT, "rank 2");
+	survivors_fail(slmpm_group_shrink(g, MOMENT), SLMPM_ETIMEOUT, "rank");
+	survivors_fail(slmpm_group_shrink(g, 0), SLMPM_EAGAIN, "rank");
+	survivors_fail(slmpm_barrier(g, PATIENCE), SLMPM_ETIMEOUT, "rank 2");
 	if (rank == 0) {
 		usleep(2 * MOMENT * 1000); /* all others wait for none but rank 2, and 0 */
-		fails(slmpm_group_shrink(g, 3 * MOMENT), SLMPM_ETIMEOUT, "rank 2 (process ");
+		survivors_fail(slmpm_group_shrink(g, 3 * MOMENT), SLMPM_ETIMEOUT,
+			       "rank 2 (process ");
 		(void)kill(pids[2], SIGKILL);
 	}
-	shrink(g);
+	survivors_shrink(g);
 	works(g, 3, rank - (rank > 2), 1);
 }
 
@@ -216,15 +188,16 @@ static void goes_on(slmpm_group g, int rank)
 	if (rank == 2)
 		raise(SIGSTOP);
 	if (rank >= 2) { /* rank 3 may still see it come */
-		breaks(g);
+		survivors_break(g);
 	} else {
 		if (rank == 0)
 			actor_await_state(pids[2], "T");
-		fails(slmpm_barrier(g, rank ? PATIENCE : MOMENT), SLMPM_ETIMEOUT, "rank 2");
+		survivors_fail(slmpm_barrier(g, rank ? PATIENCE : MOMENT), SLMPM_ETIMEOUT,
+			       "rank 2");
 		if (rank == 1)
 			(void)kill(pids[2], SIGCONT);
 	}
-	shrink(g);
+	survivors_shrink(g);
 	works(g, 4, rank, 1); /* none has gone */
 }
 
@@ -243,7 +216,7 @@ static void sleeps(slmpm_group g, int rank)
 
 	if (rank == 3)
 		_exit(0);
-	breaks(g);
+	survivors_break(g);
 	if (rank == 1)
 		usleep(5 * MOMENT * 1000);
 	if (rank == 2) {
@@ -252,7 +225,7 @@ static void sleeps(slmpm_group g, int rank)
 	}
 	begun = actor_now_ms();
 	used = used_ms();
-	shrink(g);
+	survivors_shrink(g);
 	begun = actor_now_ms() - begun;
 	used = used_ms() - used;
 	CHECK(used < MOMENT * actor_slow(), "%lld ms of processor time", (long long)used);
@@ -265,7 +238,7 @@ static void *shrink_beside(void *arg)
 {
 	slmpm_group *g = arg;
 
-	shrink(*g);
+	survivors_shrink(*g);
 	return NULL;
 }
 
@@ -276,7 +249,7 @@ static void in_threads(slmpm_group g, int rank)
 
 	if (rank == 2)
 		_exit(0);
-	breaks(g);
+	survivors_break(g);
 	CHECK(pthread_create(&thread, NULL, shrink_beside, &g) == 0, "no thread");
 	if (rank == 0)
 		usleep(MOMENT * 1000); /* the thread sleeps, or polls */
@@ -300,19 +273,20 @@ static void none_begins(slmpm_group g, int rank)
 		usleep(1000);
 	OK(slmpm_group_peer(g, 1 - rank, &other, PATIENCE));
 	if (rank == 0) {
-		fails(slmpm_group_shrink(g, 0), SLMPM_EAGAIN, "rank 1");
-		fails(slmpm_broadcast(g, &word, 1, SLMPM_INT64, 0, PATIENCE), SLMPM_ECLOSED,
-		      "rank 2");
+		survivors_fail(slmpm_group_shrink(g, 0), SLMPM_EAGAIN, "rank 1");
+		survivors_fail(slmpm_broadcast(g, &word, 1, SLMPM_INT64, 0, PATIENCE),
+			       SLMPM_ECLOSED, "rank 2");
 		CHECK(pthread_create(&thread, NULL, shrink_beside, &g) == 0, "no thread");
 		usleep(MOMENT * 1000 * (unsigned)actor_slow());
-		fails(slmpm_broadcast(g, &word, 1, SLMPM_INT64, 0, PATIENCE), SLMPM_ECLOSED,
-		      "rank 2");
-		fails(slmpm_group_peer(g, 2, &(slmpm_peer){0}, PATIENCE), SLMPM_EBUSY, "shrink");
+		survivors_fail(slmpm_broadcast(g, &word, 1, SLMPM_INT64, 0, PATIENCE),
+			       SLMPM_ECLOSED, "rank 2");
+		survivors_fail(slmpm_group_peer(g, 2, &(slmpm_peer){0}, PATIENCE), SLMPM_EBUSY,
+			       "shrink");
 		OK(slmpm_send(other, 3, &word, sizeof(word), PATIENCE));
 		CHECK(pthread_join(thread, NULL) == 0, "no thread");
 	} else {
 		EXPECT(slmpm_recv(other, 3, &word, sizeof(word), NULL, PATIENCE), sizeof(word));
-		shrink(g);
+		survivors_shrink(g);
 	}
 	works(g, 2, rank, 1);
 }

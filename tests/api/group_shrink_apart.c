@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "tests/lib/child.h"
-#include "tests/lib/circle.h"
+#include "tests/lib/survivors.h"
 
 #define TAG    5
 #define MOMENT 60 /* ms */
@@ -28,45 +28,18 @@ struct scene {
 
 static pid_t *pids; /* by rank, of all */
 
-static void fails(int rc, int error, const char *part)
-{
-	CHECK(rc == -error && strstr(slmpm_error_detail(), part), "%d (%s), expected %d, %s", rc,
-	      slmpm_error_detail(), -error, part);
-}
-
 /* It has N members, of which this one is RANK, and works. */
 static void works(slmpm_group g, int n, int rank, unsigned generation)
 {
-	struct slmpm_group_info info = circle_query(g);
-	int64_t one[2] = {rank, 1}, sum[2], from[5], to[5];
+	int64_t from[5], to[5];
 
-	CHECK(info.rank == rank && info.members == (uint32_t)n && info.generation == generation,
-	      "rank %d of %u, generation %llu; expected %d of %d", info.rank, info.members,
-	      (unsigned long long)info.generation, rank, n);
-	OK(slmpm_allreduce(g, one, sum, 2, SLMPM_INT64, SLMPM_CALC_SUM, PATIENCE));
-	CHECK(sum[0] == n * (n - 1) / 2 && sum[1] == n, "%lld, %lld", (long long)sum[0],
-	      (long long)sum[1]);
+	survivors_sum(g, n, rank, generation, 1);
 	for (int r = 0; r < n; r++)
 		from[r] = rank * 10 + r;
 	OK(slmpm_alltoall(g, from, to, 1, SLMPM_INT64, PATIENCE));
 	for (int r = 0; r < n; r++)
 		CHECK(to[r] == r * 10 + rank, "of rank %d: %lld", r, (long long)to[r]);
 	OK(slmpm_barrier(g, PATIENCE));
-}
-
-/* Whatever has broken it, this process's operations end; those that are left know the members. */
-static void breaks(slmpm_group g)
-{
-	int rc = 0;
-
-	for (int k = 0; k < 100000 && rc == 0; k++)
-		rc = slmpm_barrier(g, PATIENCE);
-	CHECK(rc < 0, "nothing has happened");
-}
-
-static void shrink(slmpm_group g)
-{
-	EXPECT(slmpm_group_shrink(g, PATIENCE), 0);
 }
 
 /* The others are through with what came before. */
@@ -82,15 +55,15 @@ static void dies(slmpm_group g, int rank)
 {
 	int64_t begun;
 
-	fails(slmpm_group_shrink(g, PATIENCE), SLMPM_ESTATE, "not broken");
+	survivors_fail(slmpm_group_shrink(g, PATIENCE), SLMPM_ESTATE, "not broken");
 	works(g, 4, rank, 0);
 	if (rank == 2)
 		die_later(); /* the others sleep */
 	begun = actor_now_ms();
-	fails(slmpm_barrier(g, PATIENCE), SLMPM_EDEAD, "rank 2");
+	survivors_fail(slmpm_barrier(g, PATIENCE), SLMPM_EDEAD, "rank 2");
 	begun = actor_now_ms() - begun;
 	CHECK(begun < 1000 * actor_slow(), "%lld ms", (long long)begun);
-	shrink(g);
+	survivors_shrink(g);
 	works(g, 3, rank - (rank > 2), 1);
 }
 
@@ -101,8 +74,8 @@ static void die_out(slmpm_group g, int rank)
 		works(g, n, rank - (3 - n), (unsigned)(3 - n));
 		if (rank == 3 - n)
 			die_later();
-		breaks(g);
-		shrink(g);
+		survivors_break(g);
+		survivors_shrink(g);
 	}
 	works(g, 1, 0, 2);
 }
@@ -113,8 +86,8 @@ static void die_at_once(slmpm_group g, int rank)
 	if (rank == 1 || rank == 2)
 		raise(SIGKILL);
 	do {
-		breaks(g);
-		shrink(g);
+		survivors_break(g);
+		survivors_shrink(g);
 	} while (circle_query(g).members > 2);
 	works(g, 2, rank == 3, (unsigned)circle_query(g).generation);
 }
@@ -148,8 +121,8 @@ static void lose(slmpm_group g, int rank)
 			if (cut >> fd & 1)
 				(void)shutdown(fd, SHUT_RDWR);
 	}
-	breaks(g);
-	shrink(g);
+	survivors_break(g);
+	survivors_shrink(g);
 	works(g, 4, rank, 1);
 }
 
@@ -166,7 +139,7 @@ static void long_ones(slmpm_group g, int rank)
 	}
 	for (int k = 0; rc == 0; k++)
 		rc = slmpm_allreduce(g, from, to, 200000, SLMPM_INT64, SLMPM_CALC_SUM, PATIENCE);
-	shrink(g);
+	survivors_shrink(g);
 	works(g, 3, rank, 1);
 }
 
@@ -177,8 +150,8 @@ static void leaves(slmpm_group g, int rank)
 		usleep(MOMENT * 1000 * (unsigned)actor_slow());
 		return;
 	}
-	fails(slmpm_barrier(g, PATIENCE), SLMPM_ECLOSED, "rank 1");
-	shrink(g);
+	survivors_fail(slmpm_barrier(g, PATIENCE), SLMPM_ECLOSED, "rank 1");
+	survivors_shrink(g);
 	works(g, 3, rank - (rank > 1), 1);
 }
 
@@ -190,16 +163,18 @@ static void be_stopped(slmpm_group g, int rank, int signal)
 	if (rank == 0)
 		actor_await_state(pids[2], "T");
 	if (rank == 2) /* it goes on */
-		breaks(g);
+		survivors_break(g);
 	else
-		fails(slmpm_barrier(g, rank ? PATIENCE : MOMENT), SLMPM_ETIMEOUT, "rank 2");
+		survivors_fail(slmpm_barrier(g, rank ? PATIENCE : MOMENT), SLMPM_ETIMEOUT,
+			       "rank 2");
 	if (rank == 0) {
-		fails(slmpm_group_shrink(g, 3 * MOMENT), SLMPM_ETIMEOUT, "rank 2 (process ");
+		survivors_fail(slmpm_group_shrink(g, 3 * MOMENT), SLMPM_ETIMEOUT,
+			       "rank 2 (process ");
 		(void)kill(pids[2], signal);
 	} else if (rank == 1) {
-		fails(slmpm_group_shrink(g, 0), SLMPM_EAGAIN, "rank");
+		survivors_fail(slmpm_group_shrink(g, 0), SLMPM_EAGAIN, "rank");
 	}
-	shrink(g);
+	survivors_shrink(g);
 }
 
 static void stopped(slmpm_group g, int rank)
@@ -219,7 +194,7 @@ static void die_amidst(slmpm_group g, int rank)
 {
 	if (rank == 4)
 		raise(SIGKILL);
-	breaks(g);
+	survivors_break(g);
 	if (rank == 3) {
 		srand((unsigned)getpid());
 		if (fork() == 0) { /* not of the group: it alone outlives this process */
@@ -229,9 +204,9 @@ static void die_amidst(slmpm_group g, int rank)
 		}
 	}
 	do {
-		shrink(g);
+		survivors_shrink(g);
 		if (circle_query(g).members > 3)
-			breaks(g);
+			survivors_break(g);
 	} while (circle_query(g).members > 3);
 	works(g, 3, rank, (unsigned)circle_query(g).generation);
 }
