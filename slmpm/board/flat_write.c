@@ -6,7 +6,7 @@
  */
 #include "slmpm/board/flat_parts.h"
 
-#define DEMOTED 2048 /* bytes: longer ones cost their writer more than the readers gain */
+#define DEMOTED 512 /* bytes: longer ones cost their writer more than the readers gain */
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
@@ -104,7 +104,7 @@ static bool flat_has_room(struct flat *f, uint64_t end)
 	if (LIKELY((int64_t)(needed - b->freed) <= 0))
 		return true;
 	if ((int64_t)(needed - f->out.at) <= 0) {
-		uint64_t n = b->reached + 1;
+		uint64_t n = b->reached;
 
 		while (n < f->number && (int64_t)(needed - b->starts[n % BOARD_SLOTS]) > 0)
 			n++;
@@ -122,6 +122,25 @@ static bool flat_has_room(struct flat *f, uint64_t end)
 	else
 		free_blocks(f);
 	return (int64_t)(needed - b->freed) <= 0;
+}
+
+/* Where N bytes go behind AT: as many operations of that length as there are posts keep to the same
+ * lines, which are near. */
+static uint64_t place_behind(uint64_t at, uint64_t n)
+{
+	uint64_t near = BOARD_SLOTS * n, in = at % BOARD_RING;
+
+	return in <= near && in + n > near ? at + BOARD_RING - in : at;
+}
+
+/* The next one, if it is alike, is written to lines that are this processor's by then: they come
+ * back from the readers while those are waited for. */
+static void claim_next(const struct flat *f)
+{
+	uint64_t n = flat_pad(f->out.length), at = place_behind(f->b->written, n);
+
+	for (uint64_t i = 0; i < n; i += BOARD_LINE)
+		claim_ahead(f->b->own->ring + (at + i) % BOARD_RING);
 }
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
@@ -219,6 +238,7 @@ static void post_long(struct flat *f)
 		put_in_line(f, slot->bytes);
 		o->done = o->length;
 	} else {
+		f->b->written = o->at = place_behind(o->at, flat_pad(o->length));
 		if (flat_has_room(f, end))
 			put_up_to(f, end);
 		if (o->length <= DEMOTED && !f->b->crowded)
@@ -230,9 +250,12 @@ static void post_long(struct flat *f)
 	boards_post(f->b);
 	if (!f->b->crowded)
 		demote(slot, sizeof(*slot));
-	if (!(f->what & POST_IN_LINE))
-		f->b->written = flat_pad(o->at + o->length);
 	f->posted = true;
+	if (f->what & POST_IN_LINE)
+		return;
+	f->b->written = flat_pad(o->at + o->length);
+	if (o->length <= BOARD_PIECE)
+		claim_next(f);
 }
 
 int flat_write(struct flat *f)

@@ -425,6 +425,23 @@ static void at_random(struct boards *b, void *arg)
 	}
 }
 
+/* Of one length: many keep to the lines of as many as there are posts. */
+static void stay_near(struct boards *b, void *arg)
+{
+	static const uint32_t kinds[] = {SLMPM_COLL_ALLREDUCE, SLMPM_COLL_BROADCAST};
+	struct job j = {.type = SLMPM_UINT64, .op = SLMPM_CALC_SUM, .n = b->size, .count = 128};
+
+	take_buffers();
+	j.seed = *(uint64_t *)arg;
+	for (uint32_t i = 0; i < 4 * BOARD_SLOTS; i++) {
+		j.kind = kinds[i / BOARD_SLOTS % 2];
+		j.root = i / 2 % b->size;
+		do_job(b, &j);
+	}
+	for (uint32_t i = BOARD_SLOTS * 1024; i < RING; i++)
+		CHECK(!b->own->ring[i], "rank %u has written to byte %u of its ring", b->rank, i);
+}
+
 int main(void)
 {
 	static const uint32_t sizes[] = {1, 2, 3, 5, 8};
@@ -437,6 +454,7 @@ int main(void)
 
 		members_run(sizes[i], all_kinds, &seed, 60);
 		members_run(sizes[i], at_random, &run, 60);
+		members_run(sizes[i], stay_near, &seed, 60);
 		printf("%u members\n", sizes[i]);
 	}
 	return 0;
