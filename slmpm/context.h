@@ -31,6 +31,7 @@ struct context {
 	bool news;        /* something to look at since slmpm_arm was last asked */
 	bool ready_since; /* ... and a channel of a work queue ready, since a thread is away */
 	bool rung;        /* bells wait in the sockets */
+	bool quiet;       /* its last sleep was over with nothing to do */
 	bool armed;       /* peers have been asked to ring */
 	bool polling;     /* multiple: one thread polls for all ... */
 	bool away;        /* ... and has given the lock back, to scan or to sleep, ... */

@@ -225,8 +225,10 @@ int wait_until(struct context *ctx, wait_test *test, void *arg, int timeout_ms)
 		if (rc < 0)
 			break;
 	}
-	if (w.idle.since)
+	if (w.idle.since) {
 		idle_over(ctx, &w.idle, test(arg));
+		ctx->quiet = false;
+	}
 	ctx->polling = false;
 	if (ctx->waiting)
 		pthread_cond_broadcast(&ctx->changed);

@@ -194,7 +194,10 @@ bool wait_sleep(struct context *ctx, uint64_t now, uint64_t deadline, wait_test 
 	int n;
 
 	(void)inner_deadlines(ctx, now);
-	inspect_tick(ctx);
+	if (ctx->quiet)
+		inspect_tick_often(ctx);
+	else
+		inspect_tick(ctx);
 	take_bells(ctx); /* now, when no peer waits for us */
 	wait_arm(ctx);
 	if (has_work(ctx, test, arg)) {
@@ -211,8 +214,10 @@ bool wait_sleep(struct context *ctx, uint64_t now, uint64_t deadline, wait_test 
 	until = deadline < until ? deadline : until;
 	if (ctx->news && ctx->port)
 		parts.show(ctx);
-	if (!parts.is_shown(ctx) && now + SHOWN_NS < until)
-		until = now + SHOWN_NS; /* once more, and what others see is how things are */
+	/* Once more, and what others see is how things are: of operations of groups what has come
+	 * since, of which no endpoint counts anything. */
+	if ((!parts.is_shown(ctx) || (ctx->collecting && !ctx->quiet)) && now + SHOWN_NS < until)
+		until = now + SHOWN_NS;
 	/* By itself: what was tested, or is due, has received for room, or has sent. */
 	if (domain_has_roused(ctx)) {
 		wait_disarm(ctx);
@@ -227,6 +232,7 @@ bool wait_sleep(struct context *ctx, uint64_t now, uint64_t deadline, wait_test 
 	n = epoll_wait(ctx->epoll, events, EVENTS, clock_ms(clock_now(), until, -1));
 	context_lock(ctx);
 	ctx->away = ctx->sleeping = ctx->wakes = false;
+	ctx->quiet = n == 0;
 	wait_disarm(ctx);
 	/* Where there are several threads another may have closed what the event points at. */
 	ctx->bell = !ctx->multiple && n == 1 && wait_sleep_is_bell(&events[0]) ?

@@ -24,6 +24,7 @@
 enum { GO = 1, READY };
 
 static const uint64_t all_apart = 0xff;
+static uint64_t begun_ns; /* what is seen is to be of a later time */
 
 struct scene {
 	uint64_t apart;
@@ -63,6 +64,7 @@ static int play(void *arg)
 		actor_hear(c.peers[i], READY);
 	for (int i = 0; i < MEMBERS; i++)
 		actor_tell(c.peers[i], GO);
+	begun_ns = (uint64_t)actor_now_ms() * 1000000;
 	s->see(&c);
 	EXPECT(kill(c.pids[VICTIM], SIGCONT), 0);
 	for (int i = 0; i < MEMBERS; i++)
@@ -87,13 +89,15 @@ static const struct slmpm_shown_member *await(const struct circle *c, int i, uin
 		memset(g, 0, sizeof(*g));
 		if (slmpm_groups_read(c->pids[i], 0, g, sizeof(*g)) < 0)
 			continue;
+		if (g->taken_ns < begun_ns)
+			continue;
 		CHECK(g->size == sizeof(*g) && g->tag == TAG && g->members == MEMBERS, "whose");
 		CHECK(g->rank == i && g->begun >= g->done && !g->status, "rank %d", g->rank);
 		CHECK(!slmpm_plan_algorithm(g->algorithm) == !g->apart, "algorithm %u",
 		      g->algorithm);
 		for (uint32_t k = 0; k < g->member_count; k++)
 			if (g->member[k].rank == who && g->member[k].since_ns &&
-			    g->taken_ns - g->member[k].since_ns >= ms * 1000000)
+			    (uint64_t)actor_now_ms() >= g->member[k].since_ns / 1000000 + ms)
 				return &g->member[k];
 	}
 	CHECK(0, "rank %u is not waited for by rank %d", who, i);
