@@ -21,7 +21,8 @@ enum {
 	ROTATES = FROM_ROOT | TO_ROOT,
 	OUT_EACH = 4, /* there is a block for each member, ... */
 	IN_EACH = 8,  /* ... from each */
-	COMBINES = 16
+	COMBINES = 16,
+	BESIDE = 32 /* a computation */
 };
 
 struct collective {
@@ -39,6 +40,7 @@ static const struct collective collectives[] = {
 	{"allgather", SLMPM_COLL_ALLGATHER, IN_EACH},
 	{"alltoall", SLMPM_COLL_ALLTOALL, OUT_EACH | IN_EACH},
 	{"put_all", PUT_ALL, FROM_ROOT},
+	{"offload", SLMPM_COLL_ALLREDUCE, COMBINES | BESIDE},
 };
 
 static const struct collective *collective_of(const struct test *test)
@@ -382,6 +384,8 @@ static int time_all(struct pair *p, struct part *t, const struct job *j, struct 
 	int rc = slmpm_barrier(t->group, -1);
 	uint64_t worked = cpu_ns(), begin = now_ns();
 
+	if (rc >= 0 && t->what->how & BESIDE)
+		return collective_beside(p, &t->coll, j, stamps);
 	if (rc >= 0 && stamps)
 		rc = repeat(t, j, stamps, j->touch);
 	else if (rc >= 0)

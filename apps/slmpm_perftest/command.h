@@ -9,8 +9,9 @@
 
 struct command {
 	struct setup setup;
-	struct job job; /* but for test and size */
-	const char *names, *fabric, *listen, *connect, *mailbox, *dump, *modes, *to;
+	struct job job;        /* but for test and size */
+	char names[NAMES_MAX]; /* of tests, separated by commas */
+	const char *fabric, *listen, *connect, *mailbox, *dump, *modes, *to;
 	uint64_t size, max;
 	bool sized, serve, far, sink, crew, decisions;
 };

@@ -126,8 +126,10 @@ static int parse_pair(struct job *j, const char *word, const char *value)
 		return parse_number(value, &j->work_us);
 	if (value && strcmp(word, "busy") == 0)
 		return parse_busy(value, &j->busy);
-	if (value && strcmp(word, "members") == 0)
+	if (value && strcmp(word, "members") == 0) {
+		j->grouped = true;
 		return parse_members(value, &j->members);
+	}
 	if (value && strcmp(word, "track") == 0)
 		return parse_track(value, &j->track);
 	return -1;
@@ -169,6 +171,8 @@ int job_parse(struct job *j, char *text, char *why, size_t why_size)
 		snprintf(why, why_size, "burst and step begin at 1");
 		return -1;
 	}
+	if (j->grouped)
+		j->test = test_in_group(j->test);
 	return 0;
 }
 

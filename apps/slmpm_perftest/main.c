@@ -64,6 +64,7 @@ static int measure_all(struct command *c)
 		const struct test *test = test_find(name);
 		bool mailbox = test->kind == KIND_MAILBOX;
 
+		test = c->job.grouped ? test_in_group(test) : test;
 		if (!mailbox && !pair.ctx.id)
 			failed = begin(c, &pair);
 		choose_path(c, &pair);
@@ -109,7 +110,7 @@ static void choose_settings(const struct command *c)
 
 	if (is_by_request(mode))
 		setenv("SLMPM_RMA", mode, 1);
-	if (c->names && (strstr(c->names, "overlap") || strstr(c->names, "offload")))
+	if (strstr(c->names, "overlap") || strstr(c->names, "offload"))
 		setenv("SLMPM_ENGINE", "thread", 0);
 	if (c->to && !c->connect && !getenv("SLMPM_FABRIC"))
 		setenv("SLMPM_LINKS", "shm,tcp", 0); /* else there is nothing to choose */

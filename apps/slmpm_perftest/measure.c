@@ -258,11 +258,12 @@ static int take_samples(const struct runner *r, struct job *j, unsigned n, struc
 		out->arm_us = median(arm, n) > 0 ? median(arm, n) : -1;
 		out->post_us = median(post, n) > 0 ? median(post, n) : -1;
 		out->by_engine = median(engine, n);
-		out->kept = median(kept, n);
 	}
-	if (j->test->kind == KIND_OVERLAP)
+	if (j->test->by == BY_QUEUE || test_offloads(j->test))
+		out->kept = median(kept, n);
+	if (j->test->kind == KIND_OVERLAP || test_offloads(j->test))
 		out->hidden = median(hidden, n);
-	if (j->test->by == BY_GROUP)
+	if (j->test->by == BY_GROUP && !test_offloads(j->test))
 		out->cpu_us = median(all, n);
 	if (j->test->kind == KIND_PAUSE) {
 		out->cpu_us = median(both, n);

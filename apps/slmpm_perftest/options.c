@@ -182,9 +182,9 @@ static void check_tests(struct argp_state *state, struct command *c)
 		strncat(known, " ", sizeof(known) - strlen(known) - 1);
 		strncat(known, t->name, sizeof(known) - strlen(known) - 1);
 	}
-	if (!c->names)
+	if (!*c->names)
 		REFUSE("say what to measure with -t; there are:%s", known);
-	if (strlen(c->names) >= sizeof(names))
+	if (strlen(c->names) + 1 >= sizeof(names)) /* cut off */
 		REFUSE("-t: that many tests are more than a call can take");
 	snprintf(names, sizeof(names), "%s", c->names);
 	for (name = strtok_r(names, ",", &rest); name; name = strtok_r(NULL, ",", &rest))
@@ -224,6 +224,16 @@ static void check(struct argp_state *state, struct command *c)
 		check_tests(state, c);
 }
 
+/* Another one behind that of -t. */
+static void add_test(struct argp_state *state, struct command *c, const char *name)
+{
+	size_t used = strlen(c->names);
+
+	if (!used)
+		REFUSE("what is \"%s\"? Tests are named with -t", name);
+	snprintf(c->names + used, sizeof(c->names) - used, ",%s", name);
+}
+
 static int parse_how(int key, char *arg, struct argp_state *state, struct command *c)
 {
 	switch (key) {
@@ -243,6 +253,7 @@ static int parse_how(int key, char *arg, struct argp_state *state, struct comman
 			       arg);
 		break;
 	case OPT_MEMBERS:
+		c->job.grouped = true;
 		if (parse_members(arg, &c->job.members))
 			REFUSE("--members %s: a group has 2 to %d", arg, MEMBERS_MAX);
 		break;
@@ -266,7 +277,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	struct command *c = state->input;
 
 	switch (key) {
-	case 't': c->names = arg; break;
+	case 't': snprintf(c->names, sizeof(c->names), "%s", arg); break;
 	case 's': parse_sizes(state, c, arg); break;
 	case 'c': parse_cpus(state, c, arg); break;
 	case OPT_FABRIC:
@@ -291,7 +302,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPT_MAILBOX: c->mailbox = arg; break;
 	case OPT_CPU: c->setup.processor_time = true; break;
 	case OPT_ON_CPU: c->setup.cpu[1] = atoi(arg); break;
-	case ARGP_KEY_ARG: REFUSE("what is \"%s\"? Tests are named with -t", arg); break;
+	case ARGP_KEY_ARG: add_test(state, c, arg); break;
 	case ARGP_KEY_END: check(state, c); break;
 	default: return parse_how(key, arg, state, c);
 	}

@@ -66,6 +66,9 @@ const struct test *test_find(const char *name);
 bool test_has_one_size(const struct test *test); /* that of the table */
 bool test_has_region(const struct test *test);   /* it works on regions of both sides */
 bool test_calculates(const struct test *test);   /* on this side alone, and checks itself */
+/* What it is where the members of a group are said: the same, or a collective operation. */
+const struct test *test_in_group(const struct test *test);
+bool test_offloads(const struct test *test); /* that */
 /* One transfer with a pattern; who receives it fails unless it arrived whole (verify.c). */
 loop_fn loop_verify;
 /* loops.c, onesided.c, atomics.c, active.c, overlap.c */
@@ -91,6 +94,9 @@ loop_fn loop_mirror_read, loop_mirror_reads, loop_get_reads; /* reads.c */
 loop_fn loop_wq_chain, loop_wq_hop, loop_offload;            /* chain.c, hop.c, offload.c */
 loop_fn loop_wq_calc, loop_wq_apart;                         /* calc.c */
 loop_fn loop_collective;                                     /* collective.c */
+/* Of offload in a group: started, and waited for behind a computation (beside.c). */
+int collective_beside(struct pair *pair, const struct slmpm_coll *coll, const struct job *job,
+		      struct hist *stamps);
 /* Bytes of a member's buffers for such a job. */
 uint64_t collective_room(const struct job *job);
 /* So many units of work in registers only; what one takes (overlap.c). */
@@ -115,7 +121,8 @@ struct job {
 	uint64_t work_us; /* a slow reader computes so long after each message; 0: default */
 	unsigned busy;    /* something else computes beside side 1; 2: and beside side 0 */
 	unsigned wait;    /* SLMPM_WAIT_* or WAIT_DEFAULT */
-	unsigned members; /* of the group that a collective operation is of */
+	unsigned members; /* of the group that a collective operation is of, ... */
+	bool grouped;     /* ... and that has been said */
 	unsigned track;   /* enum slmpm_mirror_track: mirrors find plain stores by themselves */
 	bool more;        /* ... or in a call each, of which all but each burst-th say MORE */
 	bool touch, probe, verify;

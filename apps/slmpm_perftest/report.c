@@ -137,11 +137,11 @@ static const char *beside(const struct test *test)
 		return "straight";
 	if (test_calculates(test))
 		return "a bare loop";
+	if (test->loop == loop_offload || test_offloads(test))
+		return "alone";
 	if (test->by == BY_GROUP)
 		return "a message of 8 bytes";
-	if (test->by != BY_QUEUE)
-		return "the bare instruction";
-	return test->loop == loop_offload ? "alone" : "by hand";
+	return test->by == BY_QUEUE ? "by hand" : "the bare instruction";
 }
 
 static void queue_remarks(const struct result *r, int *count)

@@ -65,8 +65,10 @@ const struct test tests[] = {
 	 BY_QUEUE, 32768, loop_wq_calc},
 	{"wq_apart", "the same of every second element", KIND_SINGLE, BY_QUEUE, 32768,
 	 loop_wq_apart},
-	{"offload", "a chain of sends by the engine beside a computation, and alone", KIND_SINGLE,
-	 BY_QUEUE, 8, loop_offload},
+	{"offload",
+	 "a chain of sends by the engine beside a computation, and alone; with --members a sum at "
+	 "all, likewise",
+	 KIND_SINGLE, BY_QUEUE, 8, loop_offload},
 	{"wq_pipe", "stream of messages through side 1 to a third process, and straight to side 1",
 	 KIND_STREAM, BY_MESSAGE, 65536, loop_wq_pipe},
 	GROUP("barrier", "a barrier of a group of --members processes", 0),
@@ -90,12 +92,25 @@ const struct test tests[] = {
 	{NULL, NULL, KIND_LATENCY, BY_NOTHING, 0, NULL},
 };
 
+static const struct test group_offload =
+	GROUP("offload", "a sum at all members beside a computation, and alone", 65536);
+
 const struct test *test_find(const char *name)
 {
 	for (const struct test *t = tests; t->name; t++)
 		if (strcmp(t->name, name) == 0)
 			return t;
 	return NULL;
+}
+
+const struct test *test_in_group(const struct test *t)
+{
+	return t->loop == loop_offload ? &group_offload : t;
+}
+
+bool test_offloads(const struct test *t)
+{
+	return t == &group_offload;
 }
 
 bool test_has_region(const struct test *t)

@@ -138,6 +138,16 @@ done
 timeout 60 "$perf" -t allreduce,alltoall --members 4 -c "$first,$first,$first" -s 1m -n 3 --samples 1 >"$dir/out" 2>"$dir/err" ||
 	fail "collectives on one CPU: exit status $?"
 [ "$(grep -c '^  4 members$' "$dir/out")" = 2 ] || { cat "$dir/out"; fail "collectives: of how many?"; }
+# Tests behind that of -t; the sum beside a computation, of a group, in place of the chain of sends.
+for members in 2 3; do
+	timeout 60 "$perf" -t barrier --members $members offload -s 64 -n 5 --samples 1 >"$dir/out" 2>"$dir/err" ||
+		fail "offload of $members: exit status $?"
+	grep -q '^barrier' "$dir/out" && grep -Eq "^  $members members, alone [0-9.]+ us, ratio [0-9.]+, kept [0-9]+ %, hidden [0-9]+ %\$" "$dir/out" ||
+		{ cat "$dir/out"; fail "offload of $members: other figures"; }
+	awk 'length > 80 { exit 1 }' "$dir/out" || { cat "$dir/out"; fail "offload of $members: more than 80 columns"; }
+done
+"$perf" -t barrier nothing >"$dir/out" 2>"$dir/err" && fail "a test that is none"
+grep -q 'unknown test "nothing"' "$dir/err" || fail "a test that is none: why?"
 # Each line of --serve may have another group.
 printf '%s\n' 'bcast 8 50 members 3' 'send_lat 8 50' 'bcast 8 50' 'barrier 0 50 members 65' 'gather 8 50 members 3' |
 	timeout 60 "$perf" --serve >"$dir/out" 2>"$dir/err" || fail "members N: $?"

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A collective operation that is started and waited for: alone; then each member computes for as
+ * long as that takes, alone as well; then it computes between starting the operation and waiting.
+ */
+#include "apps/slmpm_perftest/perftest.h"
+
+#define SETTLING 4
+
+struct beside {
+	uint64_t units;                              /* of computation: as long as the operation */
+	double alone, computing, both, slowed, last; /* ns; last: of `both` */
+};
+
+/* From when all are there. */
+static int gather_all(slmpm_group group, uint64_t *begin)
+{
+	int rc = slmpm_barrier(group, -1);
+
+	*begin = now_ns();
+	return rc;
+}
+
+static double since(uint64_t begin)
+{
+	return (double)(now_ns() - begin);
+}
+
+static int operate_alone(slmpm_group group, const struct slmpm_coll *coll, struct beside *b)
+{
+	uint64_t begin;
+	slmpm_req req;
+	int rc = gather_all(group, &begin);
+
+	if (rc >= 0)
+		rc = slmpm_collective_start(group, coll, NULL, &req);
+	if (rc >= 0)
+		rc = slmpm_wait(&req, 1, NULL, -1);
+	b->alone += since(begin);
+	return rc;
+}
+
+static int compute_alone(slmpm_group group, struct beside *b)
+{
+	uint64_t begin;
+	int rc = gather_all(group, &begin);
+
+	compute(b->units);
+	b->computing += since(begin);
+	return rc;
+}
+
+static int do_both(slmpm_group group, const struct slmpm_coll *coll, struct beside *b)
+{
+	uint64_t begin, working;
+	slmpm_req req;
+	int rc = gather_all(group, &begin);
+
+	if (rc >= 0)
+		rc = slmpm_collective_start(group, coll, NULL, &req);
+	working = now_ns();
+	compute(b->units);
+	b->slowed += since(working);
+	if (rc >= 0)
+		rc = slmpm_wait(&req, 1, NULL, -1);
+	b->last = since(begin);
+	b->both += b->last;
+	return rc;
+}
+
+/* As long as the operation: of members that share a processor a unit takes longer. */
+static int choose_units(slmpm_group group, const struct slmpm_coll *coll, struct beside *b)
+{
+	struct beside t = {0};
+	int rc = 0;
+
+	for (int i = 0; i < SETTLING && rc >= 0; i++)
+		rc = operate_alone(group, coll, &t);
+	t.units = (uint64_t)(t.alone / SETTLING / compute_unit_ns()) + 1;
+	for (int i = 0; i < SETTLING && rc >= 0; i++)
+		rc = compute_alone(group, &t);
+	b->units = (uint64_t)((double)t.units * t.alone / t.computing) + 1;
+	return rc;
+}
+
+static void say(struct extra *extra, const struct beside *b, double n)
+{
+	extra->each_ns = b->both / n;
+	extra->bare_ns = b->alone / n;
+	extra->kept = b->slowed > b->computing ? b->computing / b->slowed : 1;
+	extra->hidden = 1 - (b->both - b->computing) / b->alone;
+	extra->hidden = extra->hidden < 0 ? 0 : extra->hidden > 1 ? 1 : extra->hidden;
+}
+
+int collective_beside(struct pair *p, const struct slmpm_coll *coll, const struct job *j,
+		      struct hist *stamps)
+{
+	slmpm_group group = p->crew.group;
+	struct beside b = {0};
+	int rc = choose_units(group, coll, &b);
+
+	for (uint64_t i = 0; i < j->count && rc >= 0; i++) {
+		rc = operate_alone(group, coll, &b);
+		if (rc >= 0)
+			rc = compute_alone(group, &b);
+		if (rc >= 0)
+			rc = do_both(group, coll, &b);
+		if (stamps)
+			hist_add(stamps, (uint64_t)(b.last + 0.5));
+	}
+	if (rc >= 0)
+		say(&p->extra, &b, (double)j->count);
+	return rc;
+}
