@@ -403,13 +403,16 @@ int flat_begin(struct flat *f, struct boards *b, const struct slmpm_coll *c)
 	return 0;
 }
 
-void flat_drop(struct flat *f)
+uint32_t flat_drop(struct flat *f)
 {
+	uint32_t writer = BOARD_NONE;
+
 	if (f->turn == flat_short_turn)
-		return;
+		return BOARD_NONE;
 	if (f->turn != flat_long_turn)
-		flat_drop_direct(f);
+		writer = flat_drop_direct(f);
 	free_own(f);
+	return writer;
 }
 
 /* ---- advanced -------------------------------------------------------------------------------- */

@@ -124,7 +124,8 @@ bool flat_waits_here(const struct flat *f);
 /* By whose post it is to be woken: of several that are missing not the first for each member, as
  * those that are woken post one after the other. */
 uint32_t flat_woken_by(const struct flat *f);
-/* Begun, and no more of it: gives back what it has. Not after flat_step has said 1. */
-void flat_drop(struct flat *f);
+/* Begun, and no more of it: gives back what it has. Not after flat_step has said 1. A rank that is
+ * stopped and may still write to its buffers when it goes on; BOARD_NONE: none. */
+uint32_t flat_drop(struct flat *f);
 
 #endif

@@ -149,11 +149,23 @@ static int meet_all(struct flat *f)
 	return 1;
 }
 
+/* None writes into this member's memory any more. */
+static int withdrawn_turn(struct flat *f)
+{
+	uint32_t r = reach_writer(f->b, f->number);
+
+	f->waits_for = r;
+	if (r != BOARD_NONE)
+		return 0;
+	f->turn = flat_long_turn;
+	return flat_long_turn(f);
+}
+
 int flat_by_ring(struct flat *f)
 {
 	reach_withdraw(f->b, f->number);
-	f->turn = flat_long_turn;
-	return flat_long_turn(f);
+	f->turn = withdrawn_turn;
+	return withdrawn_turn(f);
 }
 
 /* ---- copies ---------------------------------------------------------------------------------- */
@@ -346,8 +358,7 @@ int flat_direct_turn(struct flat *f)
 	return flat_has_failed(f) ? flat_by_ring(f) : flat_end_direct(f);
 }
 
-void flat_drop_direct(struct flat *f)
+uint32_t flat_drop_direct(struct flat *f)
 {
-	if (f->posted)
-		reach_withdraw(f->b, f->number);
+	return f->posted ? reach_take_back(f->b, f->number) : BOARD_NONE;
 }

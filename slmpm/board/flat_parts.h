@@ -108,7 +108,7 @@ int flat_finish(struct flat *f);
  * given up. */
 bool flat_is_direct(const struct flat *f);
 int flat_direct_turn(struct flat *f);
-void flat_drop_direct(struct flat *f);
+uint32_t flat_drop_direct(struct flat *f);
 /* It goes on by the ring, from the start. */
 int flat_by_ring(struct flat *f);
 /* A member has said that it cannot. */

@@ -9,6 +9,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "slmpm/base/clock.h"
+
+#define STOPPED_MS 1000 /* for a copy, of one that is not stopped */
+
 enum { UNTRIED, WORKS, REFUSED }; /* b->reach */
 
 void reach_offer(struct boards *b)
@@ -114,7 +118,7 @@ void reach_claim(struct boards *b, uint64_t number)
 
 void reach_release(struct boards *b)
 {
-	/* Pairs with the acquire in reach_withdraw. */
+	/* Pairs with the acquire in reach_writer. */
 	atomic_store_explicit(&b->own->claims, 0, memory_order_release);
 }
 
@@ -136,15 +140,31 @@ static bool writer_is_gone(const struct boards *b, uint32_t r)
 
 void reach_withdraw(struct boards *b, uint64_t number)
 {
-	static const struct timespec moment = {.tv_nsec = 20000};
-
 	board_store(&b->own->withdrawn, number);
 	/* Pairs with the fence in reach_claim: it sees that, or is seen here. What this process stores
 	 * next who reads comes to see behind it. */
 	atomic_thread_fence(memory_order_seq_cst);
+}
+
+uint32_t reach_writer(const struct boards *b, uint64_t number)
+{
 	for (uint32_t r = 0; r < b->size; r++)
-		while (r != b->rank &&
-		       atomic_load_explicit(&b->of[r]->claims, memory_order_acquire) == number &&
-		       !writer_is_gone(b, r))
-			(void)nanosleep(&moment, NULL);
+		/* Acquire pairs with the release in reach_release. */
+		if (r != b->rank &&
+		    atomic_load_explicit(&b->of[r]->claims, memory_order_acquire) == number &&
+		    !writer_is_gone(b, r))
+			return r;
+	return BOARD_NONE;
+}
+
+uint32_t reach_take_back(struct boards *b, uint64_t number)
+{
+	static const struct timespec moment = {.tv_nsec = 20000};
+	const uint64_t deadline = clock_deadline(STOPPED_MS);
+	uint32_t r;
+
+	reach_withdraw(b, number);
+	while ((r = reach_writer(b, number)) != BOARD_NONE && clock_now() < deadline)
+		(void)nanosleep(&moment, NULL);
+	return r;
 }

@@ -6,7 +6,8 @@
  * Who announces a buffer to others lets them write to it until all of them have said that they are
  * through, or until it withdraws it. A writer says on its board that it is about to write, fences,
  * and looks whether the buffer has been withdrawn; who withdraws says so, fences, and waits for
- * those that are about to write: one of two sees the other, and nothing is written later.
+ * those that are about to write: one of two sees the other, and nothing is written later. One that
+ * is stopped right there would be waited for without end: it is given up, and named.
  */
 #ifndef SLMPM_REACH_H
 #define SLMPM_REACH_H
@@ -36,8 +37,11 @@ void reach_release(struct boards *b);
 /* Rank R lets none write in operation NUMBER any more; what has been read of it since may be
  * anything. */
 bool reach_is_withdrawn(const struct boards *b, uint32_t r, uint64_t number);
-/* Nothing is written into this member's memory in operation NUMBER any more: waits for those that
- * are about to. */
+/* Nothing is to be written into this member's memory in operation NUMBER any more. */
 void reach_withdraw(struct boards *b, uint64_t number);
+/* Then: a rank that is still about to write; BOARD_NONE: none is, nor will be. */
+uint32_t reach_writer(const struct boards *b, uint64_t number);
+/* It is withdrawn: waits for those that are about to write, a second at most. As reach_writer. */
+uint32_t reach_take_back(struct boards *b, uint64_t number);
 
 #endif

@@ -59,12 +59,28 @@ static COLD int break_as_is(struct group *g, uint64_t number, uint32_t kind)
 	return break_by(g, group_broken_error(g, number, kind), (uint32_t)g->culprit);
 }
 
+/* No more of the one that is under way: the group is broken. */
+static COLD void operation_drop(struct group *g)
+{
+	uint32_t r = g->apart ? BOARD_NONE : flat_drop(&g->flat);
+	size_t at = strlen(g->detail);
+
+	if (r != BOARD_NONE)
+		(void)snprintf(g->detail + at, sizeof(g->detail) - at,
+			       "; " BOARD_MEMBER
+			       " is stopped as it writes to this member's buffers: "
+			       "it may do so until it ends",
+			       BOARD_MEMBER_OF(&g->boards, r));
+	if (g->main)
+		memcpy(g->main->detail, g->detail, sizeof(g->detail));
+}
+
 int operation_broken(struct group *g, int rc)
 {
 	rc = rc < 0 ? break_by(g, rc, g->flat.culprit) :
 		      break_as_is(g, g->flat.number, g->flat.coll->kind);
-	flat_drop(&g->flat);
-	return rc;
+	operation_drop(g);
+	return error_set(-rc, "%s", g->detail);
 }
 
 /* Which of those that are waited for is suspect, and of what; NULL: none. */
@@ -79,7 +95,7 @@ static COLD const char *suspicion_of(const struct group *g, uint32_t *r)
 	return NULL;
 }
 
-static COLD int late(struct group *g, int timeout_ms)
+static COLD void late(struct group *g, int timeout_ms)
 {
 	uint32_t first = BOARD_NONE, n = 0, suspect;
 	const char *why = suspicion_of(g, &suspect);
@@ -103,8 +119,8 @@ static COLD int late(struct group *g, int timeout_ms)
 			   "nothing yet from %s%s%s%s%s%s%s%s%s", n > 1 ? "ranks " : "rank ", ranks,
 			   n > NAMED ? " and others" : "", waited, why ? ", suspect" : "", which,
 			   why ? ": " : "", why ? why : "", steps);
-	flat_drop(&g->flat);
-	return break_by(g, -SLMPM_ETIMEOUT, why ? suspect : first);
+	(void)break_by(g, -SLMPM_ETIMEOUT, why ? suspect : first);
+	operation_drop(g);
 }
 
 /* ---- beginning ------------------------------------------------------------------------------- */
@@ -243,13 +259,6 @@ static COLD int end_all(struct group *g)
 	return n;
 }
 
-/* No more of the one that is under way. */
-static void operation_drop(struct group *g)
-{
-	if (!g->apart)
-		flat_drop(&g->flat);
-}
-
 void operations_fail(struct group *g, int error, uint32_t culprit)
 {
 	(void)break_by(g, error, culprit);
@@ -269,7 +278,7 @@ void operations_late(struct group *g, int timeout_ms)
 	if (g->apart && !g->error)
 		(void)messages_late(g, timeout_ms);
 	else if (!g->apart)
-		(void)late(g, timeout_ms);
+		late(g, timeout_ms);
 	(void)end_all(g);
 }
 
