@@ -13,9 +13,14 @@
 #define STATES_MAX 30000000
 
 static const struct scene scenes[] = {
-	{"two members", 2, 1, 1, MEMBERS, true},     {"two members, twice", 2, 1, 2, MEMBERS, true},
-	{"one dies", 3, 1, 1, MEMBERS, false},       {"two die", 3, 2, 1, MEMBERS, false},
-	{"one leaves, one dies", 3, 1, 1, 2, false}, {"two of three, twice", 3, 0, 2, 2, false},
+	{"two members", 2, 1, 1, MEMBERS, false, true},
+	{"two members, twice", 2, 1, 2, MEMBERS, false, true},
+	{"one dies", 3, 1, 1, MEMBERS, false, false},
+	{"two die", 3, 2, 1, MEMBERS, false, false},
+	{"one leaves, one dies", 3, 1, 1, 2, false, false},
+	{"two of three, twice", 3, 0, 2, 2, false, false},
+	{"one writes", 2, 1, 0, MEMBERS, true, true},
+	{"two write", 3, 1, 0, MEMBERS, true, true},
 };
 #define SCENES (sizeof(scenes) / sizeof(scenes[0]))
 

@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the members do: slmpm/board/agree.c and board.c as they are, but that an access to a board,
- * or a fence, is the scheduler's. A member announces its sleep, makes a pass, and sleeps.
+ * What the members do: slmpm/board/agree.c, board.c and reach.c as they are, but that an access to a
+ * board, or a fence, is the scheduler's. A member announces its sleep, makes a pass, and sleeps.
  */
 #include "tests/model/board/members.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "shm/doorbell.h"
 #include "shm/mapping.h"
+#include "slmpm/base/clock.h"
 #include "slmpm/base/error.h"
 #include "slmpm/board/bell.h"
 #include "slmpm/board/flat.h"
@@ -31,6 +36,16 @@ static void shared_fence(memory_order order);
 #define board_unmap(board) ((void)(board))
 #define close(fd)          ((void)(fd))
 #include "slmpm/board/agree.c"
+#undef close
+/* No time goes by; who waits is woken by what it waits for. */
+#define clock_now()              ((uint64_t)0)
+#define clock_deadline(ms)       ((uint64_t)(ms))
+#define nanosleep(moment, left)  ((void)(moment), await_writer(r, number))
+#define poll(process, n, ms)     has_ended((process)->fd)
+#define attach_finds(pid, probe) 1
+static int await_writer(uint32_t r, uint64_t number);
+static int has_ended(int process);
+#include "slmpm/board/reach.c"
 
 /* Only addresses on them are used. */
 static struct board boards[MEMBERS];
@@ -67,6 +82,9 @@ static unsigned word_at(size_t at)
 		offsetof(struct board, verdict.generation),
 		offsetof(struct board, verdict.base),
 		offsetof(struct board, verdict.gone[0]),
+		offsetof(struct board, claims),
+		offsetof(struct board, withdrawn),
+		offsetof(struct board, ring),
 	};
 
 	for (unsigned w = 0; w < BOARD_USED; w++)
@@ -182,6 +200,7 @@ void members_start(void)
 			p->of[r] = &boards[r];
 			p->bells[r] = (int)r;
 			p->seats[r] = r;
+			p->watched[r] = (int)r;
 		}
 	}
 }
@@ -222,11 +241,46 @@ static void shrink_once(struct private *p)
 	judge(p);
 }
 
+/* ---- who writes ------------------------------------------------------------------------------ */
+
+static int await_writer(uint32_t r, uint64_t number)
+{
+	return (int)model_ask((struct asked){
+		.kind = ASK_WRITER, .of = (uint8_t)r, .word = WORD_CLAIMS, .value = number});
+}
+
+static int has_ended(int process)
+{
+	return (int)model_ask((struct asked){.kind = ASK_IS_GONE, .of = (uint8_t)process});
+}
+
+/* In operation 1. */
+static void write_twice(struct boards *b)
+{
+	reach_claim(b, 1);
+	for (uint64_t i = 1; i <= 2 && !reach_is_withdrawn(b, 0, 1); i++)
+		shared_store(b->own->ring, i, memory_order_relaxed);
+	reach_release(b);
+}
+
+static void take_back(struct boards *b)
+{
+	if (reach_take_back(b, 1) != BOARD_NONE)
+		model_wrong("a writer is given up");
+	model.taken_back = 1;
+}
+
+/* ---- all lives ------------------------------------------------------------------------------- */
+
 void members_live(void)
 {
 	struct private *p = &private[model.running];
 
-	if (model.running == model_scene->leaver) {
+	if (model_scene->writes && model.running) {
+		write_twice(&p->b);
+	} else if (model_scene->writes) {
+		take_back(&p->b);
+	} else if (model.running == model_scene->leaver) {
 		(void)model_ask((struct asked){.kind = ASK_FENCE}); /* at any time */
 		boards_end(&p->b, 0, BOARD_NONE, NULL);
 	} else {

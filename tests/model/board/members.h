@@ -20,6 +20,7 @@ struct scene {
 	unsigned kills;   /* members that may die, before any of their steps */
 	unsigned shrinks; /* that each makes */
 	unsigned leaver;  /* a rank that leaves instead, or MEMBERS: none */
+	bool writes;      /* instead, all write to rank 0's buffer, which it withdraws */
 	/* Each store is a step, and may become visible late, in any order that is allowed; each load
 	 * is. Else a step is what lies between two fences or acquires. */
 	bool fine;
@@ -36,10 +37,13 @@ enum board_word {
 	WORD_VERDICT,
 	WORD_BASE,
 	WORD_LEFT_OUT,
+	WORD_CLAIMS,
+	WORD_WITHDRAWN,
+	WORD_BUFFER, /* what its member has written to rank 0's */
 	BOARD_USED
 };
 
-enum asks { ASK_LOAD, ASK_FENCE, ASK_NOTICE, ASK_SLEEP, ASK_IS_GONE, ASK_END };
+enum asks { ASK_LOAD, ASK_FENCE, ASK_NOTICE, ASK_SLEEP, ASK_IS_GONE, ASK_WRITER, ASK_END };
 
 struct asked {
 	uint8_t kind, of, word, release; /* OF: a member; WORD of its board */
@@ -73,7 +77,7 @@ struct model_world {
 	struct model_member members[MEMBERS];
 	uint64_t words[MEMBERS][BOARD_USED];
 	struct agreed agreed[GENERATIONS];
-	uint8_t deaths;
+	uint8_t deaths, taken_back; /* rank 0's buffer is its own again */
 	uint8_t running;
 	const char *fault;
 };

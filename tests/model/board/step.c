@@ -65,11 +65,18 @@ static bool may_show(const struct model_member *m, unsigned i)
 	return true;
 }
 
+static void see_store(unsigned who, unsigned word, uint64_t value)
+{
+	model.words[who][word] = value;
+	if (word == WORD_BUFFER && model.taken_back && !model.fault)
+		model.fault = "a buffer is written that is its owner's again";
+}
+
 static void show_store(unsigned who, unsigned i)
 {
 	struct model_member *m = &model.members[who];
 
-	model.words[who][m->late[i].word] = m->late[i].value;
+	see_store(who, m->late[i].word, m->late[i].value);
 	m->late_count--;
 	memmove(&m->late[i], &m->late[i + 1], (m->late_count - i) * sizeof(m->late[0]));
 	memset(&m->late[m->late_count], 0, sizeof(m->late[0]));
@@ -83,7 +90,7 @@ void member_store(struct asked asked)
 	struct model_member *m = &model.members[model.running];
 
 	if (!model_scene->fine) {
-		model.words[model.running][asked.word] = asked.value;
+		see_store(model.running, asked.word, asked.value);
 		return;
 	}
 	if (m->late_count == LATE_MOST)
@@ -121,6 +128,9 @@ static unsigned ways_of_member(const struct model_member *m)
 	case ASK_FENCE: return !m->late_count;
 	case ASK_NOTICE: return m->woken ? 1 : 1u << __builtin_popcount(unnoticed(m));
 	case ASK_SLEEP: return m->bell || unnoticed(m) || !m->spun;
+	case ASK_WRITER:
+		return model.words[m->asked.of][m->asked.word] != m->asked.value ||
+		       (unnoticed(m) >> m->asked.of & 1);
 	case ASK_END: return 0;
 	default: return 1;
 	}
@@ -209,6 +219,7 @@ static void perform(unsigned who, unsigned way)
 		m->spun |= !m->bell && !m->woken;
 		m->bell = 0;
 		break;
+	case ASK_WRITER: m->noticed |= (uint8_t)unnoticed(m); break;
 	default: break;
 	}
 }
@@ -235,9 +246,11 @@ static void see_end(unsigned who)
 
 static void say(const struct one_way *w)
 {
-	static const char *const kinds[] = {"loads", "fence", "notices", "wakes", "looks", "end"};
-	static const char *const words[] = {"asleep", "ended",   "version",  "generation", "posted",
-					    "gone",   "verdict", "its base", "its gone"};
+	static const char *const kinds[] = {"loads", "fence", "notices", "wakes",
+					    "looks", "waits", "end"};
+	static const char *const words[] = {"asleep",   "ended",  "version",   "generation",
+					    "posted",   "gone",   "verdict",   "its base",
+					    "its gone", "claims", "withdrawn", "a write"};
 	const struct model_member *m = &model.members[w->who];
 
 	printf("    %u  ", w->who);
