@@ -65,7 +65,8 @@ SLMPM_API int slmpm_overlay_close(slmpm_overlay overlay, int timeout_ms);
  * calls. Without HOW and REQ, or by how->timeout_ms, blocks until DATA is the caller's again; else
  * as slmpm_sendv (SLMPM_OP_SEND, .stream, .len; .imm of an error the rank that it is about). It
  * cannot be taken back. SLMPM_ETIMEOUT, SLMPM_EAGAIN: nothing of it has gone, for want of buffers;
- * SLMPM_ELIMIT: longer than message_max; SLMPM_EINVAL.
+ * SLMPM_ELIMIT: longer than message_max, or to this node itself, which leaves too much unread;
+ * SLMPM_EINVAL.
  * This call and all that follow: where a node dies, ends its context, or breaks the rules, the
  * network is broken: SLMPM_EDEAD, SLMPM_ECLOSED, SLMPM_EPROTO, and the detail names the node.
  */

@@ -212,6 +212,8 @@ void overlay_send_end(struct overlay_send *s, int status);
 /* ---- passage.c: what comes in ---------------------------------------------------------------- */
 
 void overlay_arrived(struct endpoint *ep, const struct slmpm_am *am);
+/* For a message that begins with H. */
+bool overlay_has_room(const struct overlay *n, const struct overlay_head *h);
 /* There is room for messages: those that wait come in. */
 void overlay_admit(struct overlay *n);
 /* Room for a message; NULL: there is no memory. */

@@ -47,8 +47,8 @@ void arrival_whole(struct overlay *n, struct overlay_arrival *a)
 	overlay_news(n);
 }
 
-/* A new one; what an exchange needs is never kept out by messages. */
-static bool has_message_room(const struct overlay *n, const struct overlay_head *h)
+/* What an exchange needs is never kept out by messages. */
+bool overlay_has_room(const struct overlay *n, const struct overlay_head *h)
 {
 	return n->takers || h->kind == OVERLAY_EXCHANGE || !n->unread ||
 	       n->unread + h->total <= n->limits.unread_max;
@@ -57,7 +57,7 @@ static bool has_message_room(const struct overlay *n, const struct overlay_head 
 /* The next packet for this node is not to wait. */
 static bool is_admitted(const struct overlay *n, const struct overlay_head *h)
 {
-	return n->partial[h->source] || has_message_room(n, h);
+	return n->partial[h->source] || overlay_has_room(n, h);
 }
 
 /* Does a packet with head H go on with A? */

@@ -319,6 +319,28 @@ static void own(const struct crew *crew, int rank)
 
 /* ---- what is refused ------------------------------------------------------------------------ */
 
+/* No more to itself than it may leave unread: none else would take it meanwhile. */
+static void own_unread(const struct crew *crew, int rank)
+{
+	const struct slmpm_overlay_options options = {.size = sizeof(options), .unread_max = 1000};
+	struct slmpm_overlay_info info = {.size = sizeof(info)};
+	slmpm_overlay o = laid(crew, &options);
+	const uint32_t self = (uint32_t)rank;
+	static char data[2000];
+	slmpm_req req = {0};
+
+	OK(slmpm_overlay_send(o, self, 0, data, 600, NULL, NULL));
+	REFUSED(slmpm_overlay_send(o, self, 0, data, 600, NULL, NULL), SLMPM_ELIMIT, "unread");
+	REFUSED(slmpm_overlay_send(o, self, 0, data, 600, NULL, &req), SLMPM_ELIMIT, "unread");
+	OK(slmpm_overlay_query(o, &info));
+	CHECK(!req.id && info.unread == 600, "%llu are unread", (unsigned long long)info.unread);
+	EXPECT(slmpm_overlay_recv(o, self, 0, data, sizeof(data), NULL, 0), 600);
+	/* One may be as long as any. */
+	OK(slmpm_overlay_send(o, self, 0, data, sizeof(data), NULL, NULL));
+	EXPECT(slmpm_overlay_recv(o, self, 0, data, sizeof(data), NULL, 0), (int)sizeof(data));
+	OK(slmpm_overlay_close(o, PATIENCE));
+}
+
 static void refused(const struct crew *crew, int rank)
 {
 	const struct slmpm_network net = line_of(2), other = line_of(3);
@@ -375,6 +397,7 @@ int main(void)
 	play("one leaves", 2, leaves, 0);
 	play("full", 3, full, 0);
 	play("own", 2, own, 0);
+	play("own, unread", 2, own_unread, 0);
 	play("refused", 2, refused, 0);
 	return 0;
 }
