@@ -239,11 +239,11 @@ SLMPM_API int slmpm_collective(slmpm_group group, const struct slmpm_coll *coll,
 /*
  * From the next operation on TEXT says what each member does in one of its kind, as many members
  * and bytes, between members that are connected by TCP (slmpm_plan(3)); a later text that fits goes
- * before it. All members give the same texts between the same operations: else what such an
- * operation ends with is SLMPM_EINVAL, or a deadline. A group on one machine has no use for it.
- * SLMPM_EINVAL: the text, with the line, the rank and why its steps do not do what its kind says;
- * SLMPM_EBUSY: an operation is under way; SLMPM_ELIMIT: more than 508 steps of a rank;
- * SLMPM_ENOMEM. Does not block.
+ * before it. They stay until the group goes, or TEXT is NULL. All members give, or take back, the
+ * same between the same operations: else what such an operation ends with is SLMPM_EINVAL, or a
+ * deadline. A group on one machine has no use for it. SLMPM_EINVAL: the text, with the line, the
+ * rank and why its steps do not do what its kind says; SLMPM_EBUSY: an operation is under way;
+ * SLMPM_ELIMIT: more than 508 steps of a rank; SLMPM_ENOMEM. Does not block.
  */
 SLMPM_API int slmpm_group_plan(slmpm_group group, const char *text);
 

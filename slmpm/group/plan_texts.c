@@ -20,15 +20,17 @@ static int check_text(const struct group *g, const struct plan_text *t)
 	if (plan_text_longest(t) > MESSAGES_DEPTH / 2 - 4)
 		return error_set(SLMPM_ELIMIT, "slmpm_group_plan: %u steps of a rank, at most %u",
 				 plan_text_longest(t), MESSAGES_DEPTH / 2 - 4);
-	if (g->begun != g->done || tags_wait(g))
-		return error_set(SLMPM_EBUSY, "slmpm_group_plan: an operation is under way");
 	return 0;
 }
 
 static int keep_text(struct group *g, struct plan_text *t)
 {
-	struct given_text *given = malloc(sizeof(*given));
+	struct given_text *given;
+	int rc = check_text(g, t);
 
+	if (rc < 0)
+		return rc;
+	given = malloc(sizeof(*given));
 	if (!given)
 		return error_set(SLMPM_ENOMEM, "for a plan's text");
 	given->text = t;
@@ -36,23 +38,31 @@ static int keep_text(struct group *g, struct plan_text *t)
 	return 0;
 }
 
+void texts_free(struct group *g)
+{
+	LIST_EACH_ENTRY(struct given_text, given, &g->texts, node) {
+		list_remove(&given->node);
+		plan_text_free(given->text);
+		free(given);
+	}
+}
+
 int slmpm_group_plan(slmpm_group group, const char *text)
 {
 	struct plan_text *t = NULL;
-	struct group *g;
-	int rc = text ? plan_text_load(&t, text) :
-			error_set(SLMPM_EINVAL, "slmpm_group_plan: no text");
+	int rc = text ? plan_text_load(&t, text) : 0;
+	struct group *g = rc == 0 ? group_lock(group, &rc) : NULL;
 
-	if (rc < 0)
-		return rc;
-	g = group_lock(group, &rc);
 	if (!g) {
 		plan_text_free(t);
 		return rc;
 	}
-	rc = check_text(g, t);
-	if (rc == 0)
+	if (g->begun != g->done || tags_wait(g))
+		rc = error_set(SLMPM_EBUSY, "slmpm_group_plan: an operation is under way");
+	else if (t)
 		rc = keep_text(g, t);
+	else
+		texts_free(g);
 	if (rc < 0)
 		plan_text_free(t);
 	context_unlock(g->ctx);
@@ -68,13 +78,4 @@ const struct plan_text *texts_choose(const struct group *g, const struct plan_sp
 		if (plan_text_fits(given->text, spec, width))
 			last = given->text;
 	return last;
-}
-
-void texts_free(struct group *g)
-{
-	LIST_EACH_ENTRY(struct given_text, given, &g->texts, node) {
-		list_remove(&given->node);
-		plan_text_free(given->text);
-		free(given);
-	}
 }

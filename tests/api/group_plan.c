@@ -120,7 +120,6 @@ static void send_from(slmpm_group g, int rank, int root)
 static void refused(slmpm_group g)
 {
 	REFUSED(slmpm_group_plan((slmpm_group){0}, ring), SLMPM_EHANDLE, "group");
-	REFUSED(slmpm_group_plan(g, NULL), SLMPM_EINVAL, "no text");
 	REFUSED(slmpm_group_plan(g, "collective scan\nmembers 1\nrank 0\ncopy to from\n"),
 		SLMPM_EINVAL, "for 1 members, the group has 3");
 	REFUSED(slmpm_group_plan(g, bad), SLMPM_EINVAL, "line 18, rank 1: to[0] lacks rank 2's");
@@ -134,6 +133,7 @@ static void busy(slmpm_group g)
 
 	OK(slmpm_collective_start(g, &c, NULL, &req));
 	REFUSED(slmpm_group_plan(g, ring), SLMPM_EBUSY, "under way");
+	REFUSED(slmpm_group_plan(g, NULL), SLMPM_EBUSY, "under way");
 	OK(slmpm_wait(&req, 1, NULL, PATIENCE));
 }
 
@@ -163,6 +163,10 @@ static void play(slmpm_peer founder, int i, void *apart)
 			send_from(g, i, root);
 	}
 	OK(slmpm_barrier(g, PATIENCE));
+	OK(slmpm_group_plan(g, NULL)); /* none is left, */
+	add_up(g, i, 4, false, table);
+	OK(slmpm_group_plan(g, sum)); /* and others can be given */
+	add_up(g, i, 4, false, text);
 	OK(slmpm_group_destroy(g));
 }
 
