@@ -20,9 +20,10 @@
 
 static int check_group(const struct group *g)
 {
-	if (!g->boards.own)
-		return error_set(SLMPM_ESTATE,
-				 CALL ": this process has founded the group and is no member");
+	int rc = group_is_joined(g, CALL);
+
+	if (rc < 0)
+		return rc;
 	if (g->error)
 		return error_set(-g->error, "%s", g->detail);
 	if (g->status)

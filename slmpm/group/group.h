@@ -175,6 +175,8 @@ extern struct handle_table group_table;
 struct group *group_lock(slmpm_group group, int *rc);
 /* This thread's detail but for the error's own text, which is set before it again. */
 const char *group_detail(void);
+/* 0; the error of a group that has not formed; -SLMPM_ESTATE: CALL is for members. */
+int group_is_joined(const struct group *g, const char *call);
 /* 0; -SLMPM_ENOTSUP: it has no boards, which CALL needs. */
 int group_has_boards(const struct group *g, const char *call);
 /* Room for SIZE members, of which this process is RANK, or BOARD_NONE. False: there is no

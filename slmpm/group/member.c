@@ -26,6 +26,14 @@ const char *group_detail(void)
 	return rest ? rest + 2 : detail;
 }
 
+int group_is_joined(const struct group *g, const char *call)
+{
+	if (!g->boards.own)
+		return error_set(SLMPM_ESTATE,
+				 "%s: this process has founded the group and is no member", call);
+	return g->state == GROUP_HAS_FORMED ? 0 : error_set(-g->error, "%s", g->detail);
+}
+
 int group_has_boards(const struct group *g, const char *call)
 {
 	if (!g->apart)

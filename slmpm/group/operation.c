@@ -127,9 +127,10 @@ static COLD void late(struct group *g, int timeout_ms)
 
 int operation_may_be_driven(struct group *g, uint32_t kind)
 {
-	if (!g->boards.own)
-		return error_set(SLMPM_ESTATE,
-				 CALL ": this process has founded the group and is no member");
+	int rc = group_is_joined(g, CALL);
+
+	if (rc < 0)
+		return rc;
 	if (g->error)
 		return error_set(-g->error, "%s", g->detail);
 	return group_is_broken(g) ? break_as_is(g, g->begun + 1, kind) : 0;

@@ -567,11 +567,10 @@ static int pair_await(struct member *m, int timeout_ms)
 
 static int check_pair(const struct group *g, int rank)
 {
-	if (!g->boards.own)
-		return error_set(SLMPM_ESTATE,
-				 CALL ": this process has founded the group and is no member");
-	if (g->state != GROUP_HAS_FORMED)
-		return error_set(-g->error, "%s", g->detail);
+	int rc = group_is_joined(g, CALL);
+
+	if (rc < 0)
+		return rc;
 	if (g->shrinking)
 		return error_set(SLMPM_EBUSY, CALL ": another thread calls slmpm_group_shrink");
 	if (rank < 0 || (uint32_t)rank >= g->boards.size)

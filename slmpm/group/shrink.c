@@ -192,13 +192,10 @@ static int may_shrink(struct group *g, int timeout_ms)
 {
 	int rc = context_forbids(g->ctx, CALL);
 
+	if (rc == 0)
+		rc = group_is_joined(g, CALL);
 	if (rc < 0)
 		return rc;
-	if (!g->boards.own)
-		return error_set(SLMPM_ESTATE,
-				 CALL ": this process has founded the group and is no member");
-	if (g->state != GROUP_HAS_FORMED)
-		return error_set(-g->error, "%s", g->detail);
 	if (g->shrinking)
 		return error_set(SLMPM_EBUSY, CALL ": another thread does so");
 	if (g->overlays)

@@ -328,11 +328,9 @@ static int may_split(const struct group *g, const slmpm_group *part, int color, 
 		return error_set(SLMPM_EINVAL, CALL ": no place for the handle");
 	if (color < 0 && color != SLMPM_COLOR_NONE)
 		return error_set(SLMPM_EINVAL, CALL ": no color %d", color);
-	if (!g->boards.own)
-		return error_set(SLMPM_ESTATE,
-				 CALL ": this process has founded the group and is no member");
-	if (g->state != GROUP_HAS_FORMED)
-		return error_set(-g->error, "%s", g->detail);
+	rc = group_is_joined(g, CALL);
+	if (rc < 0)
+		return rc;
 	if (g->splitting || g->shrinking)
 		return error_set(SLMPM_EBUSY, CALL ": another thread calls %s",
 				 g->splitting ? CALL : "slmpm_group_shrink");

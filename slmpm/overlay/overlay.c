@@ -365,11 +365,10 @@ static int take_shape(struct slmpm_network *full, const struct slmpm_network *gi
 
 static int check_placed(const struct group *g, const struct slmpm_network *shape)
 {
-	if (!g->boards.own)
-		return error_set(SLMPM_ESTATE,
-				 OPEN ": this process has founded the group and is no member");
-	if (g->state != GROUP_HAS_FORMED)
-		return error_set(-g->error, "%s", g->detail);
+	int rc = group_is_joined(g, OPEN);
+
+	if (rc < 0)
+		return rc;
 	if (shape->nodes != g->boards.size)
 		return error_set(SLMPM_EINVAL, OPEN ": %u nodes, and %u members", shape->nodes,
 				 g->boards.size);
