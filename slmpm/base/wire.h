@@ -418,6 +418,7 @@ enum wire_group_step {
 	/* Of such a group, which is broken: what agree.h says of generation `number` */
 	GROUP_VIEW = 10,
 	GROUP_VERDICT = 11,
+	GROUP_ATTENDS = 12, /* of a member: meetings, what it knows of one that is gone */
 };
 
 #define WIRE_GROUP_APART     1u /* BEGIN: its members meet by messages */
@@ -432,10 +433,11 @@ struct wire_group {
 		uint32_t size;    /* of BEGIN */
 		uint32_t machine; /* LISTENS, MEMBER without descriptors: which one it is on; 0 */
 	};
-	uint32_t rank;  /* of BEGIN; rank: of MEMBER; of ENDED, and 1 more: by which; 0 */
+	uint32_t rank;  /* of BEGIN; rank: of MEMBER; of ENDED, and 1 more: by which; of
+			   ATTENDS, as it was at first, and 1 more: who is gone; 0 */
 	int32_t pid;    /* of MEMBER */
 	uint32_t error; /* wire_error: of who ends it, or cannot begin it ... */
-	uint32_t what;  /* JOIN, BEGIN: WIRE_GROUP_*; LISTENS: the port */
+	uint32_t what;  /* JOIN, BEGIN, ENDED: WIRE_GROUP_*; LISTENS: the port */
 	union {
 		char text[120]; /* ... and why; BEGIN: where to listen, "": where connected */
 		struct {        /* MEMBER, without descriptors */
@@ -451,11 +453,17 @@ struct wire_group {
 			uint64_t posted;
 			uint64_t gone[16]; /* a bit for each rank */
 		};
+		struct {                /* ATTENDS */
+			uint64_t came;  /* meetings of this member */
+			uint64_t view;  /* a hash of all that it has noted to be gone */
+			uint64_t count; /* meetings of the one at rank */
+		};
 	};
 };
 _Static_assert(sizeof(struct wire_group) == 176, "wire layout");
-#define WIRE_GROUP_FDS   3
-#define WIRE_GROUP_JOINS 16 /* of one peer's, that are under way or wait for who founds */
+#define WIRE_GROUP_IN_ORDER 1u /* ENDED: it has left by a call, not as its context ended */
+#define WIRE_GROUP_FDS      3
+#define WIRE_GROUP_JOINS    16 /* of one peer's, that are under way or wait for who founds */
 
 struct wire_bye {
 	struct wire_control_head head;

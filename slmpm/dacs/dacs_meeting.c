@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The barrier of a group whose members are all on this machine: a meeting of a group of SLMPM's,
- * which needs no word of the owner's. A word would be behind the puts that went before it, a
- * meeting is not: what this process has put and the target may not see yet is fenced first.
+ * The barrier of a group: a meeting of a group of SLMPM's, which needs no word of the owner's. A
+ * word would be behind the puts that went before it, a meeting is not: what this process has put
+ * and the target may not see yet is fenced first.
  */
 #include "slmpm/dacs/dacs_group.h"
 
@@ -132,8 +132,7 @@ DACS_ERR_T dacsi_meeting_advance(struct dacsi_group *g)
 	}
 	if (rc == -SLMPM_EAGAIN)
 		return DACS_WID_BUSY;
-	/* One of other machines forms, and has no meetings. */
-	if (rc != -SLMPM_ENOTSUP && dacsi_meeting_formed(g))
+	if (dacsi_meeting_formed(g))
 		return dacsi_code(rc);
 	dacsi_meeting_end(g);
 	return DACS_WID_BUSY;

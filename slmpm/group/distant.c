@@ -115,13 +115,14 @@ static void take_attempt(struct member *m, uint64_t now)
 
 	attempt_take(d->attempt, &got);
 	d->attempt = NULL;
-	d->has_answered = false;
+	d->has_answered = d->questioned = false;
 	d->answered.fd = -1;
 	/* It listened when the group was formed. */
 	if (got.rc == -SLMPM_ENOENT || (got.rc < 0 && d->lost)) {
 		m->ended = d->lost;
 		d->refused = !d->lost;
 		m->group->ctx->news = true;
+		attendance_gone(m);
 		return;
 	}
 	c.fd = got.rc;
@@ -145,6 +146,7 @@ void distant_step(struct member *m, uint64_t now)
 		return;
 	}
 	if (pair_lives(m->pair)) {
+		attendance_show(m);
 		survivor_show(m);
 		return;
 	}
@@ -154,7 +156,7 @@ void distant_step(struct member *m, uint64_t now)
 		take_attempt(m, now);
 		return;
 	}
-	if (!m->wanted && !d->lost)
+	if (!m->wanted && !d->lost && !d->questioned)
 		return;
 	d->stays |= m->pair && was_near(m->pair);
 	pair_drop(m);
@@ -214,30 +216,42 @@ int distant_admit(struct endpoint *ep, const unsigned char *proof)
 
 /* ---- ends ----------------------------------------------------------------------------------- */
 
-static void say_end(const struct member *m, int error, uint32_t culprit)
+static void send_ended(const struct member *m, struct wire_group packet)
 {
-	const struct group *g = m->group;
-	struct wire_group packet = {
-		.step = LITTLE_32(GROUP_ENDED),
-		.number = LITTLE_32(g->boards.generation),
-		.error = LITTLE_32(error ? wire_error(error) : 0),
-		.rank = LITTLE_32(culprit < g->boards.size ? culprit + 1 : 0),
-	};
-
-	if (error)
-		snprintf(packet.text, sizeof(packet.text), "%.*s", (int)sizeof(packet.text) - 1,
-			 g->error ? g->detail : g->said);
+	packet.step = LITTLE_32(GROUP_ENDED);
 	if (pair_is_up(m->pair))
 		(void)bootstrap_pass(m->pair->ep, &packet, sizeof(packet), WIRE_GROUP, NULL, 0);
 }
 
+static void say_broken(const struct member *m, int error, uint32_t culprit)
+{
+	const struct group *g = m->group;
+	struct wire_group packet = {
+		.number = LITTLE_32(g->boards.generation),
+		.error = LITTLE_32(wire_error(error)),
+		.rank = LITTLE_32(culprit < g->boards.size ? culprit + 1 : 0),
+	};
+
+	snprintf(packet.text, sizeof(packet.text), "%.*s", (int)sizeof(packet.text) - 1,
+		 g->error ? g->detail : g->said);
+	send_ended(m, packet);
+}
+
+void distant_left(struct group *g, bool in_order)
+{
+	const struct wire_group packet = {.what = LITTLE_32(in_order ? WIRE_GROUP_IN_ORDER : 0)};
+
+	for (uint32_t r = 0; g->state == GROUP_HAS_FORMED && r < g->boards.size; r++)
+		send_ended(member_of(g, r), packet);
+}
+
 void distant_end(struct group *g, int error, uint32_t culprit)
 {
-	if (g->state != GROUP_HAS_FORMED || !g->members || (error && g->spread))
+	if (g->state != GROUP_HAS_FORMED || !g->members || g->spread)
 		return;
-	g->spread |= error != 0;
+	g->spread = true;
 	for (uint32_t r = 0; r < g->boards.size; r++)
-		say_end(member_of(g, r), error, culprit);
+		say_broken(member_of(g, r), error, culprit);
 }
 
 void distant_spread(struct group *g)
@@ -254,7 +268,8 @@ void distant_up(struct member *m)
 		return;
 	m->distant->lost = false;
 	if (g->status && !g->left)
-		say_end(m, g->status, g->culprit < 0 ? BOARD_NONE : (uint32_t)g->culprit);
+		say_broken(m, g->status, g->culprit < 0 ? BOARD_NONE : (uint32_t)g->culprit);
+	attendance_up(m);
 	survivor_up(m);
 }
 
@@ -286,12 +301,14 @@ int distant_ended(struct endpoint *ep, const struct wire_group *packet)
 	struct member *m = p ? p->member : NULL;
 	struct group *g = m ? m->group : NULL;
 
-	if (PEER_FAULT(!p || (g && !g->apart) || error > WIRE_ERROR_LAST))
+	if (PEER_FAULT(!p || (g && !g->apart) || error > WIRE_ERROR_LAST ||
+		       LITTLE_32(packet->what) & ~WIRE_GROUP_IN_ORDER))
 		return -SLMPM_EPROTO;
 	if (!m || m->out)
 		return 0;
 	if (!error) {
-		m->distant->left = true;
+		m->distant->left = packet->what ? LEFT_IN_ORDER : LEFT_AT_END;
+		attendance_gone(m);
 	} else {
 		m->distant->broke.generation = generation;
 		m->distant->broke.rank = LITTLE_32(packet->rank);
@@ -312,6 +329,7 @@ void distant_lost(struct member *m, int error)
 		return;
 	m->distant->lost = error == SLMPM_EDEAD;
 	m->ended |= !m->distant->lost;
+	attendance_gone(m);
 	pair_due(m, 0);
 	distant_inspect(m->group);
 }

@@ -121,8 +121,7 @@ static void group_leave(struct group *g, bool in_order)
 	bool whole = g->boards.own && g->boards.of && !g->apart;
 
 	if (g->apart)
-		distant_end(g, 0, BOARD_NONE);
-
+		distant_left(g, in_order);
 	for (uint32_t r = 0; whole && r < g->boards.size; r++)
 		whole = g->boards.of[r];
 	if (!whole)
@@ -214,10 +213,9 @@ void group_has_formed(struct group *g)
 {
 	g->state = GROUP_HAS_FORMED;
 	g->error = 0;
-	if (!g->apart) {
+	if (!g->apart)
 		group_met(g);
-		meeting_formed(g);
-	}
+	meeting_formed(g);
 	pairs_formed(g);
 	g->ctx->news = true;
 	context_changed(g->ctx);

@@ -62,6 +62,14 @@ struct meeting {         /* of this process (meeting.c) */
 	int result;      /* 1: all were there; negative; 0: none yet */
 };
 
+struct attendance {       /* of a group without boards (attendance.c) */
+	uint64_t came;    /* as shown to the others */
+	uint64_t view;    /* a hash of all members that are gone */
+	uint64_t version; /* one more with each change that is to be shown */
+	bool meets;       /* all are to be connected, for a meeting */
+	bool changed;     /* since it was last looked at for a meeting */
+};
+
 struct shrinking { /* a call of slmpm_group_shrink (shrink.c) */
 	struct agreement agreement;
 	int result;                /* when it is over: 1, or a negative error, ... */
@@ -112,6 +120,7 @@ struct group {
 	uint64_t due;              /* none of them has its deadline before: ns */
 	uint64_t inspect_at;       /* the others, though no bell has rung: ns */
 	struct meeting meeting;
+	struct attendance attendance;
 	struct shrinking *shrinking;        /* while a call agrees on who is gone: shrink.c */
 	bool (*shrink_on)(struct group *g); /* then: some more of it; has it ended? */
 	struct list spaces;                 /* struct space (space.h) */
@@ -221,8 +230,9 @@ void distant_step(struct member *m, uint64_t now);
 /* What has come to a listener of a group as EP, and says PROOF: it is a member, and its key is EP's
  * secret; -SLMPM_EACCES: it is none; -SLMPM_ELIMIT: this side connects to it. */
 int distant_admit(struct endpoint *ep, const unsigned char *proof);
-/* All that have a connection learn that this process has left, with ERROR 0, or that the group is
- * broken, by CULPRIT or BOARD_NONE. */
+/* All that have a connection learn that this process has left, IN_ORDER or as its context ends; or
+ * that the group is broken by ERROR, by CULPRIT or BOARD_NONE. */
+void distant_left(struct group *g, bool in_order);
 void distant_end(struct group *g, int error, uint32_t culprit);
 /* The connection with M is UP, which learns that the group is broken, where it is. */
 void distant_up(struct member *m);
@@ -250,6 +260,22 @@ void survivor_show(struct member *m);
 void survivor_up(struct member *m);
 /* What comes of a member by EP. */
 int survivor_said(struct endpoint *ep, const struct wire_group *packet);
+
+/* ---- attendance.c: who has come to meetings --------------------------------------------- */
+
+/* M is shown what has changed; its connection is new; is it gone? */
+void attendance_show(struct member *m);
+void attendance_up(struct member *m);
+void attendance_gone(struct member *m);
+/* What comes of a member by EP. */
+int attendance_said(struct endpoint *ep, const struct wire_group *packet);
+/* This member comes to meeting NUMBER, and all connect, until it has been settled. */
+void attendance_come(struct group *g, uint64_t number);
+void attendance_settled(struct group *g);
+/* To how many RANK has come, as far as is known. */
+uint64_t attendance_came(const struct group *g, uint32_t rank);
+/* As meeting_decide. */
+int attendance_decide(struct group *g);
 
 /* ---- algorithm.c: which one ------------------------------------------------------------------ */
 
@@ -321,6 +347,8 @@ void pair_leave(struct member *m);
 bool meeting_advance(struct group *g);
 /* What it has come to while the group was forming. */
 void meeting_formed(struct group *g);
+/* The last one that RANK has come to. */
+uint64_t meeting_came(const struct group *g, uint32_t rank);
 
 /* ---- formation.c: of who founds ------------------------------------------------------------- */
 

@@ -290,8 +290,9 @@ void groups_ending(struct endpoint *ep)
 {
 	struct groups *of = ep->rooms->groups;
 
-	/* A group that has formed has, though who founded it has gone. */
-	if (of && !list_empty(&of->ours) && ep->state == SLMPM_PEER_UP)
+	/* A group that has formed has, though who founded it has gone; and a member may have said
+	 * that it has left, before its link's end. */
+	if (ep->state == SLMPM_PEER_UP && ((of && !list_empty(&of->ours)) || ep->rooms->pair))
 		bootstrap_read_ahead(ep);
 }
 

@@ -2,7 +2,8 @@
 /*
  * Meetings: barriers that outlive members and deadlines. All members decide each one alike, without
  * a word more than the boards have, for by what they decide nothing changes any more: how many
- * meetings a member has come to before it left (then it counts as being at all) or died.
+ * meetings a member has come to before it left (then it counts as being at all) or died. Those that
+ * have no boards agree on that first (attendance.c).
  */
 #include "slmpm/group/operation.h"
 
@@ -51,6 +52,8 @@ static int meeting_decide(struct group *g)
 {
 	struct meeting *m = &g->meeting;
 
+	if (UNLIKELY(g->apart))
+		return attendance_decide(g);
 	if (UNLIKELY(g->boards.generation) && one_was_lost(g))
 		return -SLMPM_EDEAD;
 	for (;; m->next++) {
@@ -70,7 +73,7 @@ static int meeting_inspect(struct group *g)
 	struct meeting *m = &g->meeting;
 	int rc = meeting_decide(g);
 
-	for (uint32_t r = m->next + 1; rc == 0 && r < g->boards.size; r++)
+	for (uint32_t r = m->next + 1; rc == 0 && !g->apart && r < g->boards.size; r++)
 		if (r != g->boards.rank && has_missed(g, r)) {
 			m->next = r;
 			rc = -SLMPM_EDEAD;
@@ -83,6 +86,8 @@ static void meeting_settle(struct group *g, int result)
 	struct meeting *m = &g->meeting;
 
 	m->result = result;
+	if (UNLIKELY(g->apart))
+		attendance_settled(g);
 	if (!m->waits)
 		return;
 	m->waits = false;
@@ -100,17 +105,30 @@ bool meeting_advance(struct group *g)
 			return true;
 		}
 		/* What came before it was announced has rung no bell (operation.c). */
-		if (!g->ctx->armed || group_is_announced(g))
+		if (!g->ctx->armed || g->apart || group_is_announced(g))
 			break;
 		group_announce(g);
 	}
 	return false;
 }
 
+static void meeting_come(struct group *g, uint64_t number)
+{
+	if (UNLIKELY(g->apart))
+		attendance_come(g, number);
+	else
+		boards_come(&g->boards, number);
+}
+
 void meeting_formed(struct group *g)
 {
 	if (g->meeting.pending)
-		boards_come(&g->boards, g->meeting.number);
+		meeting_come(g, g->meeting.number);
+}
+
+uint64_t meeting_came(const struct group *g, uint32_t rank)
+{
+	return g->apart ? attendance_came(g, rank) : boards_came(&g->boards, rank);
 }
 
 /* ---- the call -------------------------------------------------------------------------------- */
@@ -183,7 +201,7 @@ static void meeting_begin(struct group *g)
 	m->lost = 0;
 	m->number++;
 	if (LIKELY(g->state == GROUP_HAS_FORMED)) /* else when it has */
-		boards_come(&g->boards, m->number);
+		meeting_come(g, m->number);
 }
 
 static COLD int meeting_forbidden(struct group *g)
@@ -220,17 +238,19 @@ static int meet_or_stand(struct group *g, int timeout_ms)
 	if (UNLIKELY(g->ctx->handling || g->state == GROUP_HAS_FAILED || !g->boards.own ||
 		     m->inside))
 		return meeting_forbidden(g);
-	rc = group_has_boards(g, CALL);
-	if (UNLIKELY(rc < 0))
-		return rc;
 	if (!m->pending)
 		meeting_begin(g);
 	if (UNLIKELY(g->state == GROUP_IS_FORMING))
 		rc = meeting_form(g, &timeout_ms);
-	if (rc == 0)
-		rc = group_has_boards(g, CALL);
 	if (UNLIKELY(rc < 0))
 		return rc;
+	if (UNLIKELY(g->apart)) { /* another's word comes by progress alone */
+		passes = 1;
+		m->inside = true;
+		if (!timeout_ms)
+			(void)wait_inspect(g->ctx);
+		m->inside = false;
+	}
 	while (!m->result && (m->result = meeting_decide(g)) == 0 && --passes > 0)
 		clock_between_polls();
 	if (LIKELY(m->result))

@@ -152,10 +152,9 @@ static bool is_awaited(const struct group *g, uint32_t r)
 		return true;
 	if (g->shrinking)
 		return agree_waits_for(&g->shrinking->agreement, r);
-	if (g->apart)
-		return messages_await(g, r);
-	return (g->under_way && flat_waits_for(&g->flat, r)) ||
-	       (g->meeting.waits && boards_came(&g->boards, r) < g->meeting.number);
+	if (g->meeting.waits && meeting_came(g, r) < g->meeting.number)
+		return true;
+	return g->apart ? messages_await(g, r) : g->under_way && flat_waits_for(&g->flat, r);
 }
 
 static void show_distant(const struct group *g, uint32_t r, struct slmpm_shown_member *to)

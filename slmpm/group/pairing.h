@@ -28,7 +28,7 @@ struct distant {
 	bool has_answered;
 	bool stays;   /* not by memory, though it is on this machine */
 	bool refused; /* nothing listens there any more */
-	bool left;    /* it has said so */
+	enum { STAYS, LEFT_AT_END, LEFT_IN_ORDER } left; /* as it has said */
 	/* A connection has, not in order: the group is broken; whether it lives another one shows. */
 	bool lost;
 	/* It has said that the group is broken: of which generation, why, and by which rank + 1. */
@@ -39,6 +39,14 @@ struct distant {
 	/* What it has of this member, while that connection lasts: which version of the view, which
 	 * verdict (survivors.c). */
 	uint64_t has_view, has_verdict;
+	/* Meetings that it has come to, as far as is known; whether it is gone, as this member has
+	 * found, and in which version of what is shown: attendance.c. */
+	uint64_t came, noted;
+	bool gone;
+	bool questioned; /* another says that it is gone */
+	bool called;     /* a connection is wanted until all others have shown that */
+	/* What it has shown, and up to which version it has been shown that. */
+	uint64_t view, has;
 };
 
 /* BOARD_NONE: it has been left out of the group. */

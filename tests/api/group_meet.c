@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "tests/lib/child.h"
@@ -17,6 +18,7 @@
 
 #define TAG    6
 #define SHORT  50 /* ms: what does not come */
+#define MOMENT 60 /* ms */
 #define ROUNDS 2000
 #define MOST   6
 #define KILLED 60 /* meetings of which some are the last of a member */
@@ -27,6 +29,14 @@ static struct shared {
 	_Atomic int at[MOST];
 	_Atomic int outcome[MOST][KILLED + 1]; /* of each meeting, at each; 1: none */
 } * shared;
+
+static bool apart; /* the others are connected by TCP */
+
+static void begin(struct circle *c, int n, circle_part *part, void *arg)
+{
+	c->apart = apart ? 0xff : 0;
+	circle_begin(c, n, part, arg, 60);
+}
 
 static int status_of(slmpm_group group)
 {
@@ -57,7 +67,7 @@ static int meet_by_polls(slmpm_group group)
 
 static void go_round(slmpm_group group, int own, int n, bool polls)
 {
-	for (int r = 1; r <= ROUNDS; r++) {
+	for (int r = 1; r <= (apart ? ROUNDS / 10 : ROUNDS); r++) {
 		shared->at[own] = r;
 		EXPECT(polls ? meet_by_polls(group) : slmpm_group_meet(group, PATIENCE), 0);
 		for (int i = 0; i < n; i++)
@@ -85,7 +95,7 @@ static int rounds(void *arg)
 	slmpm_group group;
 	struct circle c = {0};
 
-	circle_begin(&c, n - 1, part_rounds, arg, 60);
+	begin(&c, n - 1, part_rounds, arg);
 	memcpy(members, c.peers, (size_t)(n - 1) * sizeof(members[0]));
 	OK(slmpm_group_create_start(&group, c.ctx, members, n, TAG));
 	EXPECT(circle_query(group).rank, n - 1);
@@ -155,7 +165,7 @@ static void part_late(slmpm_peer founder, int i, void *unused)
 	}
 	actor_hear(founder, DONE);
 	EXPECT(slmpm_group_meet(group, PATIENCE), 0);
-	EXPECT(slmpm_group_meet(group, 0), 0); /* alone */
+	EXPECT(meet_by_polls(group), 0); /* alone */
 	OK(slmpm_group_destroy(group));
 }
 
@@ -165,7 +175,7 @@ static int late(void *unused)
 	struct circle c = {.flags = SLMPM_THREADS};
 
 	(void)unused;
-	circle_begin(&c, 3, part_late, NULL, 30);
+	begin(&c, 3, part_late, NULL);
 	OK(slmpm_group_create(&group, c.ctx, c.peers, 3, TAG, PATIENCE));
 	REFUSED(slmpm_group_meet(group, 0), SLMPM_ESTATE, "no member");
 	OK(slmpm_group_destroy(group)); /* they do without it */
@@ -185,7 +195,8 @@ static void leaver_is_not_missed(slmpm_group group, slmpm_peer founder)
 {
 	int rc = slmpm_group_meet(group, PATIENCE);
 
-	CHECK(rc == 0 || rc == -SLMPM_ECLOSED, "%s", slmpm_error_detail());
+	CHECK(rc == 0 || rc == -SLMPM_ECLOSED || (apart && rc == -SLMPM_EDEAD), "%s",
+	      slmpm_error_detail());
 	actor_hear(founder, DONE);
 	OK(slmpm_group_destroy(group));
 }
@@ -238,7 +249,7 @@ static int forms(void *unused)
 	struct circle c = {0};
 
 	(void)unused;
-	circle_begin(&c, 2, part_forms, NULL, 30);
+	begin(&c, 2, part_forms, NULL);
 	REFUSED(slmpm_group_create_start(&group, c.ctx, c.peers, 0, TAG), SLMPM_EINVAL,
 		"create_start: no member");
 	for (int i = 0; i < 2; i++)
@@ -301,7 +312,7 @@ static int gives_up(void *unused)
 	slmpm_group group;
 
 	(void)unused;
-	circle_begin(&c, 2, part_gives_up, NULL, 30);
+	begin(&c, 2, part_gives_up, NULL);
 	OK(slmpm_group_create_start(&group, c.ctx, (slmpm_peer[]){c.peers[0], c.peers[1], {0}}, 3,
 				    TAG));
 	actor_hear(c.peers[0], GO);
@@ -373,7 +384,7 @@ static int dies(void *seed)
 	for (int i = 0; i < MOST; i++)
 		for (int k = 0; k <= KILLED; k++)
 			shared->outcome[i][k] = 1;
-	circle_begin(&c, MOST, part_dies, seed, 60);
+	begin(&c, MOST, part_dies, seed);
 	OK(slmpm_group_create(&group, c.ctx, c.peers, MOST, TAG, PATIENCE));
 	OK(slmpm_group_destroy(group));
 	for (int i = 0; i < MOST; i++)
@@ -386,6 +397,129 @@ static int dies(void *seed)
 	return 0;
 }
 
+/* ---- what those that are left know of one that has died --------------------------------- */
+
+/* Descriptors that are connected over the network, a bit each. */
+static uint64_t connected(void)
+{
+	struct sockaddr_storage to;
+	uint64_t set = 0;
+
+	for (int fd = 0; fd < 64; fd++) {
+		socklen_t size = sizeof(to);
+
+		if (getpeername(fd, (struct sockaddr *)&to, &size) == 0 && to.ss_family == AF_INET)
+			set |= UINT64_C(1) << fd;
+	}
+	return set;
+}
+
+static slmpm_group joined(slmpm_peer founder)
+{
+	slmpm_group group;
+
+	OK(slmpm_group_join(&group, founder, TAG, PATIENCE));
+	return group;
+}
+
+static void pair_with(slmpm_group group, int rank)
+{
+	slmpm_peer peer;
+
+	OK(slmpm_group_peer(group, rank, &peer, PATIENCE));
+}
+
+static void ends_meeting(slmpm_group group)
+{
+	EXPECT(slmpm_group_meet(group, PATIENCE), -SLMPM_EDEAD);
+	CHECK(strstr(slmpm_error_detail(), "rank 2"), "%s", slmpm_error_detail());
+}
+
+/* Rank 2 has come to the first one, which it has shown rank 0 alone; rank 1 waits for rank 0. */
+static void part_shows_one(slmpm_peer founder, int i, void *unused)
+{
+	slmpm_group group = joined(founder);
+	uint64_t before = connected();
+
+	(void)unused;
+	if (i == 0)
+		pair_with(group, 2);
+	if (i == 2) {
+		actor_hear(founder, GO); /* rank 0 is connected, ... */
+		before = connected();
+		pair_with(group, 1);
+		for (int fd = 0; fd < 64; fd++)
+			if ((connected() & ~before) >> fd & 1)
+				(void)shutdown(fd, SHUT_RDWR);
+		(void)slmpm_group_meet(group, 0);
+		raise(SIGKILL);
+	}
+	actor_tell(founder, GO);
+	if (i == 0)
+		usleep(MOMENT * 1000 * (unsigned)actor_slow());
+	else
+		actor_hear(founder, GO);
+	EXPECT(slmpm_group_meet(group, PATIENCE), 0);
+	ends_meeting(group);
+	OK(slmpm_group_meet(group, PATIENCE));
+	EXPECT(slmpm_group_shrink(group, PATIENCE), 0);
+	OK(slmpm_group_meet(group, PATIENCE));
+	OK(slmpm_group_destroy(group));
+}
+
+/* Rank 3 has not come to the one that ends by the death of rank 2, with which it has no connection.
+ */
+static void part_is_asked(slmpm_peer founder, int i, void *unused)
+{
+	slmpm_group group = joined(founder);
+
+	(void)unused;
+	if (i < 2)
+		pair_with(group, 2);
+	if (i == 2) {
+		actor_hear(founder, GO);
+		raise(SIGKILL);
+	}
+	actor_tell(founder, GO);
+	actor_hear(founder, GO);
+	ends_meeting(group);
+	if (i < 2)
+		actor_tell(founder, DONE);
+	OK(slmpm_group_meet(group, PATIENCE));
+	OK(slmpm_group_destroy(group));
+}
+
+/* Rank 2 dies when the others are ready; those from rank 3 on go on when the first are through. */
+static void kill_one(circle_part *part, int n)
+{
+	slmpm_group group;
+	struct circle c = {0};
+
+	begin(&c, n, part, NULL);
+	OK(slmpm_group_create(&group, c.ctx, c.peers, n, TAG, PATIENCE));
+	OK(slmpm_group_destroy(group));
+	for (int i = 0; i < n; i++)
+		if (i != 2)
+			actor_hear(c.peers[i], GO);
+	actor_tell(c.peers[2], GO);
+	EXPECT(circle_wait(&c, 2), -SIGKILL);
+	for (int i = n == 3; i < 2; i++)
+		actor_tell(c.peers[i], GO);
+	for (int i = 0; i < 2 && n > 3; i++)
+		actor_hear(c.peers[i], DONE);
+	for (int i = 3; i < n; i++)
+		actor_tell(c.peers[i], GO);
+	circle_end(&c);
+}
+
+static int killed(void *unused)
+{
+	(void)unused;
+	kill_one(part_shows_one, 3);
+	kill_one(part_is_asked, 4);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	static int sizes[] = {2, 3, MOST};
@@ -393,12 +527,16 @@ int main(int argc, char **argv)
 
 	(void)argc, (void)argv;
 	shared = child_common(sizeof(*shared));
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
-		EXPECT(child_run(rounds, &sizes[i], 60), 0);
-	EXPECT(child_run(late, NULL, 60), 0);
-	EXPECT(child_run(forms, NULL, 60), 0);
-	EXPECT(child_run(gives_up, NULL, 60), 0);
-	for (int k = 0; k < 12; k++, seed += MOST)
-		EXPECT(child_run(dies, &seed, 60), 0);
+	for (int over = 0; over < 2; over++) {
+		apart = over;
+		for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+			EXPECT(child_run(rounds, &sizes[i], 60), 0);
+		EXPECT(child_run(late, NULL, 60), 0);
+		EXPECT(child_run(forms, NULL, 60), 0);
+		EXPECT(child_run(gives_up, NULL, 60), 0);
+		for (int k = 0; k < (over ? 5 : 12); k++, seed += MOST)
+			EXPECT(child_run(dies, &seed, 60), 0);
+	}
+	EXPECT(child_run(killed, NULL, 60), 0);
 	return 0;
 }

@@ -83,6 +83,8 @@ static int accelerator(int rounds)
 		round_of(k, 0);
 	if (own.rank == 0)
 		printf("%.1f us\n", (now_us() - begin) / rounds);
+	for (int k = 0; k < 3; k++)
+		check(slmpm_group_meet(group, WAIT_MS) == 0, "meet");
 	return slmpm_group_destroy(group) < 0;
 }
 

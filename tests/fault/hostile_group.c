@@ -265,7 +265,7 @@ static void no_step(struct raw_peer *p)
 
 static void step_too_many(struct raw_peer *p)
 {
-	step(p, GROUP_VERDICT + 1, 1);
+	step(p, GROUP_ATTENDS + 1, 1);
 }
 
 static void listen_for_nothing(struct raw_peer *p)
@@ -283,10 +283,16 @@ static void show_as_no_member(struct raw_peer *p)
 	step(p, GROUP_VIEW, 1);
 }
 
+static void attend_as_no_member(struct raw_peer *p)
+{
+	step(p, GROUP_ATTENDS, 1);
+}
+
 static const struct offence joins[] = {
 	{"R8", "listens for nothing", listen_for_nothing, RULE, 0},
 	{"R8", "a member's end by what is none", end_as_no_member, RULE, 0},
 	{"R8", "what a member shows by what is none", show_as_no_member, RULE, 0},
+	{"R8", "comes to a meeting by what is none", attend_as_no_member, RULE, 0},
 	{"S7", "half a join", short_join, RULE, 0},
 	{"S1", "a join without descriptors", join_without, RULE, 0},
 	{"S1", "a join with one", join_with_one, RULE, 0},
