@@ -501,6 +501,18 @@ static void formation_say(struct group *g, uint32_t due)
 			joining_send(g->formation->seats[r].joining, due);
 }
 
+/* Of one without boards no member has another's, or watches its process, which may end before what
+ * it has said as it left is read. */
+static void drop_boards(struct group *g)
+{
+	for (uint32_t r = 0; r < g->boards.size; r++) {
+		if (r == g->boards.rank)
+			continue;
+		close_seat(&g->formation->seats[r]);
+		group_remove(g, r);
+	}
+}
+
 /* All have come: each is told of the others; of those that have no boards, where they listen, once
  * all do. */
 static void formation_spread(struct group *g)
@@ -512,8 +524,10 @@ static void formation_spread(struct group *g)
 
 		g->apart |= s->ep && !bootstrap_passes(s->ep);
 	}
-	if (g->apart)
+	if (g->apart) {
+		drop_boards(g);
 		rc = begin_apart(g);
+	}
 	if (rc < 0)
 		formation_fail(g, -rc, "%s", group_detail());
 	else

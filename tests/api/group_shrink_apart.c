@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "tests/lib/child.h"
+#include "tests/lib/crew.h"
 #include "tests/lib/survivors.h"
 
 #define TAG    5
@@ -211,6 +212,12 @@ static void die_amidst(slmpm_group g, int rank)
 	works(g, 3, rank, (unsigned)circle_query(g).generation);
 }
 
+/* Of one machine, and others: who founds it, and had the boards of the former, is a member, too. */
+static void die_mixed(const struct crew *crew, int rank)
+{
+	dies(crew->group[0], rank);
+}
+
 /* ---- all of them ----------------------------------------------------------------------------- */
 
 static void join(slmpm_peer founder, int i, void *arg)
@@ -254,6 +261,12 @@ int main(void)
 		{"die amidst", die_amidst, 5, 0x1f, 24},
 		{"die amidst", die_amidst, 5, 0x1f, 24},
 	};
+	static const struct crew mixed = {.members = 4,
+					  .groups = 1,
+					  .apart = 6,
+					  .body = die_mixed,
+					  .victim = 2,
+					  .code = -SIGKILL};
 
 	for (unsigned i = 0; i < sizeof(scenes) / sizeof(scenes[0]); i++) {
 		int64_t begun = actor_now_ms();
@@ -262,5 +275,6 @@ int main(void)
 		printf("%s: %lld ms\n", scenes[i].name, (long long)(actor_now_ms() - begun));
 		fflush(stdout);
 	}
+	crew_run(&mixed, 60);
 	return 0;
 }
