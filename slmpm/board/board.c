@@ -468,21 +468,21 @@ void boards_awake(struct boards *b)
 
 /* ---- connections among them ------------------------------------------------------------------ */
 
-static bool pair_is_of(uint64_t word, uint32_t seat)
+static bool pair_is_of(uint64_t word, uint32_t first)
 {
-	return word >> PAIR_RANK == seat + 1;
+	return word >> PAIR_RANK == first + 1;
 }
 
 bool boards_pair(struct boards *b, uint32_t r, uint64_t what)
 {
-	uint32_t seat = b->seats[r];
-	uint64_t word = what ? (uint64_t)(seat + 1) << PAIR_RANK | (what & PAIR_ASKED) : 0;
+	uint32_t first = b->seats[r];
+	uint64_t word = what ? (uint64_t)(first + 1) << PAIR_RANK | (what & PAIR_ASKED) : 0;
 	uint32_t at = BOARD_PAIRS;
 
 	for (uint32_t i = 0; i < BOARD_PAIRS; i++) {
 		uint64_t there = board_load(&b->own->pairs[i]);
 
-		if (pair_is_of(there, seat)) {
+		if (pair_is_of(there, first)) {
 			at = i;
 			break;
 		}

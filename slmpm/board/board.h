@@ -48,7 +48,7 @@ struct boards { /* of one group, as one member has them */
 	uint64_t bells_rung;
 	uint32_t doing;               /* of a lane: the tag of what it does, for texts; or 0 */
 	uint32_t generation;          /* how often dead ones have been left out: agree.h */
-	uint32_t *seats;              /* by rank: which one that was when they met */
+	uint32_t *seats;              /* by rank: the first one, when they met */
 	uint32_t reach;               /* of the others' own memory (reach.h) ... */
 	struct attach_probe *probes;  /* ... by rank: what it has, */
 	int32_t *numbers;             /* in which process */

@@ -106,7 +106,8 @@ struct board {
 	_Atomic uint64_t object; /* inode of memory that its owner gives the others; 0: of none */
 	struct view view;
 	struct verdict verdict;
-	_Alignas(4096) _Atomic uint64_t taken[SLMPM_GROUP_MAX]; /* by seat of the ring's owner */
+	_Alignas(4096) _Atomic uint64_t
+		taken[SLMPM_GROUP_MAX]; /* by the ring's owner, its first rank */
 	_Alignas(4096) unsigned char ring[BOARD_RING];
 };
 
@@ -124,7 +125,8 @@ struct board {
 #define ASLEEP_OVER ASLEEP_WHO /* it has broken the group: those who are late see it as they post */
 _Static_assert(SLMPM_GROUP_MAX + ASLEEP_RANK < ASLEEP_OVER, "a rank has room");
 
-/* pairs: above, the other member's seat and 1; below, which socket, or that one is asked for. */
+/* pairs: above, the other member's first rank and 1; below, which socket, or that one is asked
+ * for. */
 #define PAIR_RANK 52
 _Static_assert(SLMPM_GROUP_MAX < 1 << (64 - PAIR_RANK), "a rank has room");
 

@@ -18,7 +18,7 @@ struct shared {
 	struct shared *next; /* of the same group */
 	uint32_t id;         /* the same at all members; not 0 */
 	uint32_t seats;
-	struct shared_part part[]; /* by seat */
+	struct shared_part part[]; /* by first rank */
 };
 
 /* Room for one of B's members, without parts; not B's before shared_add. NULL: no memory. */

@@ -28,9 +28,9 @@ struct allocation { /* a call of it */
 
 /* ---- group_memory.c: what is there, and what comes of others --------------------------------- */
 
-/* FD has come by the bell, of the member of SEAT as it says; or one that was LOST, as no more can
- * be had. True: it was for a call that waits for it, whose it is now. */
-bool alloc_came(struct group *g, uint32_t seat, int fd, bool lost);
+/* FD has come by the bell, of the member whose first rank is FIRST, as it says; or one that was
+ * LOST, as no more can be had. True: it was for a call that waits for it, whose it is now. */
+bool alloc_came(struct group *g, uint32_t first, int fd, bool lost);
 void alloc_forked(const struct group *g);
 /* S is a memory of G from now on: its handle; 0: there is no room. */
 uint64_t memory_new(struct group *g, struct shared *s);

@@ -267,7 +267,7 @@ static int check_members(struct context *ctx, const slmpm_peer *members, uint32_
 	return rc;
 }
 
-/* Seats for all, and this process in its own. */
+/* What is known of each rank; this process has its own. */
 static int sit_down(struct group *g, const slmpm_peer *members, uint32_t n, uint32_t self,
 		    int board, int bell)
 {
@@ -360,7 +360,7 @@ struct group *formation_begin(struct context *ctx, const slmpm_peer *members, ui
 		struct seat unused = {.board = board, .bell = bell};
 
 		*rc = error_system(*rc, "a group");
-		if (!g->members) /* no seat has them */
+		if (!g->members) /* no rank has them */
 			close_seat(&unused);
 		group_free(g);
 		return NULL;

@@ -92,7 +92,7 @@ struct group {
 	uint32_t tag;
 	bool part; /* of another one: its tag is among those of such alone */
 	struct boards boards;
-	struct member *members; /* by seat, the rank when it formed; NULL: not known yet */
+	struct member *members; /* by first rank, when it formed; NULL: not known yet */
 	uint32_t seats;         /* of them */
 	struct watch bell;      /* the own one */
 	int status;             /* why it is broken, negative; 0: it is not */

@@ -20,13 +20,13 @@ static struct handle_table memory_table =
 
 /* ---- as it comes ----------------------------------------------------------------------------- */
 
-bool alloc_came(struct group *g, uint32_t seat, int fd, bool lost)
+bool alloc_came(struct group *g, uint32_t first, int fd, bool lost)
 {
 	struct allocation *a = g->allocation;
 	struct stat st;
 	uint32_t r = 0;
 
-	while (r < g->boards.size && g->boards.seats[r] != seat)
+	while (r < g->boards.size && g->boards.seats[r] != first)
 		r++;
 	if (!a || r == g->boards.size)
 		return false;

@@ -322,7 +322,7 @@ static void pair_came(struct member *m, int fd)
 	(void)pair_new(m, fd, false);
 }
 
-/* By seat. */
+/* Of a member, by its first rank. */
 static struct member *sender_of(const struct group *g, const struct bell_word *word)
 {
 	if (!may_pair(g) || word->rank >= g->seats || g->members[word->rank].out ||
