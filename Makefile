@@ -112,10 +112,11 @@ FOLDERS  := $(filter-out $(APPS_OUT),$(FOLDERS))
 APP_LIB  := $(patsubst %.c,$(OBJ)/%.o,$(wildcard apps/lib/*.c))		# what programs share
 PROGRAMS := $(addprefix $(OUT)/bin/,$(basename $(notdir $(ONE_FILE) $(MAINS))) $(FOLDERS))
 
-# apps/mpi_coll is a library to preload, one for each MPI that has a compiler here: mpicc.NAME, or mpicc alone.
+# apps/mpi_coll is a library to preload, one for each MPI that has a compiler here: mpicc.NAME, or mpicc alone. The ":" is for
+# dash, whose command -v ends with 127 where there is none: make takes that for a shell that cannot be run, and what it said for an error.
 mpicc   = mpicc$(if $(filter-out mpi,$(1)),.$(1))
 MPI_SRC := $(wildcard apps/mpi_coll/*.c)
-MPIS    := $(if $(CROSS)$(SAN)$(UNCHECKED),,$(shell for m in openmpi mpich; do command -v mpicc.$$m >/dev/null && echo $$m; done))
+MPIS    := $(if $(CROSS)$(SAN)$(UNCHECKED),,$(shell for m in openmpi mpich; do command -v mpicc.$$m >/dev/null && echo $$m; done; :))
 MPIS    := $(or $(MPIS),$(if $(CROSS)$(SAN)$(UNCHECKED),,$(shell command -v mpicc >/dev/null && echo mpi)))
 MPI_COLL := $(MPIS:%=$(OUT)/lib/mpi_coll-%.so)
 
@@ -398,7 +399,7 @@ pc = 'prefix=$(PREFIX)' 'libdir=$(LIBDIR:$(PREFIX)/%=$${prefix}/%)' 'includedir=
 # What DaCS programs' makefiles link with is the same library.
 DACS_NAMES := dacs dacs_hybrid
 TO_INSTALL := $(patsubst $(OUT)/bin/%,$(OBJ)/install/%,$(filter $(OUT)/bin/slmpm_% $(OUT)/bin/disk_% $(OUT)/bin/mirror_% $(OUT)/bin/jacobi,$(PROGRAMS)))
-EXAMPLES   := apps/examples/Makefile $(wildcard apps/examples/*.c apps/examples/*.program apps/hello/*.c)
+EXAMPLES   := apps/examples/Makefile $(wildcard apps/examples/*.c apps/examples/*.program apps/examples/*.plan apps/hello/*.c)
 EXAMPLEDIR := $(PREFIX)/share/doc/slmpm/examples
 MANDIR     := $(PREFIX)/share/man
 
@@ -427,7 +428,7 @@ install: all $(TO_INSTALL) $(MAN)	## into $(DESTDIR)$(PREFIX), libraries into $(
 	$(if $(DESTDIR),,@ldconfig 2>/dev/null || true)
 	@echo '  INST  $(DESTDIR)$(PREFIX)'
 
-# What is empty of the first below the second goes with the rest: of a system's own folders those named slmpm.
+# What is empty of the first below the second goes with the rest: of a system's own folders those named slmpm. LIBDIR may lie elsewhere.
 FOLDERS = $(addprefix $(DESTDIR),$(PREFIX)/bin $(PREFIX)/include $(LIBDIR)/pkgconfig $(LIBDIR)/slmpm $(EXAMPLEDIR) \
 	$(patsubst .%,$(MANDIR)/man%,$(sort $(suffix $(basename $(wildcard doc/man/*.scd))))))
 OURS    = $(or $(DESTDIR),$(PREFIX)$(if $(filter /usr /usr/local,$(PREFIX)),/share/doc))
@@ -438,6 +439,7 @@ uninstall:				## with the same PREFIX, LIBDIR and DESTDIR: what this version's i
 		$(addprefix $(DESTDIR)$(LIBDIR)/pkgconfig/,slmpm.pc dacs.pc) $(addprefix $(DESTDIR)$(EXAMPLEDIR)/,$(notdir $(EXAMPLES)))
 	$(Q)for m in $(patsubst doc/man/%.scd,%,$(wildcard doc/man/*.scd)); do rm -f $(DESTDIR)$(MANDIR)/man$${m##*.}/$$m; \
 		for call in $(call calls,doc/man/$$m.scd); do rm -f $(DESTDIR)$(MANDIR)/man3/$$call.3; done; done
+	$(Q)rmdir --ignore-fail-on-non-empty $(DESTDIR)$(LIBDIR)/slmpm 2>/dev/null || true
 	$(Q)cd $(OURS) 2>/dev/null && rmdir -p --ignore-fail-on-non-empty $(patsubst $(OURS)/%,%,$(filter $(OURS)/%,$(FOLDERS))) 2>/dev/null || true
 	$(if $(DESTDIR),,@ldconfig 2>/dev/null || true)
 
