@@ -21,27 +21,39 @@
 static uint32_t put_missing(const struct line *l, char *text, size_t size)
 {
 	const struct ranks *done = l->state == LINE_MOVES ? &l->have : &l->put.answered;
+	char ranks[NAMED * 12] = "";
 	uint32_t n = 0;
 	size_t at = 0;
 
-	text[0] = '\0';
 	for (uint32_t r = line_after(l, &l->ranks, l->origin); r != BOARD_NONE;
 	     r = line_after(l, &l->ranks, r)) {
 		if (ranks_have(done, r))
 			continue;
 		if (n++ < NAMED)
-			at += (size_t)snprintf(text + at, size - at, "%s%" PRIu32,
+			at += (size_t)snprintf(ranks + at, sizeof(ranks) - at, "%s%" PRIu32,
 					       n > 1 ? ", " : "", r);
 	}
-	if (n > NAMED)
-		(void)snprintf(text + at, size - at, " and others");
+	(void)snprintf(text, size, "rank%s %s%s", n > 1 ? "s" : "", ranks,
+		       n > NAMED ? " and others" : "");
 	return n;
+}
+
+/* Why one of them may not answer; or "". */
+static const char *put_suspicion(const struct line *l)
+{
+	const struct ranks *done = l->state == LINE_MOVES ? &l->have : &l->put.answered;
+	const char *why = NULL;
+
+	for (uint32_t r = line_after(l, &l->ranks, l->origin); r != BOARD_NONE && !why;
+	     r = line_after(l, &l->ranks, r))
+		why = ranks_have(done, r) ? NULL : member_suspicion(l->of->group, r);
+	return why ? why : "";
 }
 
 /* The detail of its error. */
 static char *put_text(const struct line *l)
 {
-	char text[ERROR_DETAIL], ranks[NAMED * 12 + 16];
+	char text[ERROR_DETAIL], ranks[NAMED * 12 + 32];
 	const bool doubt = l->state == LINE_MOVES && put_missing(l, ranks, sizeof(ranks));
 
 	(void)snprintf(text, sizeof(text), CALL ": %s%s%s", l->refusal.text,
@@ -375,14 +387,16 @@ void put_lost(struct line *l, uint32_t rank, int error)
 void put_late(struct line *l)
 {
 	const struct refusal before = l->refusal;
-	char ranks[NAMED * 12 + 16];
+	const char *why = put_suspicion(l);
+	char ranks[NAMED * 12 + 32];
 
 	l->refusal.error = 0;
 	if (l->state == LINE_WAITS)
 		line_refuse(l, -SLMPM_ETIMEOUT, BOARD_NONE, "one before it has not ended");
 	else if (put_missing(l, ranks, sizeof(ranks)))
-		line_refuse(l, -SLMPM_ETIMEOUT, BOARD_NONE, "nothing yet from %s%s%s", ranks,
-			    before.error ? "; " : "", before.error ? before.text : "");
+		line_refuse(l, -SLMPM_ETIMEOUT, BOARD_NONE, "nothing yet from %s%s%s%s%s", ranks,
+			    *why ? ", suspect: " : "", why, before.error ? "; " : "",
+			    before.error ? before.text : "");
 	put_end(l, -SLMPM_ETIMEOUT);
 }
 

@@ -474,7 +474,7 @@ static void late(const struct crew *c, int rank)
 		const int64_t began = actor_now_ms();
 
 		REFUSED(slmpm_put_all(c->group[0], &put, &soon, NULL), SLMPM_ETIMEOUT,
-			"nothing yet from ");
+			"nothing yet from rank");
 		CHECK(actor_now_ms() - began < 2000, "it took long");
 	} else if (rank == 1) {
 		usleep(600000);
