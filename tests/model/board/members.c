@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the members do: slmpm/board/agree.c, board.c and reach.c as they are, but that an access to a
- * board, or a fence, is the scheduler's. A member announces its sleep, makes a pass, and sleeps.
+ * What the members do: slmpm/board/agree.c, board.c and reach.c as they are, but that an access to
+ * a board, or a fence, is the scheduler's. A member announces its sleep, makes a pass, and sleeps.
  */
 #include "tests/model/board/members.h"
 
