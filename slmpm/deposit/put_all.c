@@ -251,10 +251,9 @@ int slmpm_put_all(slmpm_group group, const struct slmpm_put_spec *put, const str
 	if (rc == 0 && full.ready)
 		rc = will_call_back(group);
 	if (rc == 0)
-		g = group_lock(group, &rc);
+		g = group_lock(group, &ctx, &rc);
 	if (!g)
 		return rc;
-	ctx = g->ctx;
 	rc = put_check_call(g, &all, req);
 	if (rc == 0)
 		rc = put_all_begin(g, &full, &all, req);
@@ -298,10 +297,9 @@ int slmpm_group_deposits(slmpm_group group, const struct slmpm_deposits *deposit
 	if (rc == 0 && (full.prepare || full.done))
 		rc = will_call_back(group);
 	if (rc == 0)
-		g = group_lock(group, &rc);
+		g = group_lock(group, &ctx, &rc);
 	if (!g)
 		return rc;
-	ctx = g->ctx;
 	rc = set_deposits(g, &full);
 	context_unlock(ctx);
 	return rc;

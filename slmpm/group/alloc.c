@@ -475,13 +475,12 @@ static int alloc_in(struct group *g, slmpm_group_memory *out, struct offer *own,
 int slmpm_group_alloc(slmpm_group_memory *out, slmpm_group group, uint64_t len, int place,
 		      uint32_t flags, int timeout_ms)
 {
-	int rc = 0;
-	struct group *g = group_lock(group, &rc);
 	struct context *ctx;
+	int rc = 0;
+	struct group *g = group_lock(group, &ctx, &rc);
 
 	if (!g)
 		return rc;
-	ctx = g->ctx;
 	rc = may_alloc(g, out, len, flags, timeout_ms);
 	if (rc == 0) {
 		struct offer own = {.mark = MARK,

@@ -515,15 +515,14 @@ static int drive_begin(struct group *g, const struct slmpm_drive *c, const struc
 int slmpm_group_drive(slmpm_group group, const struct slmpm_drive *drive,
 		      const struct slmpm_how *how, slmpm_req *req)
 {
+	struct context *ctx;
 	int rc = 0;
-	struct group *g = group_lock(group, &rc);
+	struct group *g = group_lock(group, &ctx, &rc);
 	struct slmpm_drive full;
 	struct slmpm_how all;
-	struct context *ctx;
 
 	if (!g)
 		return rc;
-	ctx = g->ctx;
 	rc = sized_take(CALL, &full, drive, sizeof(full));
 	if (rc == 0)
 		rc = how_take(CALL, &all, how, 0);

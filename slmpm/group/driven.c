@@ -371,14 +371,13 @@ static int serve_from_now(struct group *g, const struct slmpm_how *how)
 
 int slmpm_group_serve(slmpm_group group, const struct slmpm_how *how)
 {
-	int rc = 0;
-	struct group *g = group_lock(group, &rc);
-	struct slmpm_how all;
 	struct context *ctx;
+	int rc = 0;
+	struct group *g = group_lock(group, &ctx, &rc);
+	struct slmpm_how all;
 
 	if (!g)
 		return rc;
-	ctx = g->ctx;
 	if (how)
 		rc = how_take(CALL, &all, how, 0);
 	if (rc == 0)

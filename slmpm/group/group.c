@@ -445,13 +445,12 @@ int slmpm_group_join(slmpm_group *out, slmpm_peer founder, uint32_t tag, int tim
 int slmpm_group_query(slmpm_group group, struct slmpm_group_info *info)
 {
 	struct slmpm_group_info now;
-	int rc = 0;
-	struct group *g = group_lock(group, &rc);
 	struct context *ctx;
+	int rc = 0;
+	struct group *g = group_lock(group, &ctx, &rc);
 
 	if (!g)
 		return rc;
-	ctx = g->ctx;
 	rc = sized_check_own("slmpm_group_query", info, sizeof(now));
 	if (rc == 0) {
 		progress_opportunistic(ctx); /* of a member's end its descriptor says */
@@ -484,13 +483,12 @@ void group_quit(struct group *g)
 
 int slmpm_group_destroy(slmpm_group group)
 {
-	int rc = 0;
-	struct group *g = group_lock(group, &rc);
 	struct context *ctx;
+	int rc = 0;
+	struct group *g = group_lock(group, &ctx, &rc);
 
 	if (!g)
 		return rc;
-	ctx = g->ctx;
 	rc = context_forbids(ctx, "slmpm_group_destroy"); /* whose caller may be in it */
 	if (rc == 0 && g->overlays)
 		rc = error_set(SLMPM_EBUSY, "slmpm_group_destroy: %u networks lie over it",

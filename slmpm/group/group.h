@@ -180,8 +180,8 @@ void group_forked(struct context *ctx);
 
 extern struct handle_table group_table;
 
-/* GROUP, its context locked; NULL with *RC. */
-struct group *group_lock(slmpm_group group, int *rc);
+/* GROUP, and its context *CTX, locked, which stays when the group goes meanwhile; NULL with *RC. */
+struct group *group_lock(slmpm_group group, struct context **ctx, int *rc);
 /* This thread's detail but for the error's own text, which is set before it again. */
 const char *group_detail(void);
 /* 0; the error of a group that has not formed; -SLMPM_ESTATE: CALL is for members. */

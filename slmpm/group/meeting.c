@@ -262,13 +262,12 @@ static int meet_or_stand(struct group *g, int timeout_ms)
 
 int slmpm_group_meet(slmpm_group group, int timeout_ms)
 {
-	int rc = 0;
-	struct group *g = group_lock(group, &rc);
 	struct context *ctx;
+	int rc = 0;
+	struct group *g = group_lock(group, &ctx, &rc);
 
 	if (!g)
 		return rc;
-	ctx = g->ctx;
 	rc = meet_or_stand(g, timeout_ms);
 	context_unlock(ctx);
 	return rc;

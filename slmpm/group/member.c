@@ -14,9 +14,12 @@
 
 struct handle_table group_table = HANDLE_TABLE_FROM("group", struct group, node);
 
-struct group *group_lock(slmpm_group group, int *rc)
+struct group *group_lock(slmpm_group group, struct context **ctx, int *rc)
 {
-	return context_lock_object(&group_table, group.id, rc);
+	struct group *g = context_lock_object(&group_table, group.id, rc);
+
+	*ctx = g ? g->ctx : NULL;
+	return g;
 }
 
 const char *group_detail(void)

@@ -599,14 +599,13 @@ struct endpoint *group_pair(struct group *g, int rank, int timeout_ms, int *rc)
 
 int slmpm_group_peer(slmpm_group group, int rank, slmpm_peer *peer, int timeout_ms)
 {
-	int rc = 0;
-	struct group *g = group_lock(group, &rc);
 	struct context *ctx;
+	int rc = 0;
+	struct group *g = group_lock(group, &ctx, &rc);
 	struct endpoint *ep;
 
 	if (!g)
 		return rc;
-	ctx = g->ctx;
 	if (!peer) {
 		rc = error_set(SLMPM_EINVAL, CALL ": no place for the peer");
 	} else if ((ep = group_pair(g, rank, timeout_ms, &rc)) != NULL) {

@@ -51,7 +51,8 @@ int slmpm_group_plan(slmpm_group group, const char *text)
 {
 	struct plan_text *t = NULL;
 	int rc = text ? plan_text_load(&t, text) : 0;
-	struct group *g = rc == 0 ? group_lock(group, &rc) : NULL;
+	struct context *ctx;
+	struct group *g = rc == 0 ? group_lock(group, &ctx, &rc) : NULL;
 
 	if (!g) {
 		plan_text_free(t);
@@ -65,7 +66,7 @@ int slmpm_group_plan(slmpm_group group, const char *text)
 		texts_free(g);
 	if (rc < 0)
 		plan_text_free(t);
-	context_unlock(g->ctx);
+	context_unlock(ctx);
 	return rc;
 }
 

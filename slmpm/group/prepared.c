@@ -65,14 +65,13 @@ static int prepare_in(struct group *g, const struct slmpm_coll *c, slmpm_prepare
 
 int slmpm_collective_prepare(slmpm_prepared *out, slmpm_group group, const struct slmpm_coll *coll)
 {
-	int rc = 0;
-	struct group *g = group_lock(group, &rc);
-	struct slmpm_coll full;
 	struct context *ctx;
+	int rc = 0;
+	struct group *g = group_lock(group, &ctx, &rc);
+	struct slmpm_coll full;
 
 	if (!g)
 		return rc;
-	ctx = g->ctx;
 	rc = sized_take("slmpm_collective_prepare", &full, coll, sizeof(full));
 	if (rc == 0 && !out)
 		rc = error_set(SLMPM_EINVAL, "slmpm_collective_prepare: no place for the handle");

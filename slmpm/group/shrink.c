@@ -236,13 +236,12 @@ static int shrink(struct group *g, int timeout_ms)
 
 int slmpm_group_shrink(slmpm_group group, int timeout_ms)
 {
-	int rc = 0;
-	struct group *g = group_lock(group, &rc);
 	struct context *ctx;
+	int rc = 0;
+	struct group *g = group_lock(group, &ctx, &rc);
 
 	if (!g)
 		return rc;
-	ctx = g->ctx;
 	rc = shrink(g, timeout_ms);
 	context_unlock(ctx);
 	return rc;

@@ -88,13 +88,12 @@ static int serve(struct context *ctx)
 
 int slmpm_group_space(slmpm_group group, uint32_t space, void *base, uint64_t len)
 {
-	int rc = 0;
-	struct group *g = group_lock(group, &rc);
 	struct context *ctx;
+	int rc = 0;
+	struct group *g = group_lock(group, &ctx, &rc);
 
 	if (!g)
 		return rc;
-	ctx = g->ctx;
 	rc = check_space(g, space, base, len);
 	if (rc == 0)
 		rc = space_set(g, space, base, len);

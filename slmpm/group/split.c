@@ -356,8 +356,9 @@ static int conclude_split(struct split *s, slmpm_group *part, int rc)
 
 int slmpm_group_split(slmpm_group *part, slmpm_group group, int color, int key, int timeout_ms)
 {
+	struct context *ctx;
 	int rc = 0;
-	struct group *g = group_lock(group, &rc);
+	struct group *g = group_lock(group, &ctx, &rc);
 	struct split s = {
 		.group = g, .deadline = clock_deadline(timeout_ms), .timeout_ms = timeout_ms};
 
@@ -372,6 +373,6 @@ int slmpm_group_split(slmpm_group *part, slmpm_group group, int color, int key, 
 		g->splitting = false;
 		rc = conclude_split(&s, part, rc);
 	}
-	context_unlock(g->ctx);
+	context_unlock(ctx);
 	return rc;
 }

@@ -102,15 +102,14 @@ static int start_once(struct group *g, const struct slmpm_coll *c, const struct 
 int slmpm_collective_start(slmpm_group group, const struct slmpm_coll *coll,
 			   const struct slmpm_how *how, slmpm_req *req)
 {
+	struct context *ctx;
 	int rc = 0;
-	struct group *g = group_lock(group, &rc);
+	struct group *g = group_lock(group, &ctx, &rc);
 	struct slmpm_coll full;
 	struct slmpm_how all;
-	struct context *ctx;
 
 	if (!g)
 		return rc;
-	ctx = g->ctx;
 	rc = sized_take(CALL, &full, coll, sizeof(full));
 	if (rc == 0)
 		rc = how_take(CALL, &all, how, 0);

@@ -426,10 +426,9 @@ int slmpm_overlay_open(slmpm_overlay *overlay, slmpm_group group,
 		rc = take_shape(&shape, network);
 	if (rc == 0 && !overlay)
 		rc = error_set(SLMPM_EINVAL, OPEN ": no place for the handle");
-	g = rc == 0 ? group_lock(group, &rc) : NULL;
+	g = rc == 0 ? group_lock(group, &ctx, &rc) : NULL;
 	if (!g)
 		return rc;
-	ctx = g->ctx;
 	rc = overlay_lay(g, &shape, &limits, overlay, timeout_ms);
 	context_unlock(ctx);
 	return rc;
