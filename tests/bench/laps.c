@@ -255,7 +255,7 @@ static void read_stream(const struct row *r)
 	}
 }
 
-/* A line's way, ns: the best of some tries, as slmpm_perftest has it; the answer goes into the same line. */
+/* A line's way, ns: the best of some tries; the answer goes into the same line. */
 static double probe(bool first)
 {
 	static uint64_t said;
