@@ -230,6 +230,8 @@ uint64_t attendance_came(const struct group *g, uint32_t rank)
 {
 	const struct distant *d = member_of(g, rank)->distant;
 
+	if (!g->apart)
+		return boards_came(&g->boards, rank);
 	return d ? d->came : g->attendance.came;
 }
 

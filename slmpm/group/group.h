@@ -347,8 +347,6 @@ void pair_leave(struct member *m);
 bool meeting_advance(struct group *g);
 /* What it has come to while the group was forming. */
 void meeting_formed(struct group *g);
-/* The last one that RANK has come to. */
-uint64_t meeting_came(const struct group *g, uint32_t rank);
 
 /* ---- formation.c: of who founds ------------------------------------------------------------- */
 

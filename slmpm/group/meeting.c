@@ -126,11 +126,6 @@ void meeting_formed(struct group *g)
 		meeting_come(g, g->meeting.number);
 }
 
-uint64_t meeting_came(const struct group *g, uint32_t rank)
-{
-	return g->apart ? attendance_came(g, rank) : boards_came(&g->boards, rank);
-}
-
 /* ---- the call -------------------------------------------------------------------------------- */
 
 static bool meeting_is_over(void *arg)

@@ -152,7 +152,7 @@ static bool is_awaited(const struct group *g, uint32_t r)
 		return true;
 	if (g->shrinking)
 		return agree_waits_for(&g->shrinking->agreement, r);
-	if (g->meeting.waits && meeting_came(g, r) < g->meeting.number)
+	if (g->meeting.waits && attendance_came(g, r) < g->meeting.number)
 		return true;
 	return g->apart ? messages_await(g, r) : g->under_way && flat_waits_for(&g->flat, r);
 }

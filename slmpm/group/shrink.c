@@ -42,7 +42,7 @@ static void member_leaves(void *arg, uint32_t rank)
 	struct member *m = member_of(g, rank);
 
 	m->out = true;
-	m->came = meeting_came(g, rank);
+	m->came = attendance_came(g, rank);
 	m->pid = g->boards.processes[rank];
 	pair_leave(m);
 	distant_leave(m);
