@@ -418,7 +418,7 @@ enum wire_group_step {
 	/* Of such a group, which is broken: what agree.h says of generation `number` */
 	GROUP_VIEW = 10,
 	GROUP_VERDICT = 11,
-	GROUP_ATTENDS = 12, /* of a member: meetings, what it knows of one that is gone */
+	GROUP_ATTENDS = 12, /* of a member: meetings, splits, what it knows of one that is gone */
 };
 
 #define WIRE_GROUP_APART     1u /* BEGIN: its members meet by messages */
@@ -453,9 +453,10 @@ struct wire_group {
 			uint64_t posted;
 			uint64_t gone[16]; /* a bit for each rank */
 		};
-		struct {                /* ATTENDS */
-			uint64_t came;  /* meetings of this member */
-			uint64_t view;  /* a hash of all that it has noted to be gone */
+		struct {                  /* ATTENDS */
+			uint64_t came;    /* meetings of this member */
+			uint64_t through; /* the barrier of the last split that any is through */
+			uint64_t view; /* a hash of that, and of all that it has noted to be gone */
 			uint64_t count; /* meetings of the one at rank */
 		};
 	};

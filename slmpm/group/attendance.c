@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How many meetings each member of a group without boards has come to. Each shows that to all by
- * messages; so one that has died may have shown it to some. What is known of those that are gone is
- * passed on until all that live know the same: then it counts (doc/decisions/0058-attendance.md).
+ * How many meetings each member of a group without boards has come to, and which split it is
+ * through. Each shows that to all by messages; so one that has died may have shown it to some. What
+ * is known of those that are gone is passed on until all that live know the same: then it counts
+ * (doc/decisions/0058-attendance.md).
  */
 #include <errno.h>
 
@@ -30,10 +31,16 @@ static uint64_t hash_two(uint64_t a, uint64_t b)
 	return x ^ x >> 31;
 }
 
-/* The view is a sum of these; of members that are not gone it is 0. */
+/* The view is a sum of these: of members that are gone, and of the last split that any is through;
+ * of none it is 0. */
 static uint64_t term_of(const struct distant *d, uint32_t index)
 {
 	return d->gone ? hash_two(index, d->came) : 0;
+}
+
+static uint64_t through_term(uint64_t through)
+{
+	return through ? hash_two(NONE, through) : 0;
 }
 
 static void attendance_note(struct group *g, uint32_t index, uint64_t came, bool gone)
@@ -51,6 +58,18 @@ static void attendance_note(struct group *g, uint32_t index, uint64_t came, bool
 	d->noted = ++a->version;
 }
 
+static void note_through(struct group *g, uint64_t through)
+{
+	struct attendance *a = &g->attendance;
+
+	if (through <= a->through)
+		return;
+	a->view += through_term(through) - through_term(a->through);
+	a->through = through;
+	a->changed = true;
+	a->version++;
+}
+
 /* ---- shown ----------------------------------------------------------------------------------- */
 
 /* With what is known of INDEX, or NONE. */
@@ -59,7 +78,9 @@ static struct wire_group packet_of(const struct group *g, uint32_t index)
 	const struct attendance *a = &g->attendance;
 	struct wire_group packet = {
 		.step = LITTLE_32(GROUP_ATTENDS),
+		.number = LITTLE_32(a->broken),
 		.came = LITTLE_64(a->came),
+		.through = LITTLE_64(a->through),
 		.view = LITTLE_64(a->view),
 	};
 
@@ -158,7 +179,9 @@ int attendance_said(struct endpoint *ep, const struct wire_group *packet)
 			false);
 	if (index)
 		take_fact(m->group, index - 1, LITTLE_64(packet->count));
+	note_through(m->group, LITTLE_64(packet->through));
 	d->view = LITTLE_64(packet->view);
+	d->broken = LITTLE_32(packet->number);
 	show_all(m->group);
 	m->group->ctx->news = true;
 	return 0;
@@ -166,8 +189,11 @@ int attendance_said(struct endpoint *ep, const struct wire_group *packet)
 
 /* ---- all that live are asked ----------------------------------------------------------------- */
 
+/* Counted: a meeting and a split may do so at a time. */
 static void connect_all(struct group *g)
 {
+	if (g->attendance.users++)
+		return;
 	for (uint32_t s = 0; s < g->seats; s++) {
 		struct member *m = &g->members[s];
 
@@ -180,6 +206,8 @@ static void connect_all(struct group *g)
 
 static void connect_no_more(struct group *g)
 {
+	if (--g->attendance.users)
+		return;
 	for (uint32_t s = 0; s < g->seats; s++) {
 		struct member *m = &g->members[s];
 
@@ -270,4 +298,40 @@ int attendance_decide(struct group *g)
 		return 1;
 	g->meeting.next = pair_rank(&g->members[waits]);
 	return 0;
+}
+
+/* ---- splits ---------------------------------------------------------------------------------- */
+
+void attendance_through(struct group *g, uint64_t number)
+{
+	note_through(g, number);
+	show_all(g);
+}
+
+void attendance_broken(struct group *g)
+{
+	g->attendance.broken = g->boards.generation + 1;
+	g->attendance.version++;
+	show_all(g);
+}
+
+void attendance_ask(struct group *g, bool asks)
+{
+	if (asks)
+		connect_all(g);
+	else
+		connect_no_more(g);
+}
+
+int attendance_of_split(const struct group *g, uint64_t number)
+{
+	if (g->attendance.through >= number)
+		return 1;
+	if (first_of_another_view(g) != NONE)
+		return 0;
+	for (uint32_t s = 0; s < g->seats; s++)
+		if (is_alive(&g->members[s]) &&
+		    distant_at(g, s)->broken != g->boards.generation + 1)
+			return 0;
+	return -SLMPM_ECLOSED;
 }

@@ -64,9 +64,12 @@ struct meeting {         /* of this process (meeting.c) */
 
 struct attendance {       /* of a group without boards (attendance.c) */
 	uint64_t came;    /* as shown to the others */
-	uint64_t view;    /* a hash of all members that are gone */
+	uint64_t through; /* the last split, by its barrier, that any is known to be through */
+	uint64_t view;    /* a hash of that, and of all members that are gone */
 	uint64_t version; /* one more with each change that is to be shown */
-	bool meets;       /* all are to be connected, for a meeting */
+	uint32_t broken;  /* 1 more than the generation in which it is, for this process; or 0 */
+	uint32_t users;   /* calls for which all are to be connected */
+	bool meets;       /* one of them is a meeting */
 	bool changed;     /* since it was last looked at for a meeting */
 };
 
@@ -261,7 +264,7 @@ void survivor_up(struct member *m);
 /* What comes of a member by EP. */
 int survivor_said(struct endpoint *ep, const struct wire_group *packet);
 
-/* ---- attendance.c: who has come to meetings --------------------------------------------- */
+/* ---- attendance.c: who has come to meetings, and is through splits --------------------------- */
 
 /* M is shown what has changed; its connection is new; is it gone? */
 void attendance_show(struct member *m);
@@ -276,6 +279,15 @@ void attendance_settled(struct group *g);
 uint64_t attendance_came(const struct group *g, uint32_t rank);
 /* As meeting_decide. */
 int attendance_decide(struct group *g);
+/* This member is through the split whose barrier is operation NUMBER; or the group is broken for it
+ * before any later one. */
+void attendance_through(struct group *g, uint64_t number);
+void attendance_broken(struct group *g);
+/* It wants to know of all others, for which they connect; or does not any more. */
+void attendance_ask(struct group *g, bool asks);
+/* 1: a member has been through it; negative: none that lives has, and none will be; 0: others are
+ * to say. */
+int attendance_of_split(const struct group *g, uint64_t number);
 
 /* ---- algorithm.c: which one ------------------------------------------------------------------ */
 

@@ -47,6 +47,7 @@ struct distant {
 	bool called;     /* a connection is wanted until all others have shown that */
 	/* What it has shown, and up to which version it has been shown that. */
 	uint64_t view, has;
+	uint32_t broken;
 };
 
 /* BOARD_NONE: it has been left out of the group. */

@@ -266,21 +266,51 @@ static bool is_settled(void *arg)
 	return settled || s->through;
 }
 
+static COLD void settle_here(struct split *s)
+{
+	/* No bell rings for that. */
+	for (int ms = 0; ms < GRACE_MS && !is_settled(s); ms += SLICE_MS)
+		(void)wait_until(s->group->ctx, is_settled, s, SLICE_MS);
+}
+
+/* By messages: all that live are asked (attendance.c). */
+static bool is_settled_apart(void *arg)
+{
+	struct split *s = arg;
+	int rc = attendance_of_split(s->group, s->barrier);
+
+	s->through = rc > 0;
+	return rc;
+}
+
+static COLD void settle_apart(struct split *s)
+{
+	struct group *g = s->group;
+	int left = split_time_left(s);
+
+	attendance_broken(g);
+	attendance_ask(g, true);
+	(void)wait_until(g->ctx, is_settled_apart, s,
+			 left >= 0 && left < GRACE_MS ? GRACE_MS : left);
+	attendance_ask(g, false);
+}
+
 /* The barrier has failed here, perhaps not at all others. */
 static COLD int settle_split(struct split *s, int rc)
 {
 	char text[ERROR_DETAIL];
 
 	(void)snprintf(text, sizeof(text), "%s", group_detail());
-	/* No bell rings for that. */
-	for (int ms = 0; ms < GRACE_MS && !is_settled(s); ms += SLICE_MS)
-		(void)wait_until(s->group->ctx, is_settled, s, SLICE_MS);
+	if (s->group->apart)
+		settle_apart(s);
+	else
+		settle_here(s);
 	return s->through ? 0 : error_set(-rc, "%s", text);
 }
 
 /* By a barrier, which may be done at some members, and fail at others for a death behind it: so
- * those that are through say so by one more post, whatever has become of the group by then, and the
- * others look for such a post. */
+ * those that are through say so, by one more post or by messages, whatever has become of the group
+ * by then, and the others look for that. */
 static int let_all_have_it(struct split *s)
 {
 	const struct slmpm_coll barrier = {.size = sizeof(barrier), .kind = SLMPM_COLL_BARRIER};
@@ -289,10 +319,12 @@ static int let_all_have_it(struct split *s)
 
 	s->barrier = g->boards.posted + 1;
 	rc = split_collect(s, &barrier);
-	if (g->apart)
-		return rc;
 	if (rc < 0)
 		return g->boards.posted < s->barrier ? rc : settle_split(s, rc);
+	if (g->apart) {
+		attendance_through(g, s->barrier);
+		return 0;
+	}
 	left = split_time_left(s);
 	(void)operation_await(g, &barrier, left >= 0 && left < GRACE_MS ? GRACE_MS : left);
 	return 0;
@@ -314,6 +346,8 @@ static int split(struct split *s, int color, int key)
 			give_up_split(s, rc);
 		rc = let_all_have_it(s);
 	}
+	if (rc < 0 && s->group->apart && s->group->error)
+		attendance_broken(s->group);
 	free(all);
 	return rc;
 }
