@@ -220,7 +220,7 @@ static void send_ended(const struct member *m, struct wire_group packet)
 {
 	packet.step = LITTLE_32(GROUP_ENDED);
 	if (pair_is_up(m->pair))
-		(void)bootstrap_pass(m->pair->ep, &packet, sizeof(packet), WIRE_GROUP, NULL, 0);
+		groups_send(m->pair->ep, &packet);
 }
 
 static void say_broken(const struct member *m, int error, uint32_t culprit)

@@ -443,6 +443,7 @@ struct groups { /* of a peer */
 	struct list
 		stalled; /* of the context's: it has no descriptor that says when there is room */
 	struct endpoint *ep;
+	struct list unsent;       /* struct unsent: in this order, when there is room */
 	struct list ours, theirs; /* struct joining, by number */
 	uint32_t our_last, their_last;
 	uint32_t our_count, their_count; /* of them */
@@ -461,6 +462,8 @@ void joining_send(struct joining *j, uint32_t more);
 void joining_fail(struct groups *of, uint32_t tag, bool part, int error, const char *text);
 /* Its side ends it: ERROR, positive, for TEXT. */
 void joining_end(struct joining *j, int error, const char *text);
+/* PACKET goes to EP's side, of a group that need not be there any more: when there is room. */
+void groups_send(struct endpoint *ep, struct wire_group *packet);
 /* There is room again. */
 void groups_room(struct endpoint *ep);
 uint64_t groups_deadlines(struct context *ctx, uint64_t now);

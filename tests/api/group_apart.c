@@ -341,6 +341,69 @@ static int unauthenticated(void *unused)
 	return play(be_found, NULL, -1);
 }
 
+/* ---- what is sent last when there is no room ------------------------------------------------ */
+
+#define FULL 2000 /* of what fills sockets with as little room as they can have */
+
+static pid_t *stopped;
+
+static void have_little_room(int option)
+{
+	for (int fd = 0; fd < 64; fd++)
+		(void)setsockopt(fd, SOL_SOCKET, option, &(int){1}, sizeof(int));
+}
+
+/* By joins that are given up. */
+static void fill(slmpm_peer peer)
+{
+	for (int k = 0; k < FULL; k++) {
+		slmpm_group unwanted;
+
+		OK(slmpm_group_join_start(&unwanted, peer, TAG));
+		OK(slmpm_group_destroy(unwanted));
+	}
+}
+
+/* Rank 1 is stopped as rank 0 leaves. */
+static void leave_stopped(slmpm_peer founder, int i, void *unused)
+{
+	slmpm_group group = joined(founder);
+	slmpm_peer peer;
+
+	(void)unused;
+	if (i == 0) {
+		OK(slmpm_group_peer(group, 1, &peer, PATIENCE));
+		have_little_room(SO_SNDBUF);
+	}
+	if (i == 1)
+		have_little_room(SO_RCVBUF);
+	OK(slmpm_barrier(group, PATIENCE));
+	if (i == 1) {
+		*stopped = getpid();
+		raise(SIGSTOP);
+		circle_breaks(group, -SLMPM_ECLOSED, 0);
+	}
+	if (i == 0) {
+		while (!*(volatile pid_t *)stopped)
+			usleep(1000);
+		actor_await_state(*stopped, "T");
+		fill(peer);
+		OK(slmpm_group_destroy(group));
+		OK(kill(*stopped, SIGCONT));
+	}
+	actor_tell(founder, GO);
+	actor_hear(founder, DONE);
+	if (i)
+		OK(slmpm_group_destroy(group));
+}
+
+static int left_stopped(void *unused)
+{
+	(void)unused;
+	stopped = child_common(sizeof(*stopped));
+	return play(leave_stopped, NULL, -1);
+}
+
 /* ---- it does not form ----------------------------------------------------------------------- */
 
 static void join_but_one(slmpm_peer founder, int i, void *dies)
@@ -397,6 +460,7 @@ int main(void)
 	EXPECT(child_run(deaths, NULL, 60), 0);
 	EXPECT(child_run(leaves, NULL, 60), 0);
 	EXPECT(child_run(leaves_unread, NULL, 60), 0);
+	EXPECT(child_run(left_stopped, NULL, 60), 0);
 	EXPECT(child_run(unauthenticated, NULL, 60), 0);
 	EXPECT(child_run(not_formed, NULL, 60), 0);
 	EXPECT(child_run(not_formed, &yes, 60), 0);
