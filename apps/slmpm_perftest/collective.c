@@ -129,6 +129,15 @@ uint64_t collective_room(const struct job *j)
 	return blocks ? j->size * j->members : j->size;
 }
 
+const char *collective_path(const struct pair *p, const struct job *j)
+{
+	struct slmpm_group_info info = {.size = sizeof(info)};
+
+	if (collective_of(j->test)->kind == PUT_ALL || slmpm_group_query(p->crew.group, &info) < 0)
+		return "";
+	return info.algorithm ? "tcp" : "memory";
+}
+
 /* ---- memory of the group ---- */
 
 #define LINE 64

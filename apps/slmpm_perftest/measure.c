@@ -321,6 +321,8 @@ static void name_path(struct pair *pair, const struct setup *setup, struct resul
 	out->mode = setup->mode ? setup->mode : "auto";
 	if (pair && test_has_region(out->job.test) && out->job.test->by != BY_FIFO)
 		memcpy(out->path, pair->region.path, sizeof(out->path));
+	if (pair && out->job.test->by == BY_GROUP)
+		snprintf(out->path, sizeof(out->path), "%s", collective_path(pair, &out->job));
 	if (pair && out->job.test->by == BY_MIRROR)
 		pair_mirror_way(pair, out->path, sizeof(out->path));
 }

@@ -99,6 +99,8 @@ int collective_beside(struct pair *pair, const struct slmpm_coll *coll, const st
 		      struct hist *stamps);
 /* Bytes of a member's buffers for such a job. */
 uint64_t collective_room(const struct job *job);
+/* How its members meet: "memory" or "tcp"; "": that is not known. */
+const char *collective_path(const struct pair *pair, const struct job *job);
 /* So many units of work in registers only; what one takes (overlap.c). */
 void compute(uint64_t units);
 double compute_unit_ns(void);
@@ -334,7 +336,8 @@ struct result {
 	double cpu_us;      /* processor time of a burst, or of all members for an operation */
 	double spent_us[2]; /* the same of a message, by side */
 	double arm_us, post_us, by_engine, kept; /* of work queues */
-	char path[16]; /* of one-sided operations, or how a mirror finds changes; "" else */
+	/* Of one-sided operations, how a mirror finds changes, or members of a group meet; "" else */
+	char path[16];
 	uint64_t reads, writes;
 	unsigned samples, retaken, mixed;
 	struct hist hist;

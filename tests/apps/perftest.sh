@@ -132,6 +132,7 @@ for members in 3 5; do
 	timeout 100 "$perf" -t send_lat,$colls --members $members -s 7:56 -n 30 --samples 1 --json >"$dir/out" 2>"$dir/err" ||
 		fail "collectives of $members: exit status $?"
 	[ "$(grep -c "\"lat_us\":[0-9.e-]*,.*\"bytes_per_s\":[0-9.]*,.*\"bare_us\":null,.*\"cpu_us\":[0-9].*\"members\":$members," "$dir/out")" = 32 ] &&
+		[ "$(grep -c '"path":"memory"' "$dir/out")" = 29 ] && grep -q '"put_all".*"path":null' "$dir/out" &&
 		grep -q '"barrier".*"size":0,.*"bytes_per_s":null,' "$dir/out" && grep -q '"send_lat".*"members":null' "$dir/out" ||
 		{ cat "$dir/out"; fail "collectives of $members: other figures"; }
 done
