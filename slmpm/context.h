@@ -111,6 +111,7 @@ struct context {
 	uint64_t yielding;
 	struct spin spin;
 	uint64_t sleeps;
+	uint64_t wakes_at; /* while one does: by itself, ns */
 
 	struct {                     /* looks at the links (slmpm/monitor) */
 		uint64_t inspected;  /* ticks */

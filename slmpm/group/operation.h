@@ -103,11 +103,6 @@ static inline bool operation_is_outstanding(const struct collective *op)
 	return !list_empty(&op->node);
 }
 
-static inline bool operation_is_alone(const struct group *g)
-{
-	return g->operations.next == g->operations.prev;
-}
-
 /* For others: an operation, a meeting, or those that shrink it with this member. */
 static inline bool group_waits(const struct group *g)
 {

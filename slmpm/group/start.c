@@ -52,6 +52,13 @@ void operation_leave(struct context *ctx, bool wakes)
 		(void)alarm_set(ctx, operations_deadlines(ctx, clock_now()) | 1); /* 0: at once */
 }
 
+/* One that sleeps has been announced to the others by now (operations_go_on), and is woken by them:
+ * but not for what is due before it wakes by itself. */
+static bool sleeper_is_late(struct context *ctx)
+{
+	return operations_deadlines(ctx, clock_now()) < ctx->wakes_at;
+}
+
 int operation_start(struct collective *op, const struct slmpm_how *how, slmpm_req *req)
 {
 	struct group *g = op->group;
@@ -79,8 +86,7 @@ int operation_start(struct collective *op, const struct slmpm_how *how, slmpm_re
 	if (!bound)
 		req->id = id;
 	if (g->under_way || tags_wait(g))
-		operation_leave(g->ctx,
-				how->timeout_ms > 0 || tags_wait(g) || operation_is_alone(g));
+		operation_leave(g->ctx, g->ctx->sleeping && sleeper_is_late(g->ctx));
 	return 0;
 }
 

@@ -47,11 +47,13 @@ uint64_t operations_deadlines(struct context *ctx, uint64_t now)
 	uint64_t next = UINT64_MAX;
 	bool passed = false;
 
-	if (!ctx->collecting)
-		return next;
 	LIST_EACH_ENTRY(struct group, g, &ctx->groups, node) {
-		if (!group_waits(g) && !tags_wait(g))
+		if (!group_waits(g) && !tags_wait(g)) {
+			/* Who starts the next one need not wake a thread that wakes by then. */
+			if (g->inspect_at > now)
+				next = least_of(next, g->inspect_at);
 			continue;
+		}
 		passed |= group_inspect_unrung(g, now);
 		next = least_of(next, g->inspect_at);
 		next = least_of(next, operation_deadlines(g, now, &passed));

@@ -224,6 +224,7 @@ bool wait_sleep(struct context *ctx, uint64_t now, uint64_t deadline, wait_test 
 		return true;
 	}
 	ctx->sleeps++;
+	ctx->wakes_at = until;
 	ctx->away = ctx->sleeping = true;
 	ctx->wakes = !lock_is_guest(&ctx->lock);
 	ctx->ready_since = false;

@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,6 +22,9 @@
 #define QUIET   50000
 #define TRIES   20
 #define WAKE_US 500 /* of the processor in that time */
+
+#define ROUNDS   12
+#define ROUND_US 3000
 
 static _Atomic int *reached; /* of all processes */
 
@@ -141,6 +145,36 @@ static void one_is_late(const struct crew *crew, int rank)
 	EXPECT(slmpm_wait(&req, 1, NULL, PATIENCE), 0);
 }
 
+/* Times that the other threads have gone to sleep. */
+static long sleeps_of_others(void)
+{
+	struct rusage all, own;
+
+	getrusage(RUSAGE_SELF, &all);
+	getrusage(RUSAGE_THREAD, &own);
+	return all.ru_nvcsw - own.ru_nvcsw;
+}
+
+/* What is started is posted and announced by the call: the engine's thread sleeps on until the last
+ * one rings. */
+static void a_start_wakes_none(const struct crew *crew, int rank)
+{
+	struct slmpm_coll c = {.size = sizeof(c), .kind = SLMPM_COLL_BARRIER};
+	long woken = 0;
+	slmpm_req req;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		OK(slmpm_barrier(crew->group[0], PATIENCE));
+		usleep(rank ? 4 * ROUND_US : 2 * ROUND_US);
+		woken -= sleeps_of_others();
+		OK(slmpm_collective_start(crew->group[0], &c, NULL, &req));
+		usleep(ROUND_US);
+		woken += sleeps_of_others();
+		EXPECT(slmpm_wait(&req, 1, NULL, PATIENCE), 0);
+	}
+	CHECK(rank || woken <= ROUNDS / 2, "woken %ld times", woken);
+}
+
 /* Deadlines, too, and deaths. */
 static void one_dies(const struct crew *crew, int rank)
 {
@@ -186,5 +220,10 @@ int main(void)
 			}
 		}
 	}
+	if (actor_slow() > 1)
+		return 0;
+	setenv("SLMPM_WAIT", "adaptive", 1);
+	crew = (struct crew){.members = 2, .groups = 1, .body = a_start_wakes_none};
+	crew_run(&crew, 40);
 	return 0;
 }
