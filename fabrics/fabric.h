@@ -198,6 +198,8 @@ struct fabric_domain { /* first member of the fabric's own structure */
 	/* The sleeper is to be woken: since arm a post or a poll has taken what fd would have
 	 * shown, or waits for something else. The core wakes the thread that sleeps on fd. */
 	bool roused;
+	/* The last arm has run a barrier in all processes: the core needs no other for its own. */
+	bool fenced;
 	/* `quiet` of all links is out of date. The core sets it before a pass over them; the next
 	 * poll of one finds out which have something, and clears it. */
 	bool rescan;

@@ -271,6 +271,7 @@ static void announce_all(struct shm_domain *d)
 	LIST_FOREACH(l, &d->links, entry) {
 		if (doorbell_unfenced(&l->bell)) {
 			barrier_all();
+			d->base.fenced = true;
 			break;
 		}
 	}

@@ -190,10 +190,16 @@ struct fabric_domain *domain_with_memory(struct context *ctx)
 	return NULL;
 }
 
-void domain_arm(struct context *ctx, bool on)
+bool domain_arm(struct context *ctx, bool on)
 {
-	for (struct domain *d = ctx->domains; d; d = d->next)
+	bool fenced = false;
+
+	for (struct domain *d = ctx->domains; d; d = d->next) {
+		d->port->fenced = false;
 		d->port->fabric->arm(d->port, on);
+		fenced |= d->port->fenced;
+	}
+	return fenced;
 }
 
 bool domain_has_roused(struct context *ctx)

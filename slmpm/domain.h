@@ -28,8 +28,8 @@ int domain_shape(struct context *ctx, const struct slmpm_options *o);
 struct fabric_domain *domain_get(struct context *ctx, const struct fabric *fabric, int *rc);
 /* One whose memory peers can map, opened if need be; NULL: no fabric here has any. */
 struct fabric_domain *domain_with_memory(struct context *ctx);
-/* Sleep is announced in all of them, or is over. */
-void domain_arm(struct context *ctx, bool on);
+/* Sleep is announced in all of them, or is over. True: with barrier_all. */
+bool domain_arm(struct context *ctx, bool on);
 /* A call has taken what would have woken a sleeper, or left it, since this was last asked. */
 bool domain_has_roused(struct context *ctx);
 /* A pass over the peers begins: what has come to those that are quiet is found out once. */

@@ -40,8 +40,8 @@ struct parts {
 	int (*advance)(struct context *ctx);
 	/* Operations of groups go on: how many have ended. */
 	int (*collect)(struct context *ctx);
-	/* ... and while it is ASLEEP it is rung for them. */
-	void (*collect_arm)(struct context *ctx, bool asleep);
+	/* ... and while it is ASLEEP it is rung for them. True: barrier_all is to follow. */
+	bool (*collect_arm)(struct context *ctx, bool asleep);
 	/* Some entries of work queues have yet to end. */
 	bool (*pending)(const struct context *ctx);
 	/* It is to close, or its thread ends: the library's threads leave it. Not locked. */

@@ -444,19 +444,18 @@ void boards_wake_all(struct boards *b)
 	ring_sleepers(b);
 }
 
-void boards_announce(struct boards *b, uint32_t who)
+bool boards_announce(struct boards *b, uint32_t who)
 {
 	uint64_t word = ++b->announced << ASLEEP_BITS;
 
 	if (b->broken && !b->agrees)
-		return;
+		return false;
 	word |= who < b->size ? who + ASLEEP_RANK : ASLEEP_ANY;
 	board_store(&b->own->asleep, word);
 	/* Pairs with those of boards_wake: it sees the announcement, or this member what was
 	 * stored before it. */
 	atomic_thread_fence(memory_order_seq_cst);
-	if (!b->fences)
-		barrier_all();
+	return !b->fences;
 }
 
 void boards_awake(struct boards *b)

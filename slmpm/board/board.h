@@ -146,8 +146,8 @@ uint32_t boards_missing(const struct boards *b, uint64_t number, uint32_t r);
 /* ---- sleep ----------------------------------------------------------------------------------- */
 
 /* This member is to sleep until WHO (or BOARD_ANY) has posted, written or read something: it looks
- * once more after this, and sleeps only where there is still nothing. */
-void boards_announce(struct boards *b, uint32_t who);
+ * once more after this, and sleeps only where there is still nothing. True: but barrier_all first. */
+bool boards_announce(struct boards *b, uint32_t who);
 /* Awake again. A bell too many does no harm. */
 void boards_awake(struct boards *b);
 /* Rings at all that sleep, no matter for which member. */

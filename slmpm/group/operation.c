@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shm/barrier.h"
 #include "slmpm/base/clock.h"
 #include "slmpm/completion/late.h"
 #include "slmpm/engine/engine.h"
@@ -221,14 +222,20 @@ bool group_is_announced(const struct group *g)
 						  g->announced_to == g->flat.waits_for;
 }
 
-void group_announce(struct group *g)
+bool group_announce_first(struct group *g)
 {
 	g->announced = true;
 	if (group_awaits_any(g))
 		g->announced_to = BOARD_ANY;
 	else
 		g->announced_to = g->meeting.waits ? meeting_awaits(g) : flat_woken_by(&g->flat);
-	boards_announce(&g->boards, g->announced_to);
+	return boards_announce(&g->boards, g->announced_to);
+}
+
+void group_announce(struct group *g)
+{
+	if (group_announce_first(g))
+		barrier_all();
 }
 
 void group_announce_no_more(struct group *g)
@@ -405,16 +412,15 @@ void operation_go(struct collective *op)
 		(void)end_all(g);
 }
 
-void operation_arm(struct group *g, bool asleep)
+bool operation_arm(struct group *g, bool asleep)
 {
 	if (!group_waits(g) || g->announced == asleep || g->apart)
-		return;
-	if (asleep) {
-		group_announce(g);
-	} else {
-		g->announced = false;
-		boards_awake(&g->boards);
-	}
+		return false;
+	if (asleep)
+		return group_announce_first(g);
+	g->announced = false;
+	boards_awake(&g->boards);
+	return false;
 }
 
 /* ---- deadlines ------------------------------------------------------------------------------- */

@@ -111,6 +111,8 @@ static inline bool group_waits(const struct group *g)
 
 /* Who is waited for now rings; a rank, or BOARD_ANY. */
 void group_announce(struct group *g);
+/* The same, but for the barrier. True: barrier_all is to follow. */
+bool group_announce_first(struct group *g);
 bool group_is_announced(const struct group *g);
 /* Unless something else of G is waited for. */
 void group_announce_no_more(struct group *g);
@@ -129,12 +131,13 @@ void prepared_free_all(struct group *g);
 
 /* Operations of all groups go on: how many have ended. */
 int group_advance(struct context *ctx);
-/* The context is to sleep: who is waited for rings; or it is awake again. */
-void group_arm(struct context *ctx, bool asleep);
+/* The context is to sleep: who is waited for rings; or it is awake again. True: barrier_all is to
+ * follow. */
+bool group_arm(struct context *ctx, bool asleep);
 uint64_t operations_deadlines(struct context *ctx, uint64_t now);
 /* The same of one group; something has *PASSED. */
 uint64_t operation_deadlines(struct group *g, uint64_t now, bool *passed);
-void operation_arm(struct group *g, bool asleep);
+bool operation_arm(struct group *g, bool asleep);
 /* As request_ops.explain. */
 int operation_failed(const struct request *r);
 

@@ -381,10 +381,9 @@ uint64_t tags_deadlines(struct group *g, uint64_t now, bool *passed)
 	return next;
 }
 
-void tags_arm(struct group *g, bool asleep)
+bool tags_arm(struct group *g, bool asleep)
 {
-	if (g->tags)
-		operation_arm(&g->tags->lane, asleep);
+	return g->tags && operation_arm(&g->tags->lane, asleep);
 }
 
 /* ---- what becomes of the group --------------------------------------------------------------- */

@@ -25,7 +25,7 @@ COLD void tags_late(struct collective *op, int timeout_ms);
 /* The same of any whose has; else when the next one does: ns. */
 uint64_t tags_deadlines(struct group *g, uint64_t now, bool *passed);
 /* As operation_arm. */
-void tags_arm(struct group *g, bool asleep);
+bool tags_arm(struct group *g, bool asleep);
 static inline bool tags_wait(const struct group *g)
 {
 	return g->lane && (g->lane->under_way || g->lane->holds);

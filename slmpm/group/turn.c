@@ -17,12 +17,15 @@ int group_advance(struct context *ctx)
 	return n;
 }
 
-void group_arm(struct context *ctx, bool asleep)
+bool group_arm(struct context *ctx, bool asleep)
 {
+	bool unfenced = false;
+
 	LIST_EACH_ENTRY(struct group, g, &ctx->groups, node) {
-		operation_arm(g, asleep);
-		tags_arm(g, asleep);
+		unfenced |= operation_arm(g, asleep);
+		unfenced |= tags_arm(g, asleep);
 	}
+	return unfenced;
 }
 
 /* A bell may be lost, by its holders' doing or for want of memory: then the others are inspected

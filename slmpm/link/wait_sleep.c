@@ -9,6 +9,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "shm/barrier.h"
 #include "slmpm/watch.h"
 #include "slmpm/bond/bond.h"
 #include "slmpm/domain.h"
@@ -122,25 +123,28 @@ int wait_inspect(struct context *ctx)
 
 static void wait_arm(struct context *ctx)
 {
+	bool unfenced;
+
 	ctx->armed = true;
 	for (uint32_t i = 0; i < ctx->live; i++)
 		if (ctx->endpoints[i]->state == SLMPM_PEER_UP)
 			progress_settle(ctx->endpoints[i]);
-	domain_arm(ctx, true);
+	/* What the barrier costs is paid by all processes that run: one for all. */
+	unfenced = ctx->collecting && parts.collect_arm(ctx, true);
+	if (!domain_arm(ctx, true) && unfenced)
+		barrier_all();
 	for (uint32_t i = 0; i < ctx->live; i++)
 		endpoint_stats(ctx->endpoints[i]);
 	if (ctx->stats_queues)
 		parts.publish(ctx);
-	if (ctx->collecting)
-		parts.collect_arm(ctx, true);
 }
 
 void wait_disarm(struct context *ctx)
 {
 	ctx->armed = false;
-	domain_arm(ctx, false);
+	(void)domain_arm(ctx, false);
 	if (ctx->collecting)
-		parts.collect_arm(ctx, false);
+		(void)parts.collect_arm(ctx, false);
 }
 
 uint64_t wait_room(const struct endpoint *ep)

@@ -226,7 +226,8 @@ static void shrink_once(struct private *p)
 
 	agree_begin(&p->a, &p->b, is_gone_now, leaves, p);
 	for (;;) {
-		boards_announce(&p->b, BOARD_ANY);
+		if (boards_announce(&p->b, BOARD_ANY))
+			barrier_all();
 		notice(p);
 		rc = agree_step(&p->a);
 		if (rc < 0)
