@@ -104,7 +104,9 @@ struct context {
 	/* Until then somebody computes here, and a yield costs his whole turn; how long that
 	 * was. */
 	uint64_t preempted, preempted_ns;
-	uint64_t displaced; /* until then the engine's thread polls no more, for the same reason */
+	/* Until then that of `server` does not poll, for the same reason; 0: its polling has paid. */
+	uint64_t displaced;
+	uintptr_t server;   /* lock_self of the engine's thread that makes progress here; or 0 */
 	uint64_t yielded;   /* time of the last yield */
 	/* Of a loop of the application's own (slmpm_spin); when it was told to yield, or 0. */
 	struct idle own;
@@ -193,6 +195,12 @@ static inline void context_lock(struct context *ctx)
 {
 	if (UNLIKELY(ctx->multiple))
 		context_lock_shared(ctx);
+}
+
+/* By the engine's thread, which this one is. No context of a single one has such. */
+static inline bool context_is_served(const struct context *ctx)
+{
+	return UNLIKELY(ctx->server != 0) && ctx->server == lock_self();
 }
 
 /* A new object is of CTX: another thread may inspect its place by a handle of the one before. */

@@ -53,12 +53,6 @@ int engine_descriptor(struct context *ctx);
 void engine_show(struct context *ctx);
 void engine_seen(struct context *ctx);
 void engine_stop_serving(struct context *ctx);
-/* Is it that thread that makes progress now? No context of a single one has such. */
-COLD bool engine_is_server(const struct context *ctx);
-static inline bool engine_serves(const struct context *ctx)
-{
-	return UNLIKELY(ctx->multiple) && engine_is_server(ctx);
-}
 void engine_close(struct context *ctx);
 /* In the child after fork. */
 void engine_forked(struct context *ctx);

@@ -137,6 +137,7 @@ static void *engine_port_serve(void *arg)
 		lock_admit(&ctx->lock);
 	else
 		context_lock_shared(ctx);
+	ctx->server = lock_self();
 	while (port->waits && !port_stops(port))
 		(void)lock_wait(&ctx->lock, &ctx->changed, UINT64_MAX);
 	while (!port_stops(port)) {
@@ -145,6 +146,7 @@ static void *engine_port_serve(void *arg)
 		port->enters = port->polls = false;
 		stay_aside(port);
 	}
+	ctx->server = ctx->displaced = 0;
 	lock_leave(&ctx->lock);
 	return NULL;
 }
@@ -232,13 +234,6 @@ void engine_stop_serving(struct context *ctx)
 	pthread_join(port->server, NULL);
 	lock_dismiss(&ctx->lock);
 	port->served = ctx->parked = false;
-}
-
-bool engine_is_server(const struct context *ctx)
-{
-	const struct engine_port *port = ctx->port;
-
-	return port && port->served && pthread_equal(pthread_self(), port->server);
 }
 
 /* ---- the application's own loop ---------------------------------------------------------- */

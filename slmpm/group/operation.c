@@ -338,7 +338,7 @@ static int step_with_care(struct group *g)
 	own = g->flat.coll->combine;
 	if (LIKELY(!own))
 		return operation_step(g);
-	if (!(own->flags & SLMPM_COLL_SAFE) && engine_serves(ctx)) {
+	if (!(own->flags & SLMPM_COLL_SAFE) && context_is_served(ctx)) {
 		g->flat.waits_for = BOARD_ANY; /* each bell is shown to the application */
 		if (ctx->waiting)              /* which is to poll in place of this thread */
 			engine_step_aside(ctx, false);

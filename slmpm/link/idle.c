@@ -35,8 +35,8 @@
 #define TRUSTED    8
 #define RATE_NS    5000 /* in which ticks are compared with the clock */
 
-/* So long the engine's thread does not poll where the application computes: each try would put off
- * what it is there for by a turn of the scheduler's. */
+/* So long the engine's thread does not poll where two tries in a row have shown that the application
+ * computes there: each puts off what it is there for by a turn of the scheduler's. */
 #define DISPLACED_NS UINT64_C(1000000000)
 
 /* What others have computed meanwhile has cost nothing; but a wait is not to last for ever. */
@@ -62,13 +62,17 @@ int idle_next(struct context *ctx, struct idle *i, uint64_t now)
 		i->spin = spin_begin(&ctx->spin, now, i->bells);
 		if (is_collecting(ctx) && ctx->spin.fixed == SPIN_AUTO)
 			i->spin = i->spin > COLLECT_NS ? i->spin : COLLECT_NS;
+		/* One yield at least: the engine of another member may have to have this processor, and
+		 * a sleep would not show that it had. */
+		if (!i->spin && ctx->collecting && ctx->spin.fixed == SPIN_AUTO && context_is_served(ctx))
+			i->spin = 1;
 		if (ctx->spin.rang) /* while the peer wakes up there is time for it */
 			inspect_tick(ctx);
 	}
 	if (ctx->wait == SLMPM_WAIT_SPIN)
 		return ctx->oversubscribed || ctx->multiple ? SLMPM_SPIN_YIELD : SLMPM_SPIN_ON;
 	if (ctx->wait == SLMPM_WAIT_ADAPTIVE && may_poll(i, now) &&
-	    now >= (lock_is_guest(&ctx->lock) ? ctx->displaced : ctx->preempted))
+	    now >= (context_is_served(ctx) ? ctx->displaced : ctx->preempted))
 		return SLMPM_SPIN_YIELD;
 	i->slept = true;
 	return SLMPM_SPIN_SLEEP;
@@ -96,6 +100,8 @@ void idle_over(struct context *ctx, struct idle *i, bool found)
 		ctx->scans = IDLE_SCANS;
 	if (!i->since)
 		return;
+	if (found && !i->slept && i->away < SLICE_NS && context_is_served(ctx))
+		ctx->displaced = 0;
 	now = i->slept ? clock_now() : i->read; /* else a pass ago */
 	wait = (struct spin_wait){
 		.took = now - i->since,
@@ -153,6 +159,12 @@ static void was_preempted(struct context *ctx, uint64_t now, uint64_t back)
 	ctx->preempted = back + ctx->preempted_ns;
 }
 
+/* One turn may have been that of a process which is soon over. */
+static void was_displaced(struct context *ctx, uint64_t back)
+{
+	ctx->displaced = back + (ctx->displaced ? DISPLACED_NS : LITTLE_NS);
+}
+
 /* This thread has yielded from NOW until BACK. If another has run, SWITCHED, processors are short:
  * from then on yield first. */
 void yield_taken(struct context *ctx, uint64_t now, uint64_t back, bool switched)
@@ -160,8 +172,8 @@ void yield_taken(struct context *ctx, uint64_t now, uint64_t back, bool switched
 	ctx->yielded = back;
 	/* Of several members each may have had its turn. */
 	if (back - now > SLICE_NS * (is_collecting(ctx) ? ctx->sharers : 1)) {
-		if (lock_is_guest(&ctx->lock))
-			ctx->displaced = back + DISPLACED_NS;
+		if (context_is_served(ctx))
+			was_displaced(ctx, back);
 		else if (!ctx->port) /* an engine's thread does compute for us */
 			was_preempted(ctx, now, back);
 	}

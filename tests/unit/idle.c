@@ -162,6 +162,68 @@ static void a_bell_of_the_last_pass_is_the_next_waits(void **state)
 	assert_false(rang(&i, 5));
 }
 
+/* ---- the engine's thread --------------------------------------------------------------------- */
+
+#define MS     UINT64_C(1000000)
+#define SECOND (1000 * MS)
+#define LATER  (10 * SECOND) /* accounts are full by then */
+
+/* The whole of another wait: what it does first, and then something comes. */
+static int wait_met(uint64_t now)
+{
+	struct idle i = {0};
+	int next = idle_next(&ctx, &i, now);
+
+	if (next == SLMPM_SPIN_YIELD)
+		i.read = now;
+	idle_over(&ctx, &i, true);
+	return next;
+}
+
+/* In a context of several threads, too. */
+static void long_yields_end_the_servers_polling(void **state)
+{
+	uint64_t back = LATER + MS;
+
+	(void)state;
+	start();
+	ctx.multiple = true;
+	ctx.server = lock_self();
+	yield_taken(&ctx, LATER, back, false);
+	assert_int_equal(ctx.preempted, 0); /* that is the application's */
+	assert_int_equal(wait_met(back + 1), SLMPM_SPIN_SLEEP);
+	back += MS;
+	assert_int_equal(wait_met(back), SLMPM_SPIN_YIELD); /* one is soon forgotten, ... */
+	yield_taken(&ctx, back, back + MS, false);
+	assert_int_equal(wait_met(back + 3 * MS), SLMPM_SPIN_YIELD);
+	yield_taken(&ctx, back + 3 * MS, back + 4 * MS, false);
+	yield_taken(&ctx, back + 5 * MS, back + 6 * MS, false); /* ... two in a row are not */
+	assert_int_equal(wait_met(back + SECOND), SLMPM_SPIN_SLEEP);
+	assert_int_equal(wait_met(back + SECOND + 7 * MS), SLMPM_SPIN_YIELD);
+}
+
+/* Polling has not paid so far. */
+static int first_of_a_wait(struct idle *i, bool server)
+{
+	start();
+	ctx.spin.ended = begun();
+	ctx.spin.credit[0] = ctx.spin.credit[1] = -200000;
+	ctx.server = server ? lock_self() : 0;
+	ctx.collecting = 1;
+	*i = (struct idle){0};
+	return idle_next(&ctx, i, begun());
+}
+
+static void the_server_yields_once_for_an_operation(void **state)
+{
+	struct idle i;
+
+	(void)state;
+	assert_int_equal(first_of_a_wait(&i, false), SLMPM_SPIN_SLEEP);
+	assert_int_equal(first_of_a_wait(&i, true), SLMPM_SPIN_YIELD);
+	assert_int_equal(idle_next(&ctx, &i, begun() + MS), SLMPM_SPIN_SLEEP);
+}
+
 /* ---- yields in a row ------------------------------------------------------------------------- */
 
 #define TRUST   64  /* context.oversubscribed behind a yield that let another run */
@@ -240,6 +302,8 @@ int main(void)
 		cmocka_unit_test(an_answer_before_sleep_makes_passes_many),
 		cmocka_unit_test(a_timeout_leaves_passes_as_they_were),
 		cmocka_unit_test(a_bell_of_the_last_pass_is_the_next_waits),
+		cmocka_unit_test(long_yields_end_the_servers_polling),
+		cmocka_unit_test(the_server_yields_once_for_an_operation),
 		cmocka_unit_test(yields_in_a_row_are_counted_now_and_then),
 		cmocka_unit_test(one_that_computes_ends_them),
 	};
