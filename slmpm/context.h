@@ -48,6 +48,7 @@ struct context {
 	bool refused;     /* an unauthenticated connection has failed */
 	bool ended;       /* an ended peer may hold memory or descriptors that nobody needs */
 	bool laboured;    /* a piece of a calculation has been done: others may have the lock */
+	bool moved;       /* an operation of a group has gone on, and waits for the next piece */
 	bool yields;      /* a poll that finds nothing gives the processor to others */
 	uint32_t waiting; /* threads that wait for the polling one */
 	uint32_t lacking; /* calls that wait for room, which comes without a word that is scanned */

@@ -272,8 +272,10 @@ int flat_long_turn(struct flat *f)
 			return rc;
 		if (f->posted && f->out.done == f->out.length && f->next == f->last)
 			return flat_finish(f);
-		if (wrote || rc)
+		if (wrote || rc) {
+			f->moved = true;
 			continue;
+		}
 		if (f->own_done)
 			break;
 		copy_own(f);

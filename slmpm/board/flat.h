@@ -55,6 +55,7 @@ struct flat {
 	uint32_t culprit;              /* of a negative error; or BOARD_NONE */
 	uint32_t shift;                /* of an element's bytes */
 	bool posted, in_place, again;
+	bool moved; /* bytes have been written or read while it waits; operations_go_on takes note */
 	uint8_t before, between; /* looks: flat_between_looks */
 	calc_kernel *kernel;     /* NULL: of the program's own */
 	enum calc_form form;

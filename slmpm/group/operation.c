@@ -373,6 +373,8 @@ int operations_go_on(struct group *g)
 			looks = 0;
 			rc = pass_on(g);
 		} else if (rc == 0 && !is_close_behind(g, n, &looks)) {
+			g->ctx->moved |= g->flat.moved;
+			g->flat.moved = false;
 			/* While a thread sleeps, or the application on the descriptor, what came
 			 * before it was announced has rung no bell: once more. */
 			if (!g->ctx->armed || g->apart || group_is_announced(g))

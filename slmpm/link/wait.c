@@ -149,6 +149,10 @@ static int wait_idle(struct waiter *w, uint32_t polls)
 		clock_between_polls();
 		return 0;
 	}
+	if (ctx->moved) { /* what is waited for now is another thing */
+		ctx->moved = false;
+		idle_over(ctx, &w->idle, true);
+	}
 	now = w->back ? w->back : clock_now();
 	w->back = 0;
 	if (is_late(w, now)) {

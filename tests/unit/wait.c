@@ -173,6 +173,28 @@ static slmpm_ctx shared;
 static struct flag flags[THREADS];
 static _Atomic int through;
 
+/* An operation of a group goes on in each pass, and does not end. */
+static bool moves_on(void *arg)
+{
+	struct context *ctx = arg;
+
+	ctx->moved = true;
+	ctx->preempted = 0; /* others may compute here */
+	return false;
+}
+
+/* What is waited for each time is another thing, and comes soon: that is no long wait. */
+static void the_next_piece_is_another_wait(void)
+{
+	slmpm_ctx handle = open_context(0, SLMPM_WAIT_ADAPTIVE);
+	struct context *ctx = inside(handle);
+
+	spin_init(&ctx->spin, MS);
+	CHECK(wait_until(ctx, moves_on, ctx, 10) == -SLMPM_ETIMEOUT, "10 ms");
+	CHECK(ctx->sleeps == 0, "it slept %llu times", (unsigned long long)ctx->sleeps);
+	OK(slmpm_shut(handle, 0));
+}
+
 static void *await_flag(void *arg)
 {
 	struct flag *f = arg;
@@ -295,6 +317,7 @@ int main(void)
 		one_polls_for_all(how);
 	}
 	beside_a_computation();
+	the_next_piece_is_another_wait();
 	own_deadlines();
 	the_descriptor();
 	return 0;
