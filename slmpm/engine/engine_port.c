@@ -133,6 +133,7 @@ static void *engine_port_serve(void *arg)
 	struct context *ctx = port->ctx;
 
 	engine_unbind(true);
+	engine_shorten_turns();
 	if (port->attends)
 		lock_admit(&ctx->lock);
 	else

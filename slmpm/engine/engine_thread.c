@@ -4,12 +4,14 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "slmpm/engine/engine.h"
 #include "slmpm/engine/transfer.h"
 #include "slmpm/base/clock.h"
 
+#define TURN_NS  100000 /* of one that makes progress: the least that the kernel takes */
 #define STAYS_NS 20000 /* awake, after the last transfer: waking takes longer than most of them */
 
 static struct {
@@ -46,6 +48,26 @@ void engine_unbind(bool leave)
 	CPU_XOR(&all, &all, &own);
 	if (CPU_COUNT(&all))
 		(void)sched_setaffinity(0, sizeof(all), &all);
+}
+
+/* As of sched_setattr(2), which glibc may lack. */
+struct turns {
+	uint32_t size, policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t length, deadline, period;
+};
+
+/* Kernels before 6.12 take no notice. */
+void engine_shorten_turns(void)
+{
+	struct turns t = {.size = 0};
+
+	if (syscall(SYS_sched_getattr, 0, &t, sizeof(t), 0) != 0 || t.policy != SCHED_OTHER)
+		return;
+	t.length = TURN_NS;
+	(void)syscall(SYS_sched_setattr, 0, &t, 0);
 }
 
 /* Whoever injects does so under the lock, and then finds the thread here, or asleep. */

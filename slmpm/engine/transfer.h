@@ -64,6 +64,8 @@ int transfer_pieces(const struct transfer *t);
 int engine_start_thread(pthread_t *thread, void *(*body)(void *), void *arg);
 /* By it: where its starter is bound to one processor, it is not; LEAVE: it has the others. */
 void engine_unbind(bool leave);
+/* By it: short turns, so that it has one soon where another thread computes. */
+void engine_shorten_turns(void);
 /* One port more, or less, that may use the engine's thread; it ends with the last. */
 void engine_enter(void);
 void engine_leave(void);
