@@ -53,6 +53,12 @@ static INLINE int meet_short(struct flat *f, uint32_t r)
 	return 1;
 }
 
+void flat_post_early(struct flat *f)
+{
+	if (f->turn == flat_short_turn && f->b->reached + BOARD_SLOTS > f->number)
+		post_short(f);
+}
+
 int flat_short_turn(struct flat *f)
 {
 	if (UNLIKELY(!f->posted)) {

@@ -309,18 +309,36 @@ int operation_failed(const struct request *r)
 
 /* ---- going on -------------------------------------------------------------------------------- */
 
-/* The first one has been done: the next begins. Negative: the group is broken. */
+/* 0, or -SLMPM_ENOMEM with the detail set. */
+static int begin_next(struct group *g)
+{
+	int rc = operation_begin(g, first_of(g)->coll);
+
+	if (rc == 0 && !g->apart)
+		flat_post_early(&g->flat);
+	return rc;
+}
+
+/* The first one has been done: the next begins, and the others get its post while the first one
+ * ends. Negative: the group is broken. */
 static int pass_on(struct group *g)
 {
-	int rc;
+	struct collective *op = first_of(g);
+	bool last;
+	int rc = 0;
 
-	operation_end(first_of(g), 1);
+	list_remove(&op->node);
 	g->announced_to = BOARD_NONE; /* what it is to be rung for has been */
-	if (list_empty(&g->operations)) {
+	last = list_empty(&g->operations);
+	if (!last)
+		rc = begin_next(g);
+	operation_end(op, 1);
+	if (last && list_empty(&g->operations)) {
 		settle(g);
 		return 0;
 	}
-	rc = operation_begin(g, first_of(g)->coll);
+	if (last)
+		rc = begin_next(g);
 	return rc == 0 ? 0 : break_by(g, rc, g->boards.rank);
 }
 
