@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A collective operation that is started and waited for: alone; then each member computes for as
- * long as that takes, alone as well; then it computes between starting the operation and waiting.
+ * A collective operation that is started and waited for: alone; then all members compute for as
+ * long as that takes, alone as well; then they compute between starting the operation and waiting.
  */
 #include "apps/slmpm_perftest/perftest.h"
 
-#define SETTLING 4
+#define SETTLING 16
+#define UNITS    16
 
 struct beside {
 	uint64_t units;                              /* of computation: as long as the operation */
@@ -68,18 +69,37 @@ static int do_both(slmpm_group group, const struct slmpm_coll *coll, struct besi
 	return rc;
 }
 
-/* As long as the operation: of members that share a processor a unit takes longer. */
+/* Of a unit of computation, undisturbed by other members: the least of a few. */
+static double least_unit_ns(void)
+{
+	double least = 0, ns;
+
+	for (int i = 0; i < SETTLING; i++) {
+		uint64_t begin = now_ns();
+
+		compute(UNITS);
+		ns = since(begin) / UNITS;
+		least = i && least < ns ? least : ns;
+	}
+	return least;
+}
+
+/* All compute for as long, which is as long as the operation usually takes: the first ones take
+ * longer. */
 static int choose_units(slmpm_group group, const struct slmpm_coll *coll, struct beside *b)
 {
-	struct beside t = {0};
+	double least = 0, longest = 0;
 	int rc = 0;
 
-	for (int i = 0; i < SETTLING && rc >= 0; i++)
+	for (int i = 0; i < SETTLING && rc >= 0; i++) {
+		struct beside t = {0};
+
 		rc = operate_alone(group, coll, &t);
-	t.units = (uint64_t)(t.alone / SETTLING / compute_unit_ns()) + 1;
-	for (int i = 0; i < SETTLING && rc >= 0; i++)
-		rc = compute_alone(group, &t);
-	b->units = (uint64_t)((double)t.units * t.alone / t.computing) + 1;
+		least = i && least < t.alone ? least : t.alone;
+	}
+	if (rc >= 0)
+		rc = slmpm_allreduce(group, &least, &longest, 1, SLMPM_DOUBLE, SLMPM_CALC_MAX, -1);
+	b->units = (uint64_t)(longest / least_unit_ns()) + 1;
 	return rc;
 }
 
