@@ -140,7 +140,8 @@ struct context {
 	} alarm;
 	struct list groups;  /* struct group */
 	uint32_t collecting; /* of them, with an operation under way */
-	uint32_t sharers; /* members of one for each processor, where there are several; else 0 */
+	uint32_t sharers;  /* members of one for each processor, where there are several; else 0 */
+	uint64_t computed; /* a `preempted` that is known to have passed */
 	struct list stalled;  /* struct groups: peers with packets of theirs that found no room */
 	struct list pairing;  /* struct member: connections that are to be made, ... */
 	struct list paired;   /* ... struct pair: and those that have been */

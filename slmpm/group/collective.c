@@ -103,11 +103,16 @@ int collective_passes(const struct context *ctx)
 	return (int)ctx->scans;
 }
 
-/* A yield in which another computes takes a turn of the scheduler. */
-static bool may_yield(const struct context *ctx)
+/* A yield in which another computes takes a turn of the scheduler. Of what is known to be over no
+ * clock is read again. */
+static bool may_yield(struct context *ctx)
 {
-	return ctx->oversubscribed && !ctx->multiple && ctx->wait != SLMPM_WAIT_BLOCK &&
-	       (!ctx->preempted || ctx->preempted <= clock_now());
+	if (!ctx->oversubscribed || ctx->multiple || ctx->wait == SLMPM_WAIT_BLOCK)
+		return false;
+	if (ctx->computed != ctx->preempted && ctx->preempted > clock_now())
+		return false;
+	ctx->computed = ctx->preempted;
+	return true;
 }
 
 /* More members than processors: those that share this one's post first; then the others are waited
@@ -122,13 +127,13 @@ static NOINLINE int take_turns(struct group *g)
 	if (!may_yield(ctx))
 		return 0;
 	ctx->collecting++;
-	boards_run_on(&g->boards, sched_getcpu());
 	while (rc == 0 && turns < most) {
+		if (!looks)
+			boards_run_on(&g->boards, sched_getcpu());
 		if (looks++ < LOOKS && !flat_waits_here(&g->flat)) {
 			flat_between_looks(&g->flat);
 		} else {
 			turns = yield_among(ctx) ? turns + 1 : most;
-			boards_run_on(&g->boards, sched_getcpu());
 			looks = 0;
 		}
 		rc = operation_step(g);
