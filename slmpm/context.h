@@ -55,10 +55,11 @@ struct context {
 
 	struct endpoint **endpoints;
 	uint32_t count, capacity;
-	uint32_t live; /* of them, in front: passes go by the others, which have ended for good */
-	uint32_t turn; /* whose kept messages a receive from anybody looks at first */
-	uint32_t next; /* with whom the next pass of progress begins: where the last one ended */
-	uint32_t gone; /* peers that passes have gone by since the fabrics were asked again */
+	uint32_t live;   /* of them, in front: passes go by the others, which have ended for good */
+	uint32_t turn;   /* whose kept messages a receive from anybody looks at first */
+	uint32_t next;   /* with whom the next pass of progress begins: where the last one ended */
+	uint32_t gone;   /* peers that passes have gone by since the fabrics were asked again */
+	uint32_t rounds; /* so often all have been, while members of groups wait for each other */
 	struct am_page **handlers; /* of active messages, by number (am.c); or NULL */
 	struct list regions;       /* struct region */
 	struct list mirrors;       /* struct mirror */

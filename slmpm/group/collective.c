@@ -12,6 +12,7 @@
 #include "slmpm/context.h"
 #include "slmpm/group/tags.h"
 #include "slmpm/link/idle.h"
+#include "slmpm/link/progress.h"
 #include "slmpm/link/wait.h"
 
 #define CALL    "slmpm_collective"
@@ -79,6 +80,8 @@ static int wait_for(struct group *g, const struct slmpm_coll *c, int timeout_ms)
 		tags_hold(&op);
 	else
 		operation_append(&op);
+	if (g->apart) /* what it sends first goes before what has come is inspected */
+		(void)operations_go_on(g);
 	if (UNLIKELY(g->ctx->away)) /* another thread, which scans links alone */
 		context_wake(g->ctx);
 	if (wait_until(g->ctx, is_over, &w, timeout_ms) < 0 && !w.result) {
@@ -173,7 +176,7 @@ int collective_await(struct group *g, const struct slmpm_coll *c, int timeout_ms
 	int rc = context_forbids(g->ctx, CALL);
 
 	if (g->apart && !g->under_way)
-		(void)wait_inspect(g->ctx); /* what others have said of it */
+		(void)progress_ask(g->ctx); /* what others have said of it */
 	if (rc == 0)
 		rc = operation_check(g, c);
 	if (rc == 0 && !c->combine)

@@ -16,9 +16,12 @@
 #include "slmpm/link/wait.h"
 #include "slmpm/link/idle.h"
 
-#define AWAY_NS       4000
-#define INSPECT_SHARE 64      /* packets of a pass that count as one more: passes over many peers */
-#define TURN_TICKS    2000000 /* of a peer, before the others get theirs */
+#define AWAY_NS        4000
+#define INSPECT_SHARE  64 /* packets of a pass that count as one more: passes over many peers */
+/* Members of a group that wait for each other mostly have links that are polled by themselves: the
+ * fabrics are asked for the others each so many rounds. */
+#define COLLECT_ROUNDS 4
+#define TURN_TICKS     2000000 /* of a peer, before the others get theirs */
 
 COLD int progress_back_off(struct endpoint *ep, int most)
 {
@@ -63,6 +66,12 @@ COLD void progress_failed(struct endpoint *ep, int rc)
 		endpoint_poison(ep, ep->link.port->violation);
 }
 
+/* What has been polled has been taken, and the fabric says that there is no more. */
+static inline bool link_is_drained(const struct endpoint *ep)
+{
+	return ep->link.next == ep->link.end && ep->link.port->drained;
+}
+
 /*
  * Ends with the first request that finishes: what lies behind its message may be for the next
  * receive, and is not to be kept in memory meanwhile. ALL: there will be none.
@@ -76,8 +85,8 @@ static INLINE int take_some(struct endpoint *ep, bool all)
 
 	ctx->finished = false;
 	n = UNLIKELY(ep->unpack.left) ? bundle_unpack(ep, all) : 0;
-	while (n < PROGRESS_SHARE && (all || !ctx->finished) && !ep->unpack.left &&
-	       ep->state == SLMPM_PEER_UP && (a = progress_take(ep))) {
+	while (n < PROGRESS_SHARE && (all || (!ctx->finished && !(n && link_is_drained(ep)))) &&
+	       !ep->unpack.left && ep->state == SLMPM_PEER_UP && (a = progress_take(ep))) {
 		n++;
 		if (!packet_take(ep, a)) {
 			progress_release(ep, a);
@@ -190,7 +199,8 @@ static NOINLINE int progress_pass(struct context *ctx)
 		asked = ctx->gone >= ctx->live;
 		if (asked) {
 			ctx->gone = 0;
-			domain_rescan(ctx);
+			if (!ctx->collecting || ctx->rounds++ % COLLECT_ROUNDS == 0)
+				domain_rescan(ctx);
 		}
 		for (uint32_t left = ctx->live; left && ctx->live; left--) {
 			struct endpoint *ep;
@@ -209,17 +219,22 @@ static NOINLINE int progress_pass(struct context *ctx)
 	return n;
 }
 
+int progress_ask(struct context *ctx)
+{
+	uint64_t now = clock_ticks();
+
+	if (now - ctx->inspected < PROGRESS_ASK_TICKS)
+		return 0;
+	ctx->inspected = now;
+	return wait_inspect(ctx);
+}
+
 /* Also while busy: one peer's traffic must not keep others from connecting or dying. */
 static COLD int inspect_in_turn(struct context *ctx)
 {
-	uint64_t now = clock_ticks();
-	int n = 0;
+	int n = progress_ask(ctx);
 
 	ctx->idle = 0;
-	if (now - ctx->inspected >= PROGRESS_ASK_TICKS) {
-		ctx->inspected = now;
-		n = wait_inspect(ctx);
-	}
 	if (!n)
 		yield_consider(ctx);
 	return n;

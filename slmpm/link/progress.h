@@ -18,6 +18,8 @@ static inline int progress_context(struct context *ctx)
 }
 /* Of calls that do not wait, now and then: a pass, and the descriptors. */
 void progress_opportunistic(struct context *ctx);
+/* At the descriptors, where they have not been asked for a while. */
+int progress_ask(struct context *ctx);
 /* What a pass has read ahead, to make room: no descriptor shows it any more. Packets handled. */
 int progress_read_ahead(struct context *ctx);
 /* Takes what has come so far; false when there may be more. */
