@@ -20,13 +20,21 @@
 #include "slmpm/group/page.h"
 #include "slmpm/group/pairing.h"
 #include "slmpm/group/tags.h"
+#include "slmpm/net/net.h"
 
-#define GRACE_MS    1000 /* that the last messages of a member that has left may take */
-#define BROKEN_MS   100  /* the same, of all, for an operation that may be before what broke it */
-#define PIECES      160  /* of a vector, at most: each has up to 6 entries in a queue */
+#define GRACE_MS     1000 /* that the last messages of a member that has left may take */
+#define BROKEN_MS    100  /* the same, of all, for an operation that may be before what broke it */
+#define PIECES       160  /* of a vector, at most: each has up to 6 entries in a queue */
+#define STAR_PIECE   (60 * 1024) /* bytes: with its header what the kernel sends at a time */
+#define STAR_ENTRIES 4           /* of a piece and a rank, at the root of a star, at most */
 /* A rank, in texts: BOARD_MEMBER. */
-#define OF(g, rank) BOARD_MEMBER_OF(&(g)->boards, (uint32_t)(rank))
-#define LONG        (64 * 1024) /* bytes of a piece from which on that is so */
+#define OF(g, rank)  BOARD_MEMBER_OF(&(g)->boards, (uint32_t)(rank))
+#define LONG         (64 * 1024) /* bytes of a piece from which on that is so */
+
+static uint32_t depth_of(uint32_t size)
+{
+	return size < 100 ? MESSAGES_DEPTH : size * 10;
+}
 
 /* ---- its plan ------------------------------------------------------------------------------- */
 
@@ -51,6 +59,15 @@ static uint32_t width_of(const struct slmpm_coll *c)
 	return c->kind == SLMPM_COLL_BARRIER ? 1 : calc_width(c->type);
 }
 
+/* A vector in so many pieces as its queue has room for. */
+static uint64_t star_piece(const struct plan_spec *spec, uint32_t width)
+{
+	const uint64_t pieces = depth_of(spec->size) / (STAR_ENTRIES * spec->size);
+	const uint64_t least = STAR_PIECE / width, most = spec->count / pieces + 1;
+
+	return most > least ? most : least;
+}
+
 static void describe_run(const struct group *g, const struct slmpm_coll *c, struct offload_run *run)
 {
 	bool in_place = c->from == SLMPM_IN_PLACE, barrier = c->kind == SLMPM_COLL_BARRIER;
@@ -67,7 +84,8 @@ static void describe_run(const struct group *g, const struct slmpm_coll *c, stru
 					     .places = c->places,
 					     .to_counts = c->to_counts,
 					     .to_places = c->to_places,
-					     .hosts = g->messages->hosts},
+					     .hosts = g->messages->hosts,
+					     .shares = g->messages->shares},
 				    .type = c->type,
 				    .op = c->op,
 				    .combine = c->combine,
@@ -86,7 +104,9 @@ static void describe_run(const struct group *g, const struct slmpm_coll *c, stru
 	run->spec.algorithm = PLAN_TEXT;
 	if (LIKELY(!run->spec.text))
 		run->spec.algorithm = algorithm_choose(g, &run->spec, width);
-	else
+	if (run->spec.algorithm == PLAN_STAR)
+		run->spec.piece = star_piece(&run->spec, width);
+	if (run->spec.text)
 		run->mark = mark_with(run->mark, plan_text_hash(run->spec.text));
 }
 
@@ -121,6 +141,24 @@ static int find_hosts(struct group *g)
 	return 0;
 }
 
+/* All are on one kernel, in networks of their own, and its processors are too few for rounds in
+ * which all send at once. */
+static bool share_processors(const struct group *g)
+{
+	const uint32_t size = g->boards.size, first = member_of(g, 0)->machine;
+	const uint32_t rounds = size > 1 ? 32 - (uint32_t)__builtin_clz(size - 1) : 0;
+	bool differ = false;
+
+	for (uint32_t r = 1; r < size; r++) {
+		const uint32_t machine = member_of(g, r)->machine;
+
+		if (net_kernel(machine) != net_kernel(first))
+			return false;
+		differ |= machine != first;
+	}
+	return differ && net_kernel(first) && net_processors(first) < 2 * rounds;
+}
+
 static void messages_free(struct group *g)
 {
 	free(g->messages->hosts);
@@ -140,6 +178,7 @@ static int messages_open(struct group *g)
 	if (m) {
 		g->messages = m;
 		m->generation = g->boards.generation;
+		m->shares = share_processors(g);
 		m->expected = calloc(size, sizeof(*m->expected));
 		m->needs = calloc(size, sizeof(*m->needs));
 	}
@@ -150,7 +189,7 @@ static int messages_open(struct group *g)
 			.size = size,
 			.rank = g->boards.rank,
 			.stream = needs_stream(g, g->boards.generation),
-			.depth = size < 100 ? MESSAGES_DEPTH : size * 10};
+			.depth = depth_of(size)};
 
 		rc = offload_open(&m->offload, &options);
 	} else {

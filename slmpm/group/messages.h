@@ -11,6 +11,7 @@ enum stage { NOT_BEGUN, CONNECTS, RUNS };
 struct messages {
 	struct offload *offload;
 	uint32_t generation; /* that it is of */
+	bool shares;         /* as of plans */
 	uint32_t *hosts;     /* as of plans, where some members share a machine, not all; or NULL */
 	uint64_t *expected;  /* messages by rank, as offload_came counts them */
 	unsigned char *needs; /* by rank: of the operation under way (needs.c), which is: */

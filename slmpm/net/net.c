@@ -125,7 +125,9 @@ void net_peer(int fd, char name[NET_NAME])
 uint32_t net_machine(void)
 {
 	char text[128];
+	uint32_t kernel;
 	ssize_t n = 0, m;
+	long cpus;
 	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
 
 	if (fd >= 0) {
@@ -134,8 +136,11 @@ uint32_t net_machine(void)
 	}
 	if (n <= 0)
 		return 0;
-	m = readlink("/proc/self/ns/net", text + n, sizeof(text) / 2);
-	return checksum(0, text, (size_t)(n + (m > 0 ? m : 0))) | 1;
+	kernel = checksum(0, text, (size_t)n);
+	m = readlink("/proc/self/ns/net", text, sizeof(text) / 2);
+	cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	return kernel << 20 | (uint32_t)(cpus > 0 && cpus < 15 ? cpus : 15) << 16 |
+	       (checksum(kernel, text, (size_t)(m > 0 ? m : 0)) & 0xffff) | 1;
 }
 
 uint16_t net_port(int fd)

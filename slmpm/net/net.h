@@ -30,6 +30,16 @@ int net_prepare(int fd);
 /* A number of this machine's network: the same for all processes that could meet by its memory, and
  * hardly another's. 0: not known. */
 uint32_t net_machine(void);
+/* Of those of one kernel the same, and not 0; its processors, up to 15. */
+static inline uint32_t net_kernel(uint32_t machine)
+{
+	return machine >> 16;
+}
+
+static inline uint32_t net_processors(uint32_t machine)
+{
+	return machine >> 16 & 15;
+}
 
 #define NET_FDS 3
 /* A packet through a socket of this machine, with COUNT descriptors, up to NET_FDS. Never blocks.

@@ -63,8 +63,9 @@ enum plan_algorithm plan_by_name(const char *name)
 #define BY_ANY  (PLAN_LIMIT_ANY + 1)
 #define BY_RANK (PLAN_LIMIT_RANK + 1)
 
-/* Of a kind the first row that fits (by machines: where several members share one), and whose
- * algorithm keeps to the order that is asked for. */
+/* Of a kind the first row that fits (by machines: where several members share one; star, which has
+ * the fewest messages: where they share processors, and no limit is given), and whose algorithm
+ * keeps to the order that is asked for. */
 static const struct choice {
 	uint8_t kind, algorithm;
 	uint32_t members; /* at most */
@@ -72,6 +73,7 @@ static const struct choice {
 	uint8_t limit;    /* and 1 more: plan_limit that replaces that; 0: none does */
 } choices[] = {
 	{PLAN_BARRIER, PLAN_HOSTS, UINT32_MAX, ANY, 0},
+	{PLAN_BARRIER, PLAN_STAR, UINT32_MAX, ANY, 0},
 	{PLAN_BARRIER, PLAN_DISSEMINATION, UINT32_MAX, ANY, 0},
 	{PLAN_BROADCAST, PLAN_HOSTS, UINT32_MAX, 64 << 10, 0},
 	{PLAN_BROADCAST, PLAN_FLAT, 3, ANY, 0},
@@ -83,6 +85,7 @@ static const struct choice {
 	{PLAN_REDUCE, PLAN_FLAT, 16, 4 << 10, BY_RANK},
 	{PLAN_REDUCE, PLAN_CHAIN, UINT32_MAX, ANY, 0},
 	{PLAN_ALLREDUCE, PLAN_HOSTS, UINT32_MAX, 32 << 10, 0},
+	{PLAN_ALLREDUCE, PLAN_STAR, UINT32_MAX, ANY, 0},
 	{PLAN_ALLREDUCE, PLAN_FLAT, 4, 1 << 10, 0},
 	{PLAN_ALLREDUCE, PLAN_RECURSIVE_DOUBLING, UINT32_MAX, 32 << 10, BY_ANY},
 	{PLAN_ALLREDUCE, PLAN_RING, UINT32_MAX, ANY, 0},
@@ -142,11 +145,23 @@ static uint64_t choice_bytes(const struct choice *c, const struct plan_spec *spe
 	return power ? UINT64_C(1) << power : c->bytes;
 }
 
+/* What is short is as the table says. */
+static bool has_own_limits(const struct plan_spec *spec)
+{
+	uint64_t given = 0;
+
+	for (int i = 0; spec->limits && i < PLAN_LIMITS; i++)
+		given |= plan_limit_of(spec->limits[i], spec->kind);
+	return !given;
+}
+
 static bool choice_fits(const struct choice *c, const struct plan_spec *spec, uint64_t bytes)
 {
 	if (c->kind != spec->kind || c->members < spec->size || choice_bytes(c, spec) < bytes)
 		return false;
 	if (c->algorithm == PLAN_HOSTS && !spec->hosts)
+		return false;
+	if (c->algorithm == PLAN_STAR && (!spec->shares || !has_own_limits(spec)))
 		return false;
 	return plan_keeps_order(spec, c->algorithm);
 }

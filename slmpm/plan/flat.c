@@ -37,9 +37,7 @@ bool round_flat_broadcast(struct plan *p, uint32_t k)
 /* This rank has all contributions. */
 static bool combines_all(const struct plan *p)
 {
-	const bool root_alone = p->spec.kind == PLAN_REDUCE || p->spec.algorithm == PLAN_STAR;
-
-	return !root_alone || p->spec.rank == p->spec.root;
+	return p->spec.kind != PLAN_REDUCE || p->spec.rank == p->spec.root;
 }
 
 void prepare_flat_reduce(struct plan *p)

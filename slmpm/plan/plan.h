@@ -112,10 +112,11 @@ struct plan_spec {
 	uint32_t flags;
 	uint64_t count;
 	const uint64_t *counts, *places, *to_counts, *to_places;
-	uint64_t piece;        /* elements of a message of a chain; 0: as the plan thinks best */
+	uint64_t piece; /* elements of a message of a chain, a star; 0: as the plan thinks best */
 	const uint32_t *hosts; /* by rank: the lowest one on its machine; NULL: each has one */
 	const struct plan_text *text; /* of PLAN_TEXT, which it fits */
 	const uint64_t *limits; /* of plan_choose, PLAN_LIMITS of them; NULL: the table's own */
+	bool shares; /* of plan_choose: members share few processors, so the least work counts */
 };
 
 /* Up to how many bytes a kind's vectors are short, in place of what the table says: powers of two,

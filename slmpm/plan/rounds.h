@@ -89,7 +89,7 @@ plan_prepare prepare_binomial_reduce, prepare_binomial_scatter, prepare_binomial
 plan_prepare prepare_flat_reduce, prepare_chain, prepare_doubling, prepare_bruck, prepare_ring;
 plan_prepare prepare_pairwise_reduce, prepare_pairwise;
 
-plan_prepare prepare_binary_reduce, prepare_hosts, prepare_text;
+plan_prepare prepare_binary_reduce, prepare_hosts, prepare_star, prepare_text;
 
 /* ---- rounds ---------------------------------------------------------------------------------- */
 
@@ -106,6 +106,7 @@ plan_round round_doubling, round_doubling_scan, round_doubling_exscan;
 plan_round round_bruck, round_bruck_place;
 plan_round round_ring_reduce, round_ring_gather;
 plan_round round_pairwise_reduce, round_own_block, round_pairwise;
+plan_round round_star, round_star_gather, round_star_release;
 plan_round round_text_own, round_text;
 
 #endif

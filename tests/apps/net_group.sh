@@ -39,6 +39,10 @@ for kind in barrier broadcast reduce allreduce; do
 	grep -qx "$kind by hosts" "$dir/out" || fail "$kind does not go within each host first"
 done
 
+# In the order of the ranks that cannot be; but their processors are shared.
+[ "$(getconf _NPROCESSORS_ONLN)" -ge 6 ] || grep -qx "allreduce in the order of the ranks by star" "$dir/out" ||
+	fail "six on few processors do not take the fewest messages"
+
 # bytes that beta has sent
 sent() { netns_on beta awk '$1 == "v1-2:" { print $10 }' /proc/self/net/dev; }
 # put_all FLAGS LEAST MOST: the bytes of one that leave beta, where its caller is, in MiB

@@ -64,6 +64,7 @@ static void round_of(int64_t k, int first)
 	say("allreduce", first);
 	check(slmpm_allreduce(group, &part, &all, 1, SLMPM_DOUBLE, SLMPM_CALC_SUM, WAIT_MS) == 0,
 	      "allreduce");
+	say("allreduce in the order of the ranks", first);
 	for (int r = 0; r < MEMBERS; r++)
 		right += 0.1 * r;
 	check(all == right, "allreduce: not in the order of the ranks");

@@ -256,6 +256,31 @@ static void limits_count(void **state)
 	assert_int_equal(plan_choose(&spec, 8), PLAN_BINOMIAL);
 }
 
+/* Members that share few processors: the fewest messages, unless a limit is given; and so that all
+ * but one send at once. */
+static void shared_processors_count(void **state)
+{
+	const uint64_t limits[PLAN_LIMITS] = {UINT64_C(10)
+					      << (PLAN_ALLREDUCE - 1) * PLAN_LIMIT_BITS};
+	struct plan_spec spec = {.size = 4, .shares = true};
+
+	(void)state;
+	for (uint64_t count = 1; count < 1 << 20; count *= 2)
+		for (int f = 0; f < 2; f++) {
+			spec.kind = PLAN_ALLREDUCE;
+			spec.count = count;
+			spec.flags = f ? PLAN_RANK_ORDER : 0;
+			assert_int_equal(plan_choose(&spec, 8), PLAN_STAR);
+		}
+	spec.flags = 0;
+	spec.limits = limits;
+	assert_int_equal(plan_choose(&spec, 8), PLAN_RING);
+	spec.kind = PLAN_BARRIER;
+	assert_int_equal(plan_choose(&spec, 1), PLAN_STAR);
+	spec.shares = false;
+	assert_int_equal(plan_choose(&spec, 1), PLAN_DISSEMINATION);
+}
+
 static void names_are_known(void **state)
 {
 	(void)state;
@@ -336,7 +361,7 @@ int main(void)
 		cmocka_unit_test(each_step_is_needed), cmocka_unit_test(few_between_hosts),
 		cmocka_unit_test(choice_fits),         cmocka_unit_test(names_are_known),
 		cmocka_unit_test(what_is_no_plan),     cmocka_unit_test(many_members),
-		cmocka_unit_test(limits_count),
+		cmocka_unit_test(limits_count),        cmocka_unit_test(shared_processors_count),
 	};
 	int rc;
 
