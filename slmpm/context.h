@@ -108,8 +108,8 @@ struct context {
 	uint64_t preempted, preempted_ns;
 	/* Until then that of `server` does not poll, for the same reason; 0: its polling has paid. */
 	uint64_t displaced;
-	uintptr_t server;   /* lock_self of the engine's thread that makes progress here; or 0 */
-	uint64_t yielded;   /* time of the last yield */
+	uintptr_t server; /* lock_self of the engine's thread that makes progress here; or 0 */
+	uint64_t yielded; /* time of the last yield */
 	/* Of a loop of the application's own (slmpm_spin); when it was told to yield, or 0. */
 	struct idle own;
 	uint64_t yielding;

@@ -130,8 +130,8 @@ bool am_may_run(const struct endpoint *ep)
 {
 	const struct inbound *m = inbound_first_kept(ep);
 
-	return !context_is_served(ep->ctx) || m->cut || !lacks_handler(ep->ctx, m->stream, m->data) ||
-	       is_too_much(ep->rooms->am->kept_free);
+	return !context_is_served(ep->ctx) || m->cut ||
+	       !lacks_handler(ep->ctx, m->stream, m->data) || is_too_much(ep->rooms->am->kept_free);
 }
 
 /* It has asked for none: that would cost it nothing, and this process memory. */

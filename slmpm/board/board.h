@@ -146,7 +146,7 @@ uint32_t boards_missing(const struct boards *b, uint64_t number, uint32_t r);
 /* ---- sleep ----------------------------------------------------------------------------------- */
 
 /* This member is to sleep until WHO (or BOARD_ANY) has posted, written or read something: it looks
- * once more after this, and sleeps only where there is still nothing. True: but barrier_all first. */
+ * once more after this, and sleeps only where there is still nothing. True: barrier_all before. */
 bool boards_announce(struct boards *b, uint32_t who);
 /* Awake again. A bell too many does no harm. */
 void boards_awake(struct boards *b);

@@ -12,7 +12,7 @@
 #include "slmpm/base/clock.h"
 
 #define TURN_NS  100000 /* of one that makes progress: the least that the kernel takes */
-#define STAYS_NS 20000 /* awake, after the last transfer: waking takes longer than most of them */
+#define STAYS_NS 20000  /* awake, after the last transfer: waking takes longer than most of them */
 
 static struct {
 	pthread_mutex_t lock;

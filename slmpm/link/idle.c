@@ -35,7 +35,7 @@
 #define TRUSTED    8
 #define RATE_NS    5000 /* in which ticks are compared with the clock */
 
-/* So long the engine's thread does not poll where two tries in a row have shown that the application
+/* So long the engine's thread does not poll where two tries in a row have shown that another
  * computes there: each puts off what it is there for by a turn of the scheduler's. */
 #define DISPLACED_NS UINT64_C(1000000000)
 
@@ -64,7 +64,8 @@ int idle_next(struct context *ctx, struct idle *i, uint64_t now)
 			i->spin = i->spin > COLLECT_NS ? i->spin : COLLECT_NS;
 		/* One yield at least: the engine of another member may have to have this processor, and
 		 * a sleep would not show that it had. */
-		if (!i->spin && ctx->collecting && ctx->spin.fixed == SPIN_AUTO && context_is_served(ctx))
+		if (!i->spin && ctx->collecting && ctx->spin.fixed == SPIN_AUTO &&
+		    context_is_served(ctx))
 			i->spin = 1;
 		if (ctx->spin.rang) /* while the peer wakes up there is time for it */
 			inspect_tick(ctx);
