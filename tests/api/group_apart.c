@@ -7,6 +7,7 @@
  * groups that do not form.
  */
 #include <arpa/inet.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -242,6 +243,33 @@ static int deaths(void *unused)
 	return play(die, NULL, 2);
 }
 
+/* The others sleep in loops of their own, on the context's descriptor. */
+static void die_asleep(slmpm_peer founder, int i, void *died)
+{
+	slmpm_group group = joined(founder);
+
+	if (i == 2) {
+		usleep(SHORT * 1000);
+		*(volatile int64_t *)died = actor_now_ms();
+		raise(SIGKILL);
+	}
+	while (circle_query(group).status == 0) {
+		struct pollfd p = {.fd = slmpm_fd(circle_own), .events = POLLIN};
+
+		if (slmpm_arm(circle_own) == 0)
+			EXPECT(poll(&p, 1, PATIENCE), 1);
+		(void)slmpm_progress(circle_own);
+	}
+	CHECK(actor_now_ms() - *(int64_t *)died < 1000 * actor_slow(), "late");
+	stays_broken(founder, group, SLMPM_EDEAD);
+}
+
+static int deaths_asleep(void *unused)
+{
+	(void)unused;
+	return play(die_asleep, child_common(sizeof(int64_t)), 2);
+}
+
 static void leave(slmpm_peer founder, int i, void *unused)
 {
 	slmpm_group group = joined(founder);
@@ -458,6 +486,7 @@ int main(void)
 	EXPECT(child_run(disputed_blocks, &yes, 60), 0);
 	EXPECT(child_run(lateness, NULL, 60), 0);
 	EXPECT(child_run(deaths, NULL, 60), 0);
+	EXPECT(child_run(deaths_asleep, NULL, 60), 0);
 	EXPECT(child_run(leaves, NULL, 60), 0);
 	EXPECT(child_run(leaves_unread, NULL, 60), 0);
 	EXPECT(child_run(left_stopped, NULL, 60), 0);
