@@ -450,8 +450,6 @@ struct groups { /* of a peer */
 	struct failed_join failed;       /* theirs: the last one */
 };
 
-/* NULL: there is no memory. */
-struct groups *groups_of(struct endpoint *ep);
 /* A new one of OURS or theirs, the last of its list; NULL: there is no memory. */
 struct joining *joining_new(struct groups *of, bool ours);
 struct joining *joining_find(struct list *list, uint32_t number);
@@ -462,8 +460,6 @@ void joining_send(struct joining *j, uint32_t more);
 void joining_fail(struct groups *of, uint32_t tag, bool part, int error, const char *text);
 /* Its side ends it: ERROR, positive, for TEXT. */
 void joining_end(struct joining *j, int error, const char *text);
-/* PACKET goes to EP's side, of a group that need not be there any more: when there is room. */
-void groups_send(struct endpoint *ep, struct wire_group *packet);
 /* There is room again. */
 void groups_room(struct endpoint *ep);
 uint64_t groups_deadlines(struct context *ctx, uint64_t now);
@@ -472,6 +468,18 @@ void groups_ending(struct endpoint *ep);
 void groups_end(struct endpoint *ep);
 void groups_free(struct endpoint *ep);
 void groups_forked(struct endpoint *ep);
+
+/* ---- unsent.c -------------------------------------------------------------------------------- */
+
+/* NULL: there is no memory. */
+struct groups *groups_of(struct endpoint *ep);
+/* PACKET goes to EP's side, of a group that need not be there any more: when there is room. */
+void groups_send(struct endpoint *ep, struct wire_group *packet);
+/* What waits goes, as far as there is room: 0, or a negative errno, as of bootstrap_pass. */
+int groups_send_unsent(struct groups *of);
+void groups_drop_unsent(struct groups *of);
+/* Progress is to send the rest, for RC, which the last one came to. */
+void groups_await_room(struct groups *of, int rc);
 
 /* ---- intake.c -------------------------------------------------------------------------------- */
 

@@ -16,29 +16,6 @@
 
 #define RETRY_NS UINT64_C(1000000) /* where descriptors under way are too many for the kernel */
 
-struct unsent {
-	struct list node;
-	struct wire_group packet;
-};
-
-struct groups *groups_of(struct endpoint *ep)
-{
-	struct groups *of = ep->rooms->groups;
-
-	if (of)
-		return of;
-	of = calloc(1, sizeof(*of));
-	if (!of)
-		return NULL;
-	list_init(&of->stalled);
-	list_init(&of->unsent);
-	list_init(&of->ours);
-	list_init(&of->theirs);
-	of->ep = ep;
-	ep->rooms->groups = of;
-	return of;
-}
-
 struct joining *joining_new(struct groups *of, bool ours)
 {
 	struct joining *j = calloc(1, sizeof(*j));
@@ -223,46 +200,6 @@ static int joining_send_all(struct list *list)
 	return 0;
 }
 
-/* It takes no more now; else it has, or has ended. */
-static bool is_full(int rc)
-{
-	return rc == -EAGAIN || rc == -ETOOMANYREFS || rc == -ENOBUFS || rc == -ENOMEM;
-}
-
-static int pass_group(struct endpoint *ep, struct wire_group *packet)
-{
-	return bootstrap_pass(ep, packet, sizeof(*packet), WIRE_GROUP, NULL, 0);
-}
-
-static int send_unsent(struct groups *of)
-{
-	LIST_EACH_ENTRY(struct unsent, u, &of->unsent, node) {
-		int rc = pass_group(of->ep, &u->packet);
-
-		if (is_full(rc))
-			return rc;
-		list_remove(&u->node);
-		free(u);
-	}
-	return 0;
-}
-
-void groups_send(struct endpoint *ep, struct wire_group *packet)
-{
-	struct groups *of = ep->rooms->groups;
-	struct unsent *u;
-
-	if ((!of || list_empty(&of->unsent)) && !is_full(pass_group(ep, packet)))
-		return;
-	of = groups_of(ep);
-	u = of ? calloc(1, sizeof(*u)) : NULL;
-	if (!u)
-		return;
-	u->packet = *packet;
-	list_append(&of->unsent, &u->node);
-	groups_room(ep);
-}
-
 /* As far as the socket takes it. */
 void groups_room(struct endpoint *ep)
 {
@@ -272,17 +209,12 @@ void groups_room(struct endpoint *ep)
 	if (!of)
 		return;
 	list_remove(&of->stalled);
-	rc = send_unsent(of);
+	rc = groups_send_unsent(of);
 	if (rc == 0)
 		rc = joining_send_all(&of->ours);
 	if (rc == 0)
 		rc = joining_send_all(&of->theirs);
-	bootstrap_await_room(ep, rc == -EAGAIN);
-	/* No descriptor says when; where the peer has gone its end says so. */
-	if (rc == -ETOOMANYREFS || rc == -ENOBUFS || rc == -ENOMEM)
-		list_append(&ep->ctx->stalled, &of->stalled);
-	if (rc < 0)
-		context_changed(ep->ctx); /* a sleeper knows of neither */
+	groups_await_room(of, rc);
 }
 
 uint64_t groups_deadlines(struct context *ctx, uint64_t now)
@@ -359,10 +291,7 @@ void groups_end(struct endpoint *ep)
 	}
 	LIST_EACH_ENTRY(struct joining, j, &of->theirs, node)
 		joining_free(j);
-	LIST_EACH_ENTRY(struct unsent, u, &of->unsent, node) {
-		list_remove(&u->node);
-		free(u);
-	}
+	groups_drop_unsent(of);
 	list_remove(&of->stalled);
 }
 
