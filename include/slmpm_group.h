@@ -126,7 +126,7 @@ SLMPM_API int slmpm_group_space(slmpm_group group, uint32_t space, void *base, u
  * system lies between. All members call it, as they do a collective operation. Blocks; all have
  * the memory then, or none: where a member has died, or is late, GROUP is broken by that. MEMORY is
  * {0} where FLAGS have SLMPM_ALLOC_NOT_HERE. It ends with its group. SLMPM_EINVAL: members disagree
- * on PLACE, or that one maps nothing; SLMPM_ENOMEM,
+ * on PLACE, or that one maps nothing, or what one of them asks for cannot be; SLMPM_ENOMEM,
  * SLMPM_ENOFILE, SLMPM_EFBIG: a member, which the detail names, has none left; SLMPM_ENOTSUP:
  * members are on several machines; SLMPM_EBUSY: another thread does so; SLMPM_EAGAIN: TIMEOUT_MS is
  * 0; what slmpm_collective returns. Source: document 004 (row H13).

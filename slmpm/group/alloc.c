@@ -119,18 +119,24 @@ static const char *disagrees(const struct allocation *a, uint32_t r)
 	return NULL;
 }
 
-static int read_offers(struct allocation *a)
+/* An error comes before what only some see as one, for it to be the same at all. TEXT: the detail
+ * of this member's. */
+static int read_offers(struct allocation *a, const char *text)
 {
 	const struct boards *b = &a->group->boards;
 
 	for (uint32_t r = 0; r < b->size; r++) {
-		const struct offer *o = &a->all[r];
+		int code = a->all[r].error ? code_of(a->all[r].error) : 0;
+
+		if (code && r == b->rank)
+			return error_set(code, "%s", text);
+		if (code)
+			return error_set(code, CALL ": " BOARD_MEMBER " refuses: %s",
+					 BOARD_MEMBER_OF(b, r), slmpm_strerror(-code));
+	}
+	for (uint32_t r = 0; r < b->size; r++) {
 		const char *why = disagrees(a, r);
 
-		if (o->error)
-			return error_set(code_of(o->error),
-					 CALL ": " BOARD_MEMBER " has no memory for its part: %s",
-					 BOARD_MEMBER_OF(b, r), slmpm_strerror(-code_of(o->error)));
 		if (why)
 			return error_set(SLMPM_EINVAL, CALL ": " BOARD_MEMBER " %s",
 					 BOARD_MEMBER_OF(b, r), why);
@@ -162,10 +168,12 @@ static void meet_deadline(struct allocation *a)
 static int exchange_offers(struct allocation *a, struct offer *own)
 {
 	struct group *g = a->group;
-	int rc = own->len ? make_own(a, own) : 0;
+	char text[ERROR_DETAIL];
+	int rc = own->len && !own->error ? make_own(a, own) : 0;
 
 	if (rc < 0)
 		own->error = -part_error(rc, own->len);
+	(void)snprintf(text, sizeof(text), "%s", group_detail());
 	rc = alloc_gather(a, own, a->all, sizeof(*own), alloc_time_left(a));
 	if (rc < 0)
 		return rc;
@@ -177,7 +185,7 @@ static int exchange_offers(struct allocation *a, struct offer *own)
 			operations_break(g, rc);
 			return rc;
 		}
-	return read_offers(a);
+	return read_offers(a, text);
 }
 
 /* ---- passed on ------------------------------------------------------------------------------- */
@@ -415,13 +423,9 @@ static int give_out(struct allocation *a, slmpm_group_memory *out)
 	return 0;
 }
 
-static int may_alloc(struct group *g, const slmpm_group_memory *out, uint64_t len, uint32_t flags,
-		     int timeout_ms)
+/* What all are to learn: 0, or the error. */
+static int alloc_refuses(const slmpm_group_memory *out, uint64_t len, uint32_t flags)
 {
-	int rc = context_forbids(g->ctx, CALL);
-
-	if (rc < 0)
-		return rc;
 	if (!out)
 		return error_set(SLMPM_EINVAL, CALL ": no place for the handle");
 	if (flags & ~SLMPM_ALLOC_NOT_HERE)
@@ -431,7 +435,15 @@ static int may_alloc(struct group *g, const slmpm_group_memory *out, uint64_t le
 				 len);
 	if (len > SIZE_MAX / 2)
 		return error_set(SLMPM_EINVAL, CALL ": %" PRIu64 " bytes are in no memory", len);
-	rc = operation_may_begin(g, SLMPM_COLL_ALLGATHER);
+	return 0;
+}
+
+static int may_alloc(struct group *g, int timeout_ms)
+{
+	int rc = context_forbids(g->ctx, CALL);
+
+	if (rc == 0)
+		rc = operation_may_begin(g, SLMPM_COLL_ALLGATHER);
 	if (rc == 0)
 		rc = group_has_boards(g, CALL);
 	if (rc == 0 && (g->allocation || g->shrinking))
@@ -481,11 +493,12 @@ int slmpm_group_alloc(slmpm_group_memory *out, slmpm_group group, uint64_t len, 
 
 	if (!g)
 		return rc;
-	rc = may_alloc(g, out, len, flags, timeout_ms);
+	rc = may_alloc(g, timeout_ms);
 	if (rc == 0) {
 		struct offer own = {.mark = MARK,
 				    .id = g->boards.shared_ids + 1,
 				    .place = place < 0 ? SLMPM_ALLOC_BESIDE : place,
+				    .error = -alloc_refuses(out, len, flags),
 				    .len = len,
 				    .flags = flags,
 				    .left_ms = timeout_ms < 0 ? 0 : (uint32_t)timeout_ms};

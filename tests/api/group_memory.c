@@ -256,6 +256,23 @@ static void parts(slmpm_group g, int rank, int n)
 	/* It ends with its group. */
 }
 
+/* What one alone asks for in vain all are refused. */
+static void bad_at_one(slmpm_group g, int rank)
+{
+	const bool bad = rank == 1;
+	const char *others = "refuses";
+	slmpm_group_memory m = {0};
+
+	REFUSED(slmpm_group_alloc(&m, g, bad ? UINT64_MAX : LEN, -1, 0, PATIENCE), SLMPM_EINVAL,
+		bad ? "argument: slmpm_group_alloc: 18446744073709551615 bytes" : others);
+	REFUSED(slmpm_group_alloc(&m, g, LEN, -1, bad ? 2 : 0, PATIENCE), SLMPM_EINVAL,
+		bad ? "flags" : others);
+	REFUSED(slmpm_group_alloc(&m, g, LEN, -1, bad ? SLMPM_ALLOC_NOT_HERE : 0, PATIENCE),
+		SLMPM_EINVAL, bad ? "bytes, and" : others);
+	REFUSED(slmpm_group_alloc(bad ? NULL : &m, g, LEN, -1, 0, PATIENCE), SLMPM_EINVAL,
+		bad ? "handle" : others);
+}
+
 static void disagreement(slmpm_group g, int rank, int n)
 {
 	slmpm_group_memory m = {0};
@@ -268,10 +285,13 @@ static void disagreement(slmpm_group g, int rank, int n)
 				  PATIENCE),
 		SLMPM_EINVAL, "maps it");
 	REFUSED(slmpm_group_alloc(&m, g, rank == 1 ? UINT64_C(1) << 60 : 1, -1, 0, PATIENCE),
-		SLMPM_ENOMEM, "rank 1");
+		SLMPM_ENOMEM, rank == 1 ? "are left by" : "rank 1");
+	bad_at_one(g, rank);
 	REFUSED(slmpm_group_alloc(&m, g, LEN, 0, SLMPM_ALLOC_NOT_HERE, PATIENCE), SLMPM_EINVAL, "");
-	REFUSED(slmpm_group_alloc(&m, g, LEN, 0, 2, PATIENCE), SLMPM_EINVAL, "flags");
-	REFUSED(slmpm_group_alloc(NULL, g, LEN, 0, 0, PATIENCE), SLMPM_EINVAL, "handle");
+	REFUSED(slmpm_group_alloc(&m, g, LEN, 0, 2, PATIENCE), SLMPM_EINVAL,
+		rank ? "rank 0" : "flags");
+	REFUSED(slmpm_group_alloc(NULL, g, LEN, 0, 0, PATIENCE), SLMPM_EINVAL,
+		rank ? "rank 0" : "handle");
 	REFUSED(slmpm_group_alloc(&m, g, LEN, 0, 0, 0), SLMPM_EAGAIN, "0");
 	OK(slmpm_allreduce(g, &one, &sum, 1, SLMPM_INT64, SLMPM_CALC_SUM, PATIENCE));
 	CHECK(sum == n, "sum %lld", (long long)sum);
