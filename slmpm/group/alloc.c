@@ -424,10 +424,12 @@ static int give_out(struct allocation *a, slmpm_group_memory *out)
 }
 
 /* What all are to learn: 0, or the error. */
-static int alloc_refuses(const slmpm_group_memory *out, uint64_t len, uint32_t flags)
+static int alloc_refuses(const slmpm_group_memory *out, uint64_t len, int place, uint32_t flags)
 {
 	if (!out)
 		return error_set(SLMPM_EINVAL, CALL ": no place for the handle");
+	if (place < SLMPM_ALLOC_BESIDE)
+		return error_set(SLMPM_EINVAL, CALL ": place %d is no rank", place);
 	if (flags & ~SLMPM_ALLOC_NOT_HERE)
 		return error_set(SLMPM_EINVAL, CALL ": unknown flags");
 	if (len && flags)
@@ -497,8 +499,8 @@ int slmpm_group_alloc(slmpm_group_memory *out, slmpm_group group, uint64_t len, 
 	if (rc == 0) {
 		struct offer own = {.mark = MARK,
 				    .id = g->boards.shared_ids + 1,
-				    .place = place < 0 ? SLMPM_ALLOC_BESIDE : place,
-				    .error = -alloc_refuses(out, len, flags),
+				    .place = place,
+				    .error = -alloc_refuses(out, len, place, flags),
 				    .len = len,
 				    .flags = flags,
 				    .left_ms = timeout_ms < 0 ? 0 : (uint32_t)timeout_ms};

@@ -5,6 +5,7 @@
  * operations on it, random ones against a serial reference, send no message. Members that map
  * nothing, disagree, give it back, die, or go on without one that has died.
  */
+#include <limits.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -269,6 +270,10 @@ static void bad_at_one(slmpm_group g, int rank)
 		bad ? "flags" : others);
 	REFUSED(slmpm_group_alloc(&m, g, LEN, -1, bad ? SLMPM_ALLOC_NOT_HERE : 0, PATIENCE),
 		SLMPM_EINVAL, bad ? "bytes, and" : others);
+	REFUSED(slmpm_group_alloc(&m, g, LEN, bad ? INT_MIN : -1, 0, PATIENCE), SLMPM_EINVAL,
+		bad ? "no rank" : others);
+	REFUSED(slmpm_group_alloc(&m, g, LEN, -2, 0, PATIENCE), SLMPM_EINVAL,
+		rank ? "rank 0" : "no rank");
 	REFUSED(slmpm_group_alloc(bad ? NULL : &m, g, LEN, -1, 0, PATIENCE), SLMPM_EINVAL,
 		bad ? "handle" : others);
 }
