@@ -135,6 +135,8 @@ for members in 3 5; do
 		[ "$(grep -c '"path":"memory"' "$dir/out")" = 29 ] && grep -q '"put_all".*"path":null' "$dir/out" &&
 		grep -q '"barrier".*"size":0,.*"bytes_per_s":null,' "$dir/out" && grep -q '"send_lat".*"members":null' "$dir/out" ||
 		{ cat "$dir/out"; fail "collectives of $members: other figures"; }
+	sed -n 's/.*"lat_us":\([0-9.e-]*\),.*"lat_us_p50":\([^,]*\),.*"members":[0-9].*/\1 \2/p' "$dir/out" |
+		awk '$1 != $2 { exit 1 }' || { cat "$dir/out"; fail "collectives of $members: of other operations than their percentiles"; }
 done
 timeout 60 "$perf" -t allreduce,alltoall --members 4 -c "$first,$first,$first" -s 1m -n 3 --samples 1 >"$dir/out" 2>"$dir/err" ||
 	fail "collectives on one CPU: exit status $?"
