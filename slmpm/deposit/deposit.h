@@ -160,6 +160,8 @@ struct line {
 		struct {
 			struct space *used;
 			struct queue *queue; /* room in it has been taken; or NULL */
+			/* That of how when it was agreed to: another has not been asked. */
+			void (*done)(const struct slmpm_deposit *d, int status, void *arg);
 			void *base;
 			uint32_t before, next; /* ranks; next: BOARD_NONE: it is the last */
 			uint32_t lost;         /* of LOST, ... */

@@ -185,6 +185,7 @@ static void put_move(struct line *l)
 
 static int put_is_ready(struct line *l)
 {
+	const struct refusal before = l->refusal;
 	int rc;
 
 	if (!l->put.ready)
@@ -192,8 +193,11 @@ static int put_is_ready(struct line *l)
 	callback_begin(l->of->group);
 	rc = l->put.ready(l->put.arg);
 	callback_end(l->of->group);
-	if (rc < 0)
-		line_refuse(l, rc, BOARD_NONE, "the origin does not begin it");
+	if (rc >= 0)
+		return 0;
+	l->refusal.error = 0; /* its own ends it */
+	line_refuse(l, rc, BOARD_NONE, "the origin does not begin it%s%s", before.error ? "; " : "",
+		    before.error ? before.text : "");
 	return rc;
 }
 

@@ -68,7 +68,7 @@ static void target_notify(struct line *l, int status)
 	l->target.queue = NULL;
 	ctx->news = true;
 	context_told(ctx);
-	if (!how->done)
+	if (!how->done || how->done != l->target.done)
 		return;
 	callback_begin(l->of->group);
 	how->done(&d, status, how->arg);
@@ -182,6 +182,7 @@ static void target_prepare(struct line *l)
 		return;
 	}
 	ranks_add(&l->agreed, line_self(l));
+	l->target.done = l->of->how.done;
 	l->at = (unsigned char *)l->target.base + l->offset;
 	if (!s || s->base != l->target.base)
 		return;

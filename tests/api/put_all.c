@@ -410,9 +410,49 @@ static void refuse_all(const struct crew *c, int rank, uint32_t flags)
 	}
 }
 
+/* After a refusal the origin's own does not begin it: the error and its text are that. */
+static void refused_twice(const struct crew *c, int rank, uint32_t flags)
+{
+	static unsigned char byte;
+	struct slmpm_put_spec put = put_of(&byte, 1, flags);
+	int rc = -SLMPM_ECANCELED;
+
+	put.ready = is_ready;
+	put.arg = &rc;
+	if (rank == 0 && flags & SLMPM_PUT_ALL_ANYWAY)
+		REFUSED(slmpm_put_all(c->group[0], &put, &blocking, NULL), SLMPM_ECANCELED,
+			"origin does not begin it; rank 2: the disk");
+	OK(slmpm_barrier(c->group[0], PATIENCE));
+}
+
 static void refusals(const struct crew *c, int rank)
 {
 	refuse_all(c, rank, *(const uint32_t *)c->arg);
+	refused_twice(c, rank, *(const uint32_t *)c->arg);
+}
+
+/* Rank 1 has agreed by the table, and then sets a function: that has not been asked. */
+static void set_meanwhile(const struct crew *c, int rank)
+{
+	static unsigned char from[100];
+	const struct slmpm_put_spec put = put_of(from, sizeof(from), *(const uint32_t *)c->arg);
+	const struct slmpm_deposits how = {.size = sizeof(how), .done = is_done, .arg = &asked};
+
+	asked = (struct asked){.group = c->group[0]};
+	set_space(c, rank);
+	OK(slmpm_barrier(c->group[0], PATIENCE));
+	if (rank == 0)
+		OK(slmpm_put_all(c->group[0], &put, &blocking, NULL));
+	while (rank == 1 && is_marked(0, room) &&
+	       slmpm_group_space(c->group[0], SPACE, memory, room) != -SLMPM_EBUSY)
+		(void)slmpm_progress(c->ctx);
+	if (rank == 1)
+		OK(slmpm_group_deposits(c->group[0], &how));
+	if (rank == 2)
+		usleep(50000); /* until then not all have agreed */
+	OK(slmpm_barrier(c->group[0], PATIENCE));
+	CHECK(!asked.dones, "a function that was not there is called");
+	OK(slmpm_barrier(c->group[0], PATIENCE));
 }
 
 /* ---- arguments ------------------------------------------------------------------------------- */
@@ -516,6 +556,9 @@ int main(void)
 		c.body = by_functions;
 		crew_run(&c, 30);
 		c.body = late;
+		crew_run(&c, 30);
+		c.body = set_meanwhile;
+		c.members = 3;
 		crew_run(&c, 30);
 	}
 	return 0;
