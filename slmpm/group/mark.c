@@ -66,14 +66,26 @@ static bool is_of_number(uint32_t mark, uint32_t other)
 	return !((mark ^ other) >> MARK_NUM & MARK_NUMS);
 }
 
+/* Of the same kind, type and operation: what may differ, by the mark alone. */
+static const char *mark_difference(const struct slmpm_coll *c, uint32_t mark, uint32_t other)
+{
+	const bool root = flat_has_root(c->kind), count = counts_are_same(c->kind);
+
+	if (!is_of_number(mark, other))
+		return "number";
+	if (c->kind == SLMPM_COLL_BARRIER || (!root && !count))
+		return "plan";
+	if (c->combine)
+		return root ? "count, width, root or plan" : "count, width or plan";
+	return !root ? "count or plan" : !count ? "root or plan" : "count, root or plan";
+}
+
 COLD int mark_differs(struct group *g, uint32_t other, int rank, int status)
 {
 	const struct slmpm_coll *c = g->messages->coll;
 	const uint32_t mark = g->messages->run.mark;
-	const char *in = c->combine ? "number, count, width or root" : "number, count or root";
+	const char *in = mark_difference(c, mark, other);
 
-	if (!list_empty(&group_main(g)->texts))
-		in = "number, count, root or plan";
 	if (!other || other == mark)
 		return boards_error(&g->boards, SLMPM_EINVAL, g->messages->number, c->kind,
 				    "what " BOARD_MEMBER " sends is %s", OF(g, rank),

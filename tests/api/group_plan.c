@@ -120,6 +120,7 @@ static void send_from(slmpm_group g, int rank, int root)
 static void refused(slmpm_group g)
 {
 	REFUSED(slmpm_group_plan((slmpm_group){0}, ring), SLMPM_EHANDLE, "group");
+	REFUSED(slmpm_group_plan((slmpm_group){0}, "bad"), SLMPM_EHANDLE, "group");
 	REFUSED(slmpm_group_plan(g, "collective scan\nmembers 1\nrank 0\ncopy to from\n"),
 		SLMPM_EINVAL, "for 1 members, the group has 3");
 	REFUSED(slmpm_group_plan(g, bad), SLMPM_EINVAL, "line 18, rank 1: to[0] lacks rank 2's");
@@ -183,7 +184,7 @@ static void play_alone(slmpm_peer founder, int i, void *arg)
 		OK(slmpm_group_plan(g, sum));
 	rc = slmpm_allreduce(g, &word, &got, 1, SLMPM_INT64, SLMPM_CALC_SUM, PATIENCE);
 	CHECK(rc == -SLMPM_EINVAL, "%s", slmpm_strerror(rc));
-	CHECK(strstr(slmpm_error_detail(), "another number, count"), "%s", slmpm_error_detail());
+	CHECK(strstr(slmpm_error_detail(), "another count or plan"), "%s", slmpm_error_detail());
 	OK(slmpm_group_destroy(g));
 }
 
