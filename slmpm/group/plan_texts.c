@@ -50,10 +50,14 @@ void texts_free(struct group *g)
 int slmpm_group_plan(slmpm_group group, const char *text)
 {
 	struct plan_text *t = NULL;
-	int rc = text ? plan_text_load(&t, text) : 0;
 	struct context *ctx;
-	struct group *g = rc == 0 ? group_lock(group, &ctx, &rc) : NULL;
+	struct group *g = NULL;
+	int rc = handle_get(&group_table, group.id) ? 0 : handle_error(&group_table, group.id);
 
+	if (rc == 0 && text)
+		rc = plan_text_load(&t, text);
+	if (rc == 0)
+		g = group_lock(group, &ctx, &rc);
 	if (!g) {
 		plan_text_free(t);
 		return rc;
