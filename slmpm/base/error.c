@@ -9,6 +9,8 @@
 
 #include "slmpm/base/wire.h"
 
+#define WORD_MAX 32 /* bytes: a longer one is cut */
+
 static _Thread_local char detail[ERROR_DETAIL];
 
 static const struct {
@@ -65,14 +67,27 @@ int slmpm_perror(const char *what)
 	return 1;
 }
 
+/* What was too long ends before a word: a part of a number would be another one. */
+static void cut_detail(void)
+{
+	const size_t end = sizeof(detail) - sizeof(" ...");
+	size_t at = end;
+
+	while (at > end - WORD_MAX && detail[at] != ' ')
+		at--;
+	strcpy(detail + (detail[at] == ' ' ? at : end), " ...");
+}
+
 int error_set(int error, const char *format, ...)
 {
 	va_list args;
 	int n = snprintf(detail, sizeof(detail), "%s: ", slmpm_strerror(error));
 
 	va_start(args, format);
-	vsnprintf(detail + n, sizeof(detail) - (size_t)n, format, args);
+	n += vsnprintf(detail + n, sizeof(detail) - (size_t)n, format, args);
 	va_end(args);
+	if (n >= (int)sizeof(detail))
+		cut_detail();
 	return -error;
 }
 
