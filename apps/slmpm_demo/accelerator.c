@@ -54,17 +54,22 @@ static int bye(slmpm_peer host)
 	return rc < 0 ? rc : slmpm_close(host, 5000);
 }
 
+static int say(struct accel *a, uint32_t what)
+{
+	const struct slmpm_how how = {.size = sizeof(how), .imm = what, .timeout_ms = -1};
+
+	return slmpm_sendv(a->host, ANSWER_STREAM, NULL, 0, &how, NULL);
+}
+
 /* Hashes what has been put for SLOT, of which the message at DATA tells the length. */
 static int take_placed(struct accel *a, uint32_t slot, const void *data, int64_t len)
 {
-	const struct slmpm_how how = {
-		.size = sizeof(how), .imm = IMM_TAKEN | slot, .timeout_ms = -1};
 	uint64_t count = len == 8 ? count_read(data) : UINT64_MAX;
 
 	if (slot >= a->count || count > PLACE)
 		return -SLMPM_EPROTO;
 	digest_add(a->slots[slot], a->places + place_of(slot, a->turn[slot]++), count);
-	return slmpm_sendv(a->host, ANSWER_STREAM, NULL, 0, &how, NULL);
+	return say(a, IMM_TAKEN | slot);
 }
 
 static int work(struct accel *a)
@@ -96,6 +101,8 @@ static int work(struct accel *a)
 			digest_add(d, data, (size_t)len);
 		if (rc >= 0)
 			rc = slmpm_release(a->host, data);
+		if (rc >= 0 && done.imm & IMM_LENT)
+			rc = say(a, IMM_TAKEN | done.stream);
 		if (done.imm & IMM_FORGET)
 			digest_drop(d);
 		else if (rc >= 0 && done.imm & IMM_LAST)
@@ -139,6 +146,8 @@ int accelerator_run(unsigned slots, bool reduces)
 	rc = slots ? share_places(&a, slots) : 0;
 	if (rc >= 0 && reduces)
 		rc = slmpm_group_join(&a.group, a.host, COUNTS_TAG, COUNTS_MS);
+	if (rc >= 0)
+		rc = say(&a, IMM_READY);
 	if (rc >= 0)
 		rc = work(&a);
 	for (int i = 0; i < WINDOW_MAX; i++)

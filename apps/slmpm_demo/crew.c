@@ -29,6 +29,16 @@ void crew_count(struct host *h, unsigned a, const struct slmpm_done *done)
 	stress_see(h, a, done->reason);
 }
 
+void crew_count_loans(struct host *h)
+{
+	struct slmpm_done done;
+
+	while (slmpm_cq_poll(h->sent, &done, 1) == 1) {
+		done.protocol = TRAFFIC_LOAN;
+		crew_count(h, (unsigned)done.cookie, &done);
+	}
+}
+
 static void take_stats(struct host *h, const struct accelerator *acc)
 {
 	struct slmpm_stats s = {.size = sizeof(s)};
@@ -52,6 +62,19 @@ void crew_receive(struct host *h, unsigned a)
 
 	if (rc < 0)
 		crew_bury(h, a, slmpm_strerror((int)rc));
+}
+
+/* Without memory in reach of both a loan would be copied twice more. */
+void crew_ready(struct host *h, unsigned a)
+{
+	struct accelerator *acc = &h->accel[a];
+
+	acc->ready = true;
+	acc->sent = h->sent;
+	acc->index = a;
+	acc->lends = h->options->way == WAY_LOAN ||
+		     (h->options->way == WAY_NONE && !strcmp(fabric_of(acc, 0), "shm"));
+	crew_receive(h, a);
 }
 
 /* ---- start ---------------------------------------------------------------------------------- */
@@ -231,6 +254,7 @@ void crew_part(struct host *h)
 	const struct slmpm_how how = {.size = sizeof(how), .imm = IMM_BYE, .timeout_ms = 5000};
 	unsigned n = h->options->accelerators;
 
+	crew_count_loans(h);
 	for (unsigned a = 0; a < n; a++) {
 		if (h->accel[a].gone)
 			continue;

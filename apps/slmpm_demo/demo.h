@@ -18,15 +18,18 @@
  * says where one ends. Accelerator to host: on ANSWER_STREAM one answer a file, in a slot's order,
  * the slot in the immediate: the digest, then the count of bytes hashed as eight bytes, low first.
  * Bytes that were put: the message says how many, as eight bytes, and where they lie follows from
- * the slot; the accelerator says on ANSWER_STREAM when it has hashed them.
+ * the slot; the accelerator says on ANSWER_STREAM when it has hashed them, and those of a loan that
+ * the file goes on behind; and, first of all, that it is there.
  */
 #define IMM_LAST      1u  /* the file ends with this message */
 #define IMM_FORGET    2u  /* the file cannot be read further: no answer */
 #define IMM_BYE       4u  /* no more files: answer with counters and end */
 #define IMM_PLACED    8u  /* the bytes lie in the slot's next place */
 #define IMM_BALLAST   16u /* of no use but to weigh (stress.h) */
+#define IMM_LENT      32u /* a loan that is full: to be answered once it is hashed */
 #define IMM_COUNTERS  UINT32_MAX
 #define IMM_TAKEN     0x10000u /* beside a slot: a place of it is free again */
+#define IMM_READY     0x20000u /* the accelerator is there */
 #define ANSWER_STREAM 1000u
 
 #define CHUNK            32768         /* bytes of a message: what may arrive without a receive */
@@ -35,6 +38,9 @@
 #define LARGE_MAX        256               /* slots in all with memory for such messages */
 #define PLACE            (CHUNK_LARGE / 2) /* of a slot's in the accelerator's region */
 #define PLACES           2                 /* filled in turn */
+#define LENT             (256 * 1024)      /* of a file in a loan, at most */
+#define LENT_LEAST       (64 * 1024) /* more than a packet: it lies in an area, not in the ring */
+#define LOANS            2           /* full ones of a slot that are being hashed */
 #define DIGEST_SIZE      32
 #define ANSWER_SIZE      (DIGEST_SIZE + 8)
 #define ACCELERATORS_MAX 64
@@ -59,8 +65,9 @@ struct files {
 	size_t failed;
 };
 
-/* Collects the regular files at and below PATH; what cannot be read is warned of and counted. */
-int files_walk(struct files *files, const char *path);
+/* Collects the regular files at and below PATHS, up to a NULL, until the end is wanted; what cannot
+ * be read is warned of and counted. 0; or 1 and it has been said why. */
+int files_walk(struct files *files, char **paths);
 void files_warn(struct files *files, const char *path, const char *why);
 void files_free(struct files *files);
 
@@ -102,8 +109,9 @@ struct tally {
 	char not_reduced[160]; /* or why there are none */
 };
 
-/* How large files go: as messages, by what the library chooses or by one of its ways; or put. */
-enum way { WHEN_AUTO, WAY_SMT, WAY_RGET, WAY_PUT, WAYS };
+/* How large files go: as messages, by what the library chooses or by one of its ways; or put. Or
+ * how all do: in loans. None is asked for: loans, where accelerators map them. */
+enum way { WAY_NONE, WHEN_AUTO, WAY_SMT, WAY_RGET, WAY_PUT, WAY_LOAN, WAYS };
 enum fabric { FABRIC_ANY, FABRIC_SHM, FABRIC_TCP, FABRIC_BOTH, FABRICS };
 enum stress { STRESS_NONE, STRESS_RING, STRESS_QUEUE, STRESS_LINK, STRESSES };
 
@@ -112,7 +120,7 @@ struct options {
 	enum way way;
 	enum fabric fabric;
 	enum stress stress;
-	bool quiet, reduce;
+	bool quiet, reduce, tuned; /* --mode has been given */
 };
 
 /* ---- settings.c: for the library, by the environment, and so for accelerators, too ---- */
@@ -145,7 +153,8 @@ static inline uint64_t count_read(const unsigned char text[8])
 	return count;
 }
 
-int host_run(const struct options *options, struct files *files, struct tally *tally);
+/* Hashes what is at and below PATHS, up to a NULL. */
+int host_run(const struct options *options, char **paths, struct files *files, struct tally *tally);
 /* SLOTS: of the region that large files are put into; 0: none. */
 int accelerator_run(unsigned slots, bool reduces);
 

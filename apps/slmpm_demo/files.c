@@ -56,7 +56,7 @@ static int visit(struct files *f, const FTSENT *e)
 	}
 }
 
-int files_walk(struct files *f, const char *path)
+static int walk_one(struct files *f, const char *path)
 {
 	char *one = strdup(path), *roots[] = {one, NULL};
 	FTS *walk;
@@ -71,7 +71,7 @@ int files_walk(struct files *f, const char *path)
 		return 0;
 	}
 	walk = fts_open(roots, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, by_name);
-	while (walk && rc == 0 && (e = fts_read(walk))) {
+	while (walk && rc == 0 && !ending() && (e = fts_read(walk))) {
 		rc = visit(f, e);
 		screen_walk(f, path);
 	}
@@ -81,6 +81,18 @@ int files_walk(struct files *f, const char *path)
 		fts_close(walk);
 	free(one);
 	return rc;
+}
+
+int files_walk(struct files *f, char **paths)
+{
+	int rc = 0;
+
+	for (; *paths && !rc; paths++)
+		rc = walk_one(f, *paths);
+	screen_clear();
+	if (rc)
+		fprintf(stderr, "slmpm_demo: out of memory for the list of files\n");
+	return rc != 0;
 }
 
 void files_free(struct files *f)

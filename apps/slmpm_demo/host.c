@@ -35,6 +35,10 @@ static void take_answer(struct host *h, unsigned a, const struct slmpm_done *don
 	struct slot *s = &acc->slot[done->imm % WINDOW_MAX];
 	struct given g;
 
+	if (done->imm == IMM_READY) {
+		crew_ready(h, a);
+		return;
+	}
 	if (done->imm & IMM_TAKEN && done->imm - IMM_TAKEN < h->options->window &&
 	    s->taken < s->put) {
 		s->taken++;
@@ -87,7 +91,7 @@ static bool step(struct host *h, unsigned a, unsigned k)
 		complete(h, a, k, &done);
 		return true;
 	}
-	if (!k || h->accel[a].broken || stress_holds(h, a) ||
+	if (!k || !h->accel[a].ready || h->accel[a].broken || stress_holds(h, a) ||
 	    !slot_feed(&h->accel[a], k - 1, &h->ledger, req))
 		return false;
 	h->accel[a].moved = true;
@@ -98,6 +102,7 @@ static bool step_all(struct host *h)
 {
 	bool moved = false;
 
+	crew_count_loans(h);
 	for (unsigned k = 0; k <= h->options->window; k++)
 		for (unsigned a = 0; a < h->options->accelerators; a++)
 			moved |= step(h, a, k);
@@ -148,15 +153,20 @@ static int work(struct host *h)
 	return h->ledger.finished < h->ledger.files->count;
 }
 
-static int run(struct host *h, unsigned n)
+/* The files are found while accelerators get ready. */
+static int run(struct host *h, char **paths, unsigned n)
 {
+	struct ledger *l = &h->ledger;
 	int failed;
 
 	hist_clear(&h->tally->latency);
+	failed = crew_start(h) || files_walk(l->files, paths);
+	l->again = failed ? NULL : calloc(l->files->count + 1, sizeof(*l->again));
 	traffic_begin(&h->tally->traffic);
-	failed = crew_start(h);
-	if (!failed)
+	if (l->again)
 		failed = work(h);
+	else if (!failed)
+		failed = slmpm_perror("slmpm_demo: out of memory");
 	if (is_over(h))
 		crew_kill(h);
 	else
@@ -168,7 +178,7 @@ static int run(struct host *h, unsigned n)
 	return failed;
 }
 
-int host_run(const struct options *options, struct files *files, struct tally *tally)
+int host_run(const struct options *options, char **paths, struct files *files, struct tally *tally)
 {
 	unsigned n = options->accelerators;
 	struct host h = {
@@ -180,11 +190,11 @@ int host_run(const struct options *options, struct files *files, struct tally *t
 
 	h.accel = calloc(n, sizeof(*h.accel));
 	h.req = calloc((size_t)n * (options->window + 1), sizeof(*h.req));
-	h.ledger.again = calloc(files->count + 1, sizeof(*h.ledger.again));
-	if (!h.accel || !h.req || !h.ledger.again || slmpm_open(&h.ctx, NULL) < 0)
+	if (!h.accel || !h.req || slmpm_open(&h.ctx, NULL) < 0 ||
+	    slmpm_cq_create(h.ctx, &h.sent) < 0)
 		failed = slmpm_perror("slmpm_demo: open");
 	else
-		failed = run(&h, n);
+		failed = run(&h, paths, n);
 	free(h.accel);
 	free(h.req);
 	free(h.ledger.again);

@@ -11,6 +11,7 @@ struct host {
 	struct tally *tally;
 	struct ledger ledger;
 	slmpm_ctx ctx;
+	slmpm_cq sent; /* completions of loans */
 	struct accelerator *accel;
 	slmpm_req *req;    /* accelerator by accelerator: its receive, then its slots' operations */
 	unsigned living;   /* accelerators */
@@ -27,6 +28,10 @@ static inline slmpm_req *req_of(const struct host *h, unsigned a, unsigned k)
 
 /* Starts all accelerators; 0, or 1 and it has been told. */
 int crew_start(struct host *h);
+/* A has said that it is there. */
+void crew_ready(struct host *h, unsigned a);
+/* Loans have gone: into the table. */
+void crew_count_loans(struct host *h);
 /* Posts the receive of A's next answer. */
 void crew_receive(struct host *h, unsigned a);
 /* An operation of A's has ended: into the table. */

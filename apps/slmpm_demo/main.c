@@ -21,8 +21,9 @@ static const struct argp_option options[] = {
 	{"accelerators", 'n', "N", 0, "Accelerator processes, 1 to 64 [2]", 0},
 	{"window", 'w', "FILES", 0, "Files on their way to each at once, 1 to 64 [4]", 0},
 	{"protocol", 'p', "P", 0,
-	 "How files from 1 MiB on go: smt (in packets), rget (the accelerator fetches them), put, or "
-	 "auto: as the library chooses [auto]",
+	 "How files go: loan (read where the host has built them), auto (as messages, the library "
+	 "chooses), and those from 1 MiB on smt (in packets), rget (the accelerator fetches them) or "
+	 "put [loan where it maps them, else auto]",
 	 0},
 	{"fabric", OPT_FABRIC, "FABRIC", 0, "Over shm, tcp, or both at once [both]", 0},
 	{"mode", OPT_MODE, "MODE", 0,
@@ -81,7 +82,7 @@ static unsigned parse_word(struct argp_state *state, const char *option, const c
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-	static const char *const ways[WAYS] = {"auto", "smt", "rget", "put"};
+	static const char *const ways[WAYS] = {"", "auto", "smt", "rget", "put", "loan"};
 	static const char *const fabrics[FABRICS] = {"", "shm", "tcp", "both"};
 	static const char *const stresses[STRESSES] = {"", "ring", "queue", "link"};
 	struct command *c = state->input;
@@ -100,6 +101,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		c->options.stress = parse_word(state, "--stress", arg, stresses, STRESSES);
 		break;
 	case OPT_MODE:
+		c->options.tuned = true;
 		wrong = settings_mode(arg);
 		if (wrong)
 			argp_failure(state, 2, 0, "--mode %s: %s", arg, wrong);
@@ -119,27 +121,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-static int walk(struct command *c)
-{
-	static char *usual[] = {(char *)(uintptr_t)DEFAULT_PATH, NULL};
-	int rc = 0;
-
-	for (char **path = c->paths ? c->paths : usual; *path && !rc; path++)
-		rc = files_walk(&c->files, *path);
-	screen_clear();
-	if (rc)
-		fprintf(stderr, "slmpm_demo: out of memory for the list of files\n");
-	return rc;
-}
-
 static int hash(struct command *c)
 {
+	static char *usual[] = {(char *)(uintptr_t)DEFAULT_PATH, NULL};
 	static struct tally tally;
 	int failed;
 
 	setvbuf(stdout, NULL, _IOLBF, 0); /* an interrupted write leaves no half digest */
 	ending_await();
-	failed = host_run(&c->options, &c->files, &tally);
+	failed = host_run(&c->options, c->paths ? c->paths : usual, &c->files, &tally);
 	if (!failed || tally.interrupted)
 		failed |= table_print(&c->options, &c->files, &tally);
 	failed |= c->files.failed > 0;
@@ -180,12 +170,7 @@ int main(int argc, char **argv)
 	wrong = settings_apply(&c.options);
 	if (wrong) {
 		fprintf(stderr, "slmpm_demo: %s\n", wrong);
-		files_free(&c.files);
 		return 2;
-	}
-	if (walk(&c)) {
-		files_free(&c.files);
-		return 1;
 	}
 	return hash(&c);
 }

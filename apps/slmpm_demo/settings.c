@@ -108,14 +108,8 @@ static void apply_fabric(enum fabric fabric)
 		return;
 	setenv("SLMPM_LINKS", fabric == FABRIC_BOTH ? "shm,tcp" : "1", 1);
 	setenv("SLMPM_FABRIC", fabric == FABRIC_TCP ? "tcp" : "shm", 1);
-	if (fabric != FABRIC_BOTH)
-		return;
-	/* The nearer one, whenever it has not too much to do; and the other one when it has, though that
-	 * seldom pays on one machine. */
-	setenv("SLMPM_LINK", "0", 0);
-	setenv("SLMPM_MODE_LINK", "any", 0);
-	/* Messages of 32 KiB may leave a full ring, too. */
-	setenv("SLMPM_MODE_BULK", "16k", 0);
+	if (fabric == FABRIC_BOTH) /* the nearer one, as long as it is there */
+		setenv("SLMPM_LINK", "0", 0);
 }
 
 static void apply_way(enum way way)
@@ -132,8 +126,13 @@ static void apply_stress(enum stress stress)
 		setenv("SLMPM_MODE_BULK", "16k", 0);
 		setenv("SLMPM_FETCH", "auto", 1);
 	}
-	if (stress == STRESS_LINK)
+	if (stress == STRESS_LINK) {
 		setenv("SLMPM_LINKS_AFTER", "0", 1);
+		/* By the other one when the nearer one has too much to do, though that seldom pays on one
+		 * machine; messages of 32 KiB, too. */
+		setenv("SLMPM_MODE_LINK", "any", 0);
+		setenv("SLMPM_MODE_BULK", "16k", 0);
+	}
 	if (stress == STRESS_QUEUE) {
 		setenv("SLMPM_ENGINE", "inline", 0);
 		setenv("SLMPM_MODE_DMA", "16", 0);
@@ -149,8 +148,11 @@ const char *settings_apply(struct options *o)
 {
 	const char *wrong;
 
-	if (o->stress == STRESS_QUEUE && o->way == WHEN_AUTO)
+	if (o->stress == STRESS_QUEUE && (o->way == WHEN_AUTO || o->way == WAY_NONE))
 		o->way = WAY_PUT;
+	if (o->way == WAY_NONE &&
+	    (o->stress || o->tuned || is_set("SLMPM_MODE") || is_set("SLMPM_FETCH")))
+		o->way = WHEN_AUTO;
 	if (o->stress == STRESS_QUEUE && o->way != WAY_PUT)
 		return "--stress queue is for -p put";
 	if (o->stress == STRESS_RING && o->way != WHEN_AUTO)

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From files to messages: a file's bytes on a slot's stream, or put into the slot's places. */
+/* From files to messages: a file's bytes on a slot's stream, in loans or from memory of the host's
+ * own, or put into the slot's places. */
 #include "apps/slmpm_demo/slot.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 void slot_close(struct slot *s, struct ledger *l)
@@ -45,8 +47,9 @@ bool slot_is_long(const struct slot *s)
 	return s->open && (s->placed ? s->put - s->taken < PLACES : s->large);
 }
 
-static bool slot_open(struct ledger *l, struct slot *s)
+static bool slot_open(struct ledger *l, struct slot *s, bool lends)
 {
+	struct stat now;
 	size_t file;
 
 	while (s->next - s->first < GIVEN_MAX && ledger_next(l, &file)) {
@@ -55,13 +58,13 @@ static bool slot_open(struct ledger *l, struct slot *s)
 			ledger_again(l, file); /* once another one is read */
 			return false;
 		}
-		if (s->fd < 0 || slot_room(l->options, s, l->files->at[file].size)) {
+		if (s->fd < 0 || (!lends && slot_room(l->options, s, l->files->at[file].size))) {
 			ledger_failed(l, file, errno);
 			if (s->fd >= 0)
 				close(s->fd);
 			continue;
 		}
-		posix_fadvise(s->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+		s->left = fstat(s->fd, &now) == 0 ? (uint64_t)now.st_size : 0;
 		s->given[s->next++ % GIVEN_MAX] = (struct given){.file = file};
 		s->open = true;
 		l->open++;
@@ -98,6 +101,80 @@ static void put_piece(struct accelerator *acc, unsigned k, size_t len, uint32_t 
 		acc->broken = true;
 }
 
+/* ---- in loans ------------------------------------------------------------------------------- */
+
+static bool loan_goes(struct accelerator *acc)
+{
+	const struct slmpm_how how = {
+		.size = sizeof(how), .imm = acc->loan.imm, .cq = acc->sent, .cookie = acc->index};
+	int rc = slmpm_commit(acc->peer, acc->loan.data, acc->loan.len, &how);
+
+	if (rc == -SLMPM_EAGAIN)
+		return false;
+	acc->broken |= rc < 0;
+	acc->loan.data = NULL;
+	return true;
+}
+
+/* The next piece of the file into a loan. */
+static void loan_fill(struct accelerator *acc, unsigned k, struct ledger *l, size_t room)
+{
+	struct slot *s = &acc->slot[k];
+	struct given *g = &s->given[(s->next - 1) % GIVEN_MAX];
+	ssize_t n = read_full(s->fd, acc->loan.data, room);
+
+	acc->loan.slot = k;
+	acc->loan.len = n > 0 ? (size_t)n : 0;
+	acc->loan.imm = IMM_LENT;
+	if (n == (ssize_t)room && n != (ssize_t)s->left) {
+		s->left -= s->left ? room : 0;
+		s->put++;
+		return;
+	}
+	acc->loan.imm = n < 0 ? IMM_FORGET : IMM_LAST;
+	if (n < 0)
+		ledger_failed(l, g->file, errno);
+	slot_close(s, l);
+	g->sent_ns = now_ns();
+	if (n < 0)
+		s->next--;
+}
+
+/* There are none for it, or none so long: messages, then. */
+static void stop_lending(struct accelerator *acc, const struct ledger *l)
+{
+	acc->lends = false;
+	for (unsigned k = 0; k < l->options->window; k++) {
+		struct slot *s = &acc->slot[k];
+		size_t file = s->given[(s->next - 1) % GIVEN_MAX].file;
+
+		acc->broken |= s->open && slot_room(l->options, s, l->files->at[file].size) < 0;
+	}
+}
+
+static bool slot_lend(struct accelerator *acc, unsigned k, struct ledger *l)
+{
+	struct slot *s = &acc->slot[k];
+	size_t room;
+	int rc;
+
+	if (acc->loan.data)
+		return acc->loan.slot == k && loan_goes(acc);
+	if ((!s->open && !slot_open(l, s, true)) || s->put - s->taken == LOANS)
+		return false;
+	room = s->left && s->left < LENT ? (size_t)s->left : LENT;
+	rc = slmpm_loan(acc->peer, k, room < LENT_LEAST ? LENT_LEAST : room, &acc->loan.data, 0);
+	if (rc < 0 && rc != -SLMPM_EAGAIN)
+		stop_lending(acc, l);
+	if (rc < 0)
+		return rc != -SLMPM_EAGAIN;
+	loan_fill(acc, k, l, room);
+	(void)loan_goes(acc);
+	return true;
+}
+
+/* ---- in whichever way ------------------------------------------------------------------------ */
+
 bool slot_feed(struct accelerator *acc, unsigned k, struct ledger *l, slmpm_req *req)
 {
 	struct slot *s = &acc->slot[k];
@@ -105,7 +182,9 @@ bool slot_feed(struct accelerator *acc, unsigned k, struct ledger *l, slmpm_req 
 	uint32_t imm = 0;
 	ssize_t n;
 
-	if ((!s->open && !slot_open(l, s)) || (s->placed && s->put - s->taken == PLACES))
+	if (acc->lends)
+		return slot_lend(acc, k, l);
+	if ((!s->open && !slot_open(l, s, false)) || (s->placed && s->put - s->taken == PLACES))
 		return false;
 	n = read_full(s->fd, s->chunk, s->step);
 	g = &s->given[(s->next - 1) % GIVEN_MAX];

@@ -21,6 +21,7 @@ struct slot { /* one stream to an accelerator: a file being read, earlier ones a
 	char *chunk;
 	size_t room, step;   /* of the chunk; bytes of a message of this file */
 	bool large, placed;  /* this file goes in pieces of more than CHUNK at most, is put */
+	uint64_t left;       /* bytes to be read, as far as is known; 0: until there are none */
 	uint64_t put, taken; /* into places, and hashed there */
 	uint32_t imm;        /* of the message that is to follow such a put */
 	unsigned char said[8];
@@ -29,13 +30,22 @@ struct slot { /* one stream to an accelerator: a file being read, earlier ones a
 struct accelerator {
 	slmpm_peer peer;
 	slmpm_rmem places; /* its region, where large files are put */
+	unsigned index;
 	int pid;
 	char name[64], fate[160];
 	char fabrics[4][16]; /* of its links, as far as asked for */
 	struct slot slot[WINDOW_MAX];
 	unsigned char answer[ANSWER_SIZE + 64];
 	bool broken, gone; /* takes no more; is not, or no longer, there */
-	bool moved;        /* something has come or gone, in this round */
+	bool ready, lends; /* has said that it is there; files go in loans */
+	struct {           /* that is open, and ready to go */
+		void *data;
+		size_t len;
+		unsigned slot;
+		uint32_t imm;
+	} loan;
+	slmpm_cq sent; /* completions of loans */
+	bool moved;    /* something has come or gone, in this round */
 	struct strain strain;
 	struct counts counts; /* of its files, as the host knows */
 };

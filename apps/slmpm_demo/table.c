@@ -29,7 +29,8 @@ static void print_files(const struct files *files, const struct tally *t)
 static void print_messages(const struct tally *t)
 {
 	uint64_t ended = traffic_count(&t->traffic, SLMPM_BY_SMT) +
-			 traffic_count(&t->traffic, SLMPM_BY_RGET) + t->ballast_messages;
+			 traffic_count(&t->traffic, SLMPM_BY_RGET) +
+			 traffic_count(&t->traffic, TRAFFIC_LOAN) + t->ballast_messages;
 	char text[128], part[24];
 
 	snprintf(text, sizeof(text), "%llu sent, %llu received", (unsigned long long)t->sent,
@@ -126,15 +127,14 @@ static void print_traffic(const struct traffic *t)
 		"bytes");
 	for (unsigned r = 0; r < t->count; r++)
 		fprintf(stderr, "  %-6s  %-8s  %8llu  %8s  %s\n", t->rows[r].fabric,
-			slmpm_protocol_name(t->rows[r].protocol),
-			(unsigned long long)t->rows[r].count,
+			traffic_protocol(t->rows[r].protocol), (unsigned long long)t->rows[r].count,
 			screen_amount(part, (double)t->rows[r].bytes),
 			reasons(&t->rows[r], why, sizeof(why)));
 	fprintf(stderr, "\n  %-6s  %-8s  share of the bytes, each %.0f ms\n", "fabric", "protocol",
 		(double)t->slice / 1e6);
 	for (unsigned r = 0; r < t->count; r++)
 		fprintf(stderr, "  %-6s  %-8s  |%s|\n", t->rows[r].fabric,
-			slmpm_protocol_name(t->rows[r].protocol), traffic_strip(t, r, strip));
+			traffic_protocol(t->rows[r].protocol), traffic_strip(t, r, strip));
 }
 
 int table_print(const struct options *options, const struct files *files, const struct tally *t)

@@ -64,6 +64,11 @@ void traffic_add(struct traffic *t, const char *fabric, int protocol, int reason
 	t->bytes += bytes;
 }
 
+const char *traffic_protocol(int protocol)
+{
+	return protocol == TRAFFIC_LOAN ? "loan" : slmpm_protocol_name(protocol);
+}
+
 uint64_t traffic_count(const struct traffic *t, int protocol)
 {
 	uint64_t sum = 0;
@@ -96,7 +101,7 @@ const char *traffic_now(const struct traffic *t, char *text, size_t size)
 		if (more)
 			at += (size_t)snprintf(text + at, size - at, "%s%s %s %.0f %%",
 					       at ? ", " : "", row->fabric,
-					       slmpm_protocol_name(row->protocol),
+					       traffic_protocol(row->protocol),
 					       100 * (double)more / (double)since);
 		before[r] = row->bytes;
 	}

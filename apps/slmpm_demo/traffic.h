@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #define TRAFFIC_ROWS   12
+#define TRAFFIC_LOAN   SLMPM_PROTOCOL_ROOM /* among protocols: messages read where they lie */
 #define TRAFFIC_SLICES 40 /* of time; their length doubles whenever there are too few */
 
 struct traffic_row {
@@ -26,6 +27,8 @@ struct traffic {
 void traffic_begin(struct traffic *t);
 /* An operation of BYTES has ended. */
 void traffic_add(struct traffic *t, const char *fabric, int protocol, int reason, uint64_t bytes);
+/* Its name, or that of loans. */
+const char *traffic_protocol(int protocol);
 /* Of all rows with this protocol. */
 uint64_t traffic_count(const struct traffic *t, int protocol);
 uint64_t traffic_reason(const struct traffic *t, int reason);

@@ -27,17 +27,30 @@ mkfifo fifo
 sha256sum --quiet --strict -c "$dir/sums" || fail "sha256sum disagrees"
 # Word for word, too; sort, since sha256sum is given another order.
 find . -type f -print0 | xargs -0 sha256sum -- | sort | diff - <(sort "$dir/sums") || fail "lines differ"
-grep -q 'remote reads *0$' "$dir/err" || fail "remote reads are not 0"
 grep -Eq 'files *215$' "$dir/err" || fail "the table does not say 215 files"
+[ "$(way . loan)" = 218 ] || fail "not all in loans of 256 KiB"
 
 grep -q "$(printf '[\033\r]')" "$dir/err" && fail "control characters for nobody's terminal"
 adds_up "a plain run"
 
-# A large file goes in larger messages, by what the library chooses.
+# As messages from the host's own memory: the accelerators read none of it.
+"$demo" -p auto . 2>"$dir/err" | cmp - "$dir/sums" || fail "as messages"
+grep -q 'remote reads *0$' "$dir/err" || fail "remote reads are not 0"
+
+# Loans over TCP alone; and where none are so long, messages.
 truncate -s 20M ../large
-"$demo" -n 1 ../large 2>"$dir/err" | sha256sum --quiet -c || fail "a large file"
+for link in 'tcp 256m' 'shm 64k'; do
+	SLMPM_LOAN_MAX=${link#* } "$demo" -p loan --fabric "${link% *}" -n 1 . ../large 2>"$dir/err" | sha256sum --quiet -c || fail "loans over $link"
+	adds_up "loans over $link"
+	[ "$(way . loan)" -ge 1 ] && [ "$(way . loan)" -le 298 ] || fail "$(way . loan) loans over $link"
+done
+# What does not say how long it is.
+"$demo" /proc/version 2>"$dir/err" | sha256sum --quiet -c || fail "a file without a length"
+
+# A large file goes in larger messages, by what the library chooses.
+"$demo" -p auto -n 1 ../large 2>"$dir/err" | sha256sum --quiet -c || fail "a large file"
 adds_up "a large file"
-SLMPM_ATTACH=n "$demo" -n 1 ../large 2>"$dir/err" | sha256sum --quiet -c || fail "a large file, without attach"
+SLMPM_ATTACH=n "$demo" -p auto -n 1 ../large 2>"$dir/err" | sha256sum --quiet -c || fail "a large file, without attach"
 [ "$(way . rget)" = 0 ] || fail "fetched although that is not allowed"
 [ "$(row messages)" -lt 100 ] || fail "a large file goes in $(row messages) messages"
 

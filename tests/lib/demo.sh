@@ -58,7 +58,7 @@ adds_up() {
 	ways | awk '{ n = 0; line = $0; sub(/^ *[a-z]+ +[a-z]+ +[0-9]+ +[0-9.]+ [kMGT]?B +/, "", line)
 		split(line, why, /, /); for (i in why) { split(why[i], w, " "); n += w[2] }
 		if (n != $3) bad = 1 } END { exit bad || !NR }' || fail "$1: reasons do not add up to their row"
-	[ $(($(way . 'smt|rget') + ${ballast_messages:-0})) = "$(row messages)" ] ||
+	[ $(($(way . 'smt|rget|loan') + ${ballast_messages:-0})) = "$(row messages)" ] ||
 		fail "$1: the rows are not the messages sent"
 	[ $(($(way . 'put|request') + ${ballast_puts:-0})) = "$(row puts)" ] || fail "$1: the rows are not the puts"
 }
