@@ -419,6 +419,7 @@ enum wire_group_step {
 	GROUP_VIEW = 10,
 	GROUP_VERDICT = 11,
 	GROUP_ATTENDS = 12, /* of a member: meetings, splits, what it knows of one that is gone */
+	GROUP_STANDS = 13,  /* of a member that waits: in which operation of generation `number` */
 };
 
 #define WIRE_GROUP_APART     1u /* BEGIN: its members meet by messages */
@@ -432,12 +433,14 @@ struct wire_group {
 	union {
 		uint32_t size;    /* of BEGIN */
 		uint32_t machine; /* LISTENS, MEMBER without descriptors: which one it is on; 0 */
+		uint32_t within;  /* STANDS: ms, in which it says so again; 0: it does not wait */
 	};
 	uint32_t rank;  /* of BEGIN; rank: of MEMBER; of ENDED, and 1 more: by which; of
-			   ATTENDS, as it was at first, and 1 more: who is gone; 0 */
+			   ATTENDS, as it was at first, and 1 more: who is gone; of STANDS,
+			   and 1 more: for which it waits in the end; 0 */
 	int32_t pid;    /* of MEMBER */
 	uint32_t error; /* wire_error: of who ends it, or cannot begin it ... */
-	uint32_t what;  /* JOIN, BEGIN, ENDED: WIRE_GROUP_*; LISTENS: the port */
+	uint32_t what;  /* JOIN, BEGIN, ENDED, STANDS: WIRE_GROUP_*; LISTENS: the port */
 	union {
 		char text[120]; /* ... and why; BEGIN: where to listen, "": where connected */
 		struct {        /* MEMBER, without descriptors */
@@ -459,10 +462,16 @@ struct wire_group {
 			uint64_t view; /* a hash of that, and of all that it has noted to be gone */
 			uint64_t count; /* meetings of the one at rank */
 		};
+		struct { /* STANDS */
+			uint64_t operation;
+			uint32_t marks[32]; /* of the last ones, by number; 0: none */
+		};
 	};
 };
 _Static_assert(sizeof(struct wire_group) == 176, "wire layout");
 #define WIRE_GROUP_IN_ORDER 1u /* ENDED: it has left by a call, not as its context ended */
+#define WIRE_GROUP_LANE     1u /* STANDS: of those with tags */
+#define WIRE_GROUP_ASKS     2u /* STANDS: for the same of the other side */
 #define WIRE_GROUP_FDS      3
 #define WIRE_GROUP_JOINS    16 /* of one peer's, that are under way or wait for who founds */
 

@@ -82,6 +82,7 @@ void distant_free(struct member *m)
 	if (!m->distant)
 		return;
 	drop_attempt_of(m);
+	free(m->distant->stands);
 	free(m->distant);
 	m->distant = NULL;
 }

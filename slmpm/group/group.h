@@ -264,6 +264,11 @@ void survivor_up(struct member *m);
 /* What comes of a member by EP. */
 int survivor_said(struct endpoint *ep, const struct wire_group *packet);
 
+/* ---- stalled.c: where members are that wait ---------------------------------------------- */
+
+/* What comes of a member by EP. */
+int stalled_said(struct endpoint *ep, const struct wire_group *packet);
+
 /* ---- attendance.c: who has come to meetings, and is through splits --------------------------- */
 
 /* M is shown what has changed; its connection is new; is it gone? */
@@ -327,8 +332,9 @@ void messages_drop(struct group *g);
 /* It is to be advanced then, though nothing comes: ns. */
 uint64_t messages_due(struct group *g);
 void messages_close(struct group *g);
-/* For those who ask how it stands: whether the one under way waits for messages of RANK, and how
- * many have come of it. */
+/* For those who ask how it stands: whether the one under way waited for messages of RANK as it was
+ * noted last, and how many have come of it. */
+void messages_note_awaited(struct group *g);
 bool messages_await(const struct group *g, uint32_t rank);
 /* Of an operation that has not begun here some have come. */
 bool messages_wait(const struct group *g);

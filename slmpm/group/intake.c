@@ -390,7 +390,7 @@ int group_packet(struct endpoint *ep, const struct wire_group *packet, int *fds,
 	bool ours = c.step >= GROUP_BEGIN && c.step != GROUP_LISTENS;
 	struct joining *j;
 
-	if (PEER_FAULT(c.step < GROUP_JOIN || c.step > GROUP_ATTENDS ||
+	if (PEER_FAULT(c.step < GROUP_JOIN || c.step > GROUP_STANDS ||
 		       (n && c.step != GROUP_JOIN && c.step != GROUP_MEMBER)))
 		return -SLMPM_EPROTO;
 	if (c.step == GROUP_JOIN)
@@ -399,6 +399,8 @@ int group_packet(struct endpoint *ep, const struct wire_group *packet, int *fds,
 		return distant_ended(ep, packet);
 	if (c.step == GROUP_ATTENDS)
 		return attendance_said(ep, packet);
+	if (c.step == GROUP_STANDS)
+		return stalled_said(ep, packet);
 	if (c.step > GROUP_ENDED)
 		return survivor_said(ep, packet);
 	/* What has ended meanwhile may be spoken of still; what never was may not. */

@@ -2,6 +2,7 @@
 /* The mark of each message of an operation, by which members that disagree are found out. */
 #include <stdio.h>
 
+#include "slmpm/base/clock.h"
 #include "slmpm/board/flat_parts.h"
 #include "slmpm/dial/dial.h"
 #include "slmpm/group/messages.h"
@@ -51,6 +52,15 @@ uint32_t mark_of(const struct slmpm_coll *c, uint32_t size, uint64_t number)
 	return mark | (uint32_t)rest << MARK_REST;
 }
 
+void mark_note(struct messages *m)
+{
+	uint32_t mark = m->run.mark;
+
+	m->marks[m->number % MARKS] = mark;
+	m->run.mark = mark_with(mark, m->history >> MARK_REST);
+	m->history = (m->history ^ mark) * UINT32_C(0x9e3779b1);
+}
+
 uint32_t mark_with(uint32_t mark, uint32_t hash)
 {
 	return mark ^ hash << MARK_REST;
@@ -61,42 +71,48 @@ static bool is_own(uint32_t mark)
 	return (mark >> MARK_TYPE & MARK_FIELD) == MARK_OWN;
 }
 
+/* Of what another says as well. */
+static const char *mark_kind_name(uint32_t mark)
+{
+	const char *name = plan_kind_name(mark & MARK_FIELD);
+
+	return name ? name : "an unknown kind";
+}
+
 static bool is_of_number(uint32_t mark, uint32_t other)
 {
 	return !((mark ^ other) >> MARK_NUM & MARK_NUMS);
 }
 
 /* Of the same kind, type and operation: what may differ, by the mark alone. */
-static const char *mark_difference(const struct slmpm_coll *c, uint32_t mark, uint32_t other)
+static const char *mark_difference(uint32_t mark, uint32_t other)
 {
-	const bool root = flat_has_root(c->kind), count = counts_are_same(c->kind);
+	const uint32_t kind = mark & MARK_FIELD;
+	const bool root = flat_has_root(kind), count = counts_are_same(kind);
 
 	if (!is_of_number(mark, other))
 		return "number";
-	if (c->kind == SLMPM_COLL_BARRIER || (!root && !count))
+	if (kind == SLMPM_COLL_BARRIER || (!root && !count))
 		return "plan";
-	if (c->combine)
+	if (is_own(mark))
 		return root ? "count, width, root or plan" : "count, width or plan";
 	return !root ? "count or plan" : !count ? "root or plan" : "count, root or plan";
 }
 
-COLD int mark_differs(struct group *g, uint32_t other, int rank, int status)
+/* In operation NUMBER RANK has OTHER for this member's MARK. */
+static COLD int marks_differ(struct group *g, uint64_t number, uint32_t mark, uint32_t other,
+			     int rank)
 {
-	const struct slmpm_coll *c = g->messages->coll;
-	const uint32_t mark = g->messages->run.mark;
-	const char *in = mark_difference(c, mark, other);
+	const uint32_t kind = mark & MARK_FIELD;
+	const char *in = mark_difference(mark, other);
 
-	if (!other || other == mark)
-		return boards_error(&g->boards, SLMPM_EINVAL, g->messages->number, c->kind,
-				    "what " BOARD_MEMBER " sends is %s", OF(g, rank),
-				    !other || status == -SLMPM_ETRUNC ? "longer" : "shorter");
 	if ((other ^ mark) & MARK_FIELD)
-		return boards_error(&g->boards, SLMPM_EINVAL, g->messages->number, 0,
+		return boards_error(&g->boards, SLMPM_EINVAL, number, 0,
 				    BOARD_MEMBER " does %s, " BOARD_MEMBER " %s", OF(g, rank),
-				    plan_kind_name(other & MARK_FIELD), OF(g, g->boards.rank),
-				    plan_kind_name(c->kind));
+				    mark_kind_name(other), OF(g, g->boards.rank),
+				    mark_kind_name(mark));
 	if ((other ^ mark) >> MARK_TYPE & MARK_FIELD && (is_own(mark) || is_own(other)))
-		return boards_error(&g->boards, SLMPM_EINVAL, g->messages->number, c->kind,
+		return boards_error(&g->boards, SLMPM_EINVAL, number, kind,
 				    BOARD_MEMBER " has a function of its own, " BOARD_MEMBER
 						 " an operation of a type",
 				    OF(g, is_own(mark) ? g->boards.rank : (uint32_t)rank),
@@ -105,9 +121,62 @@ COLD int mark_differs(struct group *g, uint32_t other, int rank, int status)
 		in = "type";
 	else if ((other ^ mark) >> MARK_OP & MARK_FIELD)
 		in = "operation";
-	return boards_error(&g->boards, SLMPM_EINVAL, g->messages->number, c->kind,
+	return boards_error(&g->boards, SLMPM_EINVAL, number, kind,
 			    BOARD_MEMBER " has another %s than " BOARD_MEMBER, OF(g, rank), in,
 			    OF(g, g->boards.rank));
+}
+
+COLD int mark_differs_before(struct group *g, int rank)
+{
+	const struct messages *m = g->messages;
+	const struct stand *s = stalled_stand(g, (uint32_t)rank);
+	uint64_t least = s && s->number < m->number ? s->number : m->number;
+	uint64_t most = s && s->number > m->number ? s->number : m->number;
+
+	/* Of each the last ones are known. */
+	for (uint64_t k = most < MARKS ? 1 : most - MARKS + 1; s && k <= least; k++) {
+		uint32_t mark = m->marks[k % MARKS], other = s->marks[k % MARKS];
+
+		if (mark && other && mark != other)
+			return marks_differ(g, k, mark, other, rank);
+	}
+	return 0;
+}
+
+COLD int mark_differs(struct group *g, uint32_t other, int rank, int status)
+{
+	const struct messages *m = g->messages;
+	int rc = mark_differs_before(g, rank);
+
+	if (rc < 0)
+		return rc;
+	if (!other || other == m->run.mark)
+		return boards_error(&g->boards, SLMPM_EINVAL, m->number, m->coll->kind,
+				    "what " BOARD_MEMBER " sends is %s", OF(g, rank),
+				    !other || status == -SLMPM_ETRUNC ? "longer" : "shorter");
+	return marks_differ(g, m->number, m->run.mark, other, rank);
+}
+
+/* ---- amid an operation ----------------------------------------------------------------------- */
+
+/* RANK has sent a message of another one. What is of a later one is its turn's. */
+static COLD bool has_sent_another(const struct group *g, uint32_t rank, uint32_t *other)
+{
+	const struct messages *m = g->messages;
+	const struct pair *p = member_of(g, rank)->pair;
+
+	return m->stage == RUNS && pair_is_up(p) &&
+	       dial_first_unread(p->ep, offload_stream(m->offload), other) &&
+	       *other != m->run.mark && is_of_number(m->run.mark, *other);
+}
+
+/* It says which ones it has done before the group is broken. */
+static COLD bool has_its_time(struct group *g, uint32_t rank, uint32_t other)
+{
+	const struct messages *m = g->messages;
+
+	stalled_ask(g, (int)rank, other, -SLMPM_EINVAL);
+	return !m->asked.answered && clock_now() < m->asked.until;
 }
 
 COLD void messages_inspect(struct group *g)
@@ -115,13 +184,14 @@ COLD void messages_inspect(struct group *g)
 	const struct messages *m = g->messages;
 	uint32_t other;
 
-	for (uint32_t r = 0; r < g->boards.size && m->stage == RUNS && !g->error; r++) {
-		const struct pair *p = member_of(g, r)->pair;
+	for (uint32_t r = 0; r < g->boards.size && m->stage != NOT_BEGUN && !g->error; r++) {
+		int rc = r == g->boards.rank ? 0 : mark_differs_before(g, (int)r);
 
-		/* What is of a later one is its turn's. */
-		if (pair_is_up(p) && dial_first_unread(p->ep, offload_stream(m->offload), &other) &&
-		    other != m->run.mark && is_of_number(m->run.mark, other))
-			(void)messages_break(g, mark_differs(g, other, (int)r, -SLMPM_EINVAL),
-					     (int)r);
+		if (rc == 0 && has_sent_another(g, r, &other) && !has_its_time(g, r, other))
+			rc = mark_differs(g, other, (int)r, -SLMPM_EINVAL);
+		if (rc < 0)
+			(void)messages_break(g, rc, (int)r);
 	}
+	if (m->stage != NOT_BEGUN && !g->error)
+		stalled_show(g);
 }

@@ -162,7 +162,7 @@ static bool share_processors(const struct group *g)
 static void messages_free(struct group *g)
 {
 	free(g->messages->hosts);
-	free(g->messages->expected);
+	free(g->messages->before);
 	free(g->messages->needs);
 	free(g->messages);
 	g->messages = NULL;
@@ -179,10 +179,12 @@ static int messages_open(struct group *g)
 		g->messages = m;
 		m->generation = g->boards.generation;
 		m->shares = share_processors(g);
-		m->expected = calloc(size, sizeof(*m->expected));
+		m->before = calloc(3 * (size_t)size, sizeof(*m->before));
+		m->expected = m->before ? m->before + size : NULL;
+		m->walked = m->before ? m->expected + size : NULL;
 		m->needs = calloc(size, sizeof(*m->needs));
 	}
-	if (m && none && m->expected && m->needs && find_hosts(g) == 0) {
+	if (m && none && m->before && m->needs && find_hosts(g) == 0) {
 		const struct offload_options options = {
 			.ctx = {handle_id(g->ctx)},
 			.peers = none,
@@ -230,8 +232,9 @@ static COLD void stop_run(struct group *g, int error)
 {
 	struct messages *m = g->messages;
 
-	if (m && m->stage == CONNECTS) {
+	if (m && m->stage == CONNECTS)
 		needs_unwant(g);
+	if (m && (m->stage == CONNECTS || m->stage == ASKS)) {
 		m->stage = NOT_BEGUN;
 	} else if (m && m->stage == RUNS) {
 		offload_break(m->offload, error, -1);
@@ -281,15 +284,34 @@ void messages_drop(struct group *g)
 		g->messages->stage = NOT_BEGUN;
 }
 
+/* A member does another operation: the first one that is known of. */
+static COLD int conclude_asked(struct group *g)
+{
+	const struct messages *m = g->messages;
+	int rc = mark_differs(g, m->asked.mark, m->asked.rank, m->asked.status);
+
+	return messages_break(g, rc, m->asked.rank);
+}
+
+/* 0: it has yet to say which ones it has done. */
+static COLD int await_answer(struct group *g)
+{
+	const struct messages *m = g->messages;
+
+	if (g->said[0] && group_is_broken(g))
+		return is_broken_by(g);
+	return m->asked.answered || clock_now() >= m->asked.until ? conclude_asked(g) : 0;
+}
+
 COLD int messages_late(struct group *g, int timeout_ms)
 {
 	const struct messages *m = g->messages;
-	int r = m->stage == CONNECTS && m->first < g->boards.size ? (int)m->first :
-								    needs_missing(g);
+	int r = stalled_suspect(g), rc;
 	const struct member *late = r < 0 ? NULL : member_of(g, (uint32_t)r);
 	char waited[GROUP_WAITED], which[BOARD_WHICH];
-	int rc;
 
+	if (m->asked.any)
+		return conclude_asked(g);
 	group_page_waited(g, timeout_ms, waited);
 	rc = late_error(g->ctx, late && pair_lives(late->pair) ? late->pair->ep : NULL, timeout_ms,
 			"group %u, %soperation %" PRIu64 ", %s: nothing yet from rank %d (%s)%s",
@@ -300,6 +322,16 @@ COLD int messages_late(struct group *g, int timeout_ms)
 }
 
 /* ---- connections ---------------------------------------------------------------------------- */
+
+/* What has failed with ERROR is R's doing. */
+static COLD int member_has_ended(const struct group *g, int r, int error)
+{
+	const struct messages *m = g->messages;
+
+	return boards_error(&g->boards, -error, m->number, m->coll->kind, BOARD_MEMBER "%s",
+			    OF(g, r),
+			    error == -SLMPM_EDEAD ? " has died" : "'s connection has ended");
+}
 
 /* All that the plan needs are peers, and it begins: 1; 0: not yet. */
 static int begin_run(struct group *g)
@@ -315,8 +347,11 @@ static int begin_run(struct group *g)
 	needs_unwant(g);
 	m->stage = NOT_BEGUN;
 	rc = offload_start(m->offload, &m->run);
+	culprit = rc == -SLMPM_EDEAD || rc == -SLMPM_ECLOSED ? needs_ended(g) : -1;
+	if (culprit >= 0) /* just now */
+		rc = member_has_ended(g, culprit, rc);
 	if (rc < 0)
-		return messages_break(g, rc, -1);
+		return messages_break(g, rc, culprit);
 	m->stage = RUNS;
 	return 1;
 }
@@ -336,18 +371,22 @@ static COLD int member_has_left(struct group *g, int r)
 /* What END says, which is an error. */
 static COLD int conclude_run(struct group *g, const struct offload_end *end)
 {
-	const struct messages *m = g->messages;
+	struct messages *m = g->messages;
 	int rc = end->status;
 
-	if ((rc == -SLMPM_EINVAL || rc == -SLMPM_ETRUNC) && end->culprit >= 0)
-		rc = mark_differs(g, offload_mark(m->offload), end->culprit, rc);
-	else if (group_is_broken(g))
+	if ((rc == -SLMPM_EINVAL || rc == -SLMPM_ETRUNC) && end->culprit >= 0) {
+		stalled_ask(g, end->culprit, offload_mark(m->offload), rc);
+		m->stage = ASKS;
+		return 0;
+	}
+	if (group_is_broken(g))
 		return is_broken_by(g);
 	else if (end->culprit >= 0 && member_of(g, (uint32_t)end->culprit)->distant->left)
 		return member_has_left(g, end->culprit);
+	else if (end->culprit >= 0)
+		rc = member_has_ended(g, end->culprit, rc);
 	else
-		rc = boards_error(&g->boards, -rc, m->number, m->coll->kind, "by rank %d",
-				  end->culprit);
+		rc = boards_error(&g->boards, -rc, m->number, m->coll->kind, "it has failed");
 	return messages_break(g, rc, end->culprit);
 }
 
@@ -414,7 +453,9 @@ int messages_step(struct group *g)
 
 	if (g->error)
 		return messages_have_stopped(g) ? g->error : 0;
-	if (group_is_broken(g) && !may_still_end(g))
+	if (g->messages->stage == ASKS)
+		rc = await_answer(g);
+	else if (group_is_broken(g) && !may_still_end(g))
 		rc = is_broken_by(g);
 	else if (g->messages->stage == CONNECTS)
 		rc = begin_run(g);
@@ -445,7 +486,9 @@ int messages_begin(struct group *g, const struct slmpm_coll *c)
 	m->number = ++g->boards.posted;
 	m->first = 0;
 	m->until = 0;
+	m->asked.any = false;
 	describe_run(g, c, &m->run);
+	mark_note(m);
 	g->algorithm = m->run.spec.algorithm;
 	rc = needs_find(g, &m->run);
 	if (rc < 0)
@@ -461,5 +504,7 @@ uint64_t messages_due(struct group *g)
 
 	if (m->stage == CONNECTS && needs_are_decided(g))
 		return 0;
+	if (m->stage == ASKS)
+		return m->asked.until;
 	return m->until ? m->until : UINT64_MAX;
 }

@@ -6,14 +6,28 @@
 #include "slmpm/group/group.h"
 #include "slmpm/offload/offload.h"
 
-enum stage { NOT_BEGUN, CONNECTS, RUNS };
+enum stage { NOT_BEGUN, CONNECTS, RUNS, ASKS };
+
+#define MARKS 32 /* of the last operations */
+
+/* Where a member is, as it has said while it waited (stalled.c). */
+struct stand {
+	bool any;
+	uint64_t until;  /* it says so again before: ns */
+	uint64_t number; /* of its last operation, ... */
+	uint32_t generation;
+	uint32_t suspect;      /* ... in which it waits for this rank in the end, and 1; 0 */
+	uint32_t marks[MARKS]; /* of the last ones, by number; 0: none */
+};
 
 struct messages {
 	struct offload *offload;
 	uint32_t generation; /* that it is of */
 	bool shares;         /* as of plans */
 	uint32_t *hosts;     /* as of plans, where some members share a machine, not all; or NULL */
-	uint64_t *expected;  /* messages by rank, as offload_came counts them */
+	/* Messages by rank, as offload_came counts them, before the operation and with it; ... */
+	uint64_t *before, *expected;
+	uint64_t *walked;     /* ... and as its plan is gone through */
 	unsigned char *needs; /* by rank: of the operation under way (needs.c), which is: */
 	enum stage stage;
 	const struct slmpm_coll *coll;
@@ -21,17 +35,36 @@ struct messages {
 	struct offload_run run;
 	uint32_t first; /* that may not be connected yet */
 	uint64_t until; /* what is still to come of one that fails, or that has left, does; 0 */
+	uint32_t marks[MARKS]; /* of the last operations, by number, without the history: ... */
+	uint32_t history;      /* ... what was before is compared as well */
+	uint64_t stalled;      /* number of the operation that was inspected last, ... */
+	uint64_t since, next;  /* ... since when it waits, and when the others learn it again: ns */
+	uint64_t interval;     /* ns until that, as they know; 0: they know of no wait */
+	uint32_t suspect;      /* as they have learnt it: a rank, or BOARD_NONE */
+	struct { /* a member that does another operation says which ones it has done */
+		bool any;
+		int rank;
+		uint32_t mark; /* of its message, which has ended the run with STATUS */
+		int status;
+		bool answered;
+		uint64_t until; /* ns: else it is done without */
+	} asked;
 };
 
 /* ---- mark.c: which operation a message is of ------------------------------------------------- */
 
 /* Of C, the group's NUMBER-th, of SIZE members. */
 uint32_t mark_of(const struct slmpm_coll *c, uint32_t size, uint64_t number);
+/* That of the operation that begins is noted, and goes with what was before. */
+void mark_note(struct messages *m);
 /* What there is of it besides a mark, in its place. */
 uint32_t mark_with(uint32_t mark, uint32_t hash);
 /* How RANK's message, which has the mark OTHER, or 0, and ended the run with STATUS, differs: an
  * error, the detail set. */
 COLD int mark_differs(struct group *g, uint32_t other, int rank, int status);
+/* The same of the first operation that RANK has done differently, as far as it has said: 0: none is
+ * known. */
+COLD int mark_differs_before(struct group *g, int rank);
 
 /* ---- needs.c: whose messages it needs, and the connections with them ------------------------- */
 
@@ -47,11 +80,26 @@ void needs_unwant(struct group *g);
 bool needs_are_decided(struct group *g);
 /* Each is the run's peer. 0, or negative with the detail set, and *CULPRIT. */
 int needs_connect(struct group *g, int *culprit);
-/* The first whose messages are missing; -1. */
-int needs_missing(const struct group *g);
+/* Those that its next step waits for are noted: is RANK one? */
+COLD void needs_note_awaited(struct group *g);
+COLD bool needs_await(const struct group *g, uint32_t rank);
+/* One whose connection has ended, and of which more is needed; -1. */
+COLD int needs_ended(const struct group *g);
 /* The first that has left, and of which nothing more is here; -1. */
 COLD int needs_left(const struct group *g);
 /* What has come of GENERATION, which is over, and has not been read. */
 COLD void needs_drop_unread(const struct group *g, uint32_t generation);
+
+/* ---- stalled.c: where members are that wait -------------------------------------------------- */
+
+/* All that are connected learn where this member is, once it has waited for a while. */
+COLD void stalled_show(struct group *g);
+/* RANK, which has sent OTHER, and so ended the run with STATUS, is to say where it is: `asked`.
+ * Only the first one is asked. */
+COLD void stalled_ask(struct group *g, int rank, uint32_t other, int status);
+/* What RANK has said last; NULL: nothing, in this generation. */
+const struct stand *stalled_stand(const struct group *g, uint32_t rank);
+/* Whom all wait for in the end, as far as is known; -1. */
+COLD int stalled_suspect(struct group *g);
 
 #endif

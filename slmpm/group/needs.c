@@ -13,8 +13,9 @@
 #define GENERATIONS 4096u
 
 /* Of struct messages.needs. */
-#define NEEDED 1u
-#define WANTED 2u /* a connection has been asked for */
+#define NEEDED  1u
+#define WANTED  2u /* a connection has been asked for */
+#define AWAITED 4u /* its next step waits for it */
 
 uint32_t needs_stream(const struct group *g, uint32_t generation)
 {
@@ -33,7 +34,7 @@ int needs_find(struct group *g, const struct offload_run *run)
 				 plan_kind_name(run->spec.kind));
 	memset(m->needs, 0, g->boards.size * sizeof(*m->needs));
 	for (uint32_t r = 0; r < g->boards.size; r++)
-		m->expected[r] = offload_came(m->offload, r);
+		m->before[r] = m->expected[r] = offload_came(m->offload, r);
 	while (plan_next(&plan, &step)) {
 		if (step.op != PLAN_SEND && step.op != PLAN_RECV)
 			continue;
@@ -108,26 +109,74 @@ int needs_connect(struct group *g, int *culprit)
 
 /* ---- what has come, or not ------------------------------------------------------------------- */
 
-int needs_missing(const struct group *g)
+static bool has_come_of(const struct messages *m, const struct plan_step *step)
 {
-	const struct messages *m = g->messages;
+	return ++m->walked[step->peer] <=
+	       offload_came(m->offload, step->peer) - m->before[step->peer];
+}
 
-	for (uint32_t r = 0; r < g->boards.size; r++)
-		if (m->needs[r] && offload_came(m->offload, r) < m->expected[r])
-			return (int)r;
-	for (uint32_t r = 0; r < g->boards.size; r++)
-		if (m->needs[r])
-			return (int)r;
-	return -1;
+/* The receives that are posted when its first WAIT stands that they have not come for. */
+static COLD bool note_receives(struct group *g)
+{
+	struct messages *m = g->messages;
+	bool missing[PLAN_LANES] = {false}, any = false;
+	struct plan_step step;
+	struct plan plan;
+
+	memset(m->walked, 0, g->boards.size * sizeof(*m->walked));
+	if (plan_begin(&plan, &m->run.spec) < 0)
+		return false;
+	while (plan_next(&plan, &step) && (step.op != PLAN_WAIT || !missing[step.lane])) {
+		if (step.op != PLAN_RECV || has_come_of(m, &step))
+			continue;
+		m->needs[step.peer] |= AWAITED;
+		missing[step.lane] = any = true;
+	}
+	return any;
+}
+
+/* All others, where it waits for none: it sends. */
+COLD void needs_note_awaited(struct group *g)
+{
+	struct messages *m = g->messages;
+	bool connects = m->stage == CONNECTS, any = false;
+
+	for (uint32_t r = 0; r < g->boards.size; r++) {
+		m->needs[r] &= (unsigned char)~AWAITED;
+		if (!connects || !m->needs[r] || is_connected(member_of(g, r)))
+			continue;
+		m->needs[r] |= AWAITED;
+		any = true;
+	}
+	any = connects ? any : note_receives(g);
+	for (uint32_t r = 0; !any && r < g->boards.size; r++)
+		m->needs[r] |= m->needs[r] ? AWAITED : 0;
+}
+
+COLD bool needs_await(const struct group *g, uint32_t rank)
+{
+	return g->messages->needs[rank] & AWAITED;
+}
+
+void messages_note_awaited(struct group *g)
+{
+	if (g->messages && g->messages->stage != NOT_BEGUN)
+		needs_note_awaited(g);
 }
 
 bool messages_await(const struct group *g, uint32_t rank)
 {
+	return g->messages && g->messages->stage != NOT_BEGUN && needs_await(g, rank);
+}
+
+COLD int needs_ended(const struct group *g)
+{
 	const struct messages *m = g->messages;
 
-	return m && m->stage != NOT_BEGUN && m->needs[rank] &&
-	       (offload_came(m->offload, rank) < m->expected[rank] ||
-		!pair_is_up(member_of(g, rank)->pair));
+	for (uint32_t r = 0; r < g->boards.size; r++)
+		if (m->needs[r] && !pair_is_up(member_of(g, r)->pair))
+			return (int)r;
+	return -1;
 }
 
 uint64_t messages_came(const struct group *g, uint32_t rank)

@@ -283,6 +283,10 @@ static const struct slmpm_group_shown *group_show(struct group *g, uint64_t now)
 		.algorithm = g->algorithm,
 	};
 	show_operations(g, to, before);
+	if (g->apart)
+		messages_note_awaited(g);
+	if (g->apart && g->lane)
+		messages_note_awaited(g->lane);
 	show_members(g, to, before);
 	places_fill(&page->turn, page->places, sizeof(page->places[0]), to,
 		    offsetof(struct slmpm_group_shown, member) +

@@ -48,6 +48,7 @@ struct distant {
 	/* What it has shown, and up to which version it has been shown that. */
 	uint64_t view, has;
 	uint32_t broken;
+	struct stand *stands; /* in the group and its lane (stalled.c); or NULL */
 };
 
 /* BOARD_NONE: it has been left out of the group. */

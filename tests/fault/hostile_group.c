@@ -265,7 +265,7 @@ static void no_step(struct raw_peer *p)
 
 static void step_too_many(struct raw_peer *p)
 {
-	step(p, GROUP_ATTENDS + 1, 1);
+	step(p, GROUP_STANDS + 1, 1);
 }
 
 static void listen_for_nothing(struct raw_peer *p)
