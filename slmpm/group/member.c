@@ -11,6 +11,7 @@
 
 #include "slmpm/board/reach.h"
 #include "slmpm/completion/late.h"
+#include "slmpm/group/pairing.h"
 
 struct handle_table group_table = HANDLE_TABLE_FROM("group", struct group, node);
 
@@ -189,9 +190,15 @@ int group_broken_error(const struct group *g, uint64_t number, uint32_t kind)
 
 const char *member_suspicion(const struct group *g, uint32_t rank)
 {
-	int32_t pid = reach_number(member_of(g, rank)->process.fd);
+	struct member *m = member_of(g, rank);
+	int32_t pid = reach_number(m->process.fd);
+	struct endpoint *ep = endpoint_of((slmpm_peer){m->peer}); /* of who founds */
 
-	return pid > 0 ? late_process(pid) : NULL;
+	if (pid > 0)
+		return late_process(pid);
+	if (pair_is_up(m->pair))
+		ep = m->pair->ep;
+	return ep ? late_suspicion(ep) : NULL;
 }
 
 void group_inspect(struct group *g)
