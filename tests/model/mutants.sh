@@ -175,7 +175,7 @@ mutant agree-verdict-nowake 'one dies' $agree '/^int agree_step/,/^}/s/boards_wa
 mutant agree-base-own 'one dies' $agree 's/if (said.posted > verdict->posted)/if (false)/'
 mutant agree-rank-stays 'one dies' $agree 's/if (b->rank == from)/if (false)/'
 mutant board-wake-unfenced 'two members, twice' $board '/^void boards_wake_all/,/^}/s/atomic_thread_fence(memory_order_seq_cst);/;/'
-mutant board-announce-unfenced 'two members' $board '/^void boards_announce/,/^}/s/atomic_thread_fence(memory_order_seq_cst);/;/'
+mutant board-announce-unfenced 'two members' $board '/^bool boards_announce/,/^}/s/atomic_thread_fence(memory_order_seq_cst);/;/'
 mutant board-end-nowake 'one leaves, one dies' $board '/^void boards_end/,/^}/s/ring_all(b);/;/'
 reach=slmpm/board/reach.c
 mutant reach-claim-unfenced 'one writes' $reach '/^void reach_claim/,/^}/s/atomic_thread_fence(memory_order_seq_cst);/;/'
