@@ -5,8 +5,6 @@
  * is known of those that are gone is passed on until all that live know the same: then it counts
  * (doc/decisions/0058-attendance.md).
  */
-#include <errno.h>
-
 #include "slmpm/base/clock.h"
 #include "slmpm/connect/bootstrap.h"
 #include "slmpm/group/pairing.h"
@@ -96,9 +94,10 @@ static bool send_attendance(struct member *m, uint32_t index)
 	struct wire_group packet = packet_of(m->group, index);
 	int rc = bootstrap_pass(m->pair->ep, &packet, sizeof(packet), WIRE_GROUP, NULL, 0);
 
-	if (rc == -EAGAIN)
-		pair_due(m, clock_now() + FULL_MS * PAIR_MS);
-	return rc != -EAGAIN;
+	if (!groups_are_full(rc))
+		return true;
+	pair_due(m, clock_now() + FULL_MS * PAIR_MS);
+	return false;
 }
 
 void attendance_show(struct member *m)

@@ -4,8 +4,6 @@
  * goes to all others by messages, into copies of its board. All connect for that, and a connection
  * that is new brings all again: so what one that has ended has lost does not matter.
  */
-#include <errno.h>
-
 #include "slmpm/base/clock.h"
 #include "slmpm/connect/bootstrap.h"
 #include "slmpm/group/pairing.h"
@@ -27,9 +25,10 @@ static bool send_said(struct member *m, bool verdict, const struct said *said)
 	for (uint32_t w = 0; w < BOARD_RANKS; w++)
 		packet.gone[w] = LITTLE_64(said->gone[w]);
 	rc = bootstrap_pass(m->pair->ep, &packet, sizeof(packet), WIRE_GROUP, NULL, 0);
-	if (rc == -EAGAIN)
-		pair_due(m, clock_now() + FULL_MS * PAIR_MS);
-	return rc != -EAGAIN;
+	if (!groups_are_full(rc))
+		return true;
+	pair_due(m, clock_now() + FULL_MS * PAIR_MS);
+	return false;
 }
 
 /* The verdict first: by that the view of the next generation is read. */

@@ -43,8 +43,7 @@ void groups_await_room(struct groups *of, int rc)
 		context_changed(of->ep->ctx); /* a sleeper knows of neither */
 }
 
-/* It takes no more now; else it has, or has ended. */
-static bool is_full(int rc)
+bool groups_are_full(int rc)
 {
 	return rc == -EAGAIN || rc == -ETOOMANYREFS || rc == -ENOBUFS || rc == -ENOMEM;
 }
@@ -59,7 +58,7 @@ int groups_send_unsent(struct groups *of)
 	LIST_EACH_ENTRY(struct unsent, u, &of->unsent, node) {
 		int rc = pass_group(of->ep, &u->packet);
 
-		if (is_full(rc))
+		if (groups_are_full(rc))
 			return rc;
 		list_remove(&u->node);
 		free(u);
@@ -73,7 +72,7 @@ void groups_send(struct endpoint *ep, struct wire_group *packet)
 	int rc = of && !list_empty(&of->unsent) ? -EAGAIN : pass_group(ep, packet);
 	struct unsent *u;
 
-	if (!is_full(rc))
+	if (!groups_are_full(rc))
 		return;
 	of = groups_of(ep);
 	u = of ? calloc(1, sizeof(*u)) : NULL;
