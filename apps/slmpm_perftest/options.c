@@ -331,7 +331,7 @@ int command_read(struct command *c, int argc, char **argv)
 	static const struct argp argp = {
 		options,
 		parse,
-		NULL,
+		"[TEST...]",
 		"Measures messages between two processes, and the machine's "
 		"limits beside them.\v",
 		NULL,
