@@ -94,8 +94,8 @@ static COLD int part_error(int rc, uint64_t len)
 	if (rc != -ENOMEM)
 		return error_system(rc, CALL ": a part");
 	return error_set(SLMPM_ENOMEM,
-			 CALL ": a part of %" PRIu64 " bytes: %" PRIu64 " are left by %s; or "
-			      "RLIMIT_AS is in the way",
+			 CALL ": a part of %" PRIu64 " bytes: %" PRIu64 " are left by %s, of "
+			      "which a 16th is kept; or RLIMIT_AS is in the way",
 			 len, spare.bytes, spare.by);
 }
 
