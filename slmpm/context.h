@@ -201,7 +201,7 @@ static inline void context_lock(struct context *ctx)
 }
 
 /* By the engine's thread, which this one is. No context of a single one has such. */
-static inline bool context_is_served(const struct context *ctx)
+static inline bool context_is_server(const struct context *ctx)
 {
 	return UNLIKELY(ctx->server != 0) && ctx->server == lock_self();
 }

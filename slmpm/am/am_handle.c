@@ -107,7 +107,7 @@ static bool lacks_handler(const struct context *ctx, uint32_t stream, const void
 /* The application has called nothing, and may set the handler before it does. */
 static bool is_left(const struct endpoint *ep, uint32_t stream, const void *data)
 {
-	return context_is_served(ep->ctx) && lacks_handler(ep->ctx, stream, data);
+	return context_is_server(ep->ctx) && lacks_handler(ep->ctx, stream, data);
 }
 
 static void am_keep(struct inbound *m)
@@ -130,7 +130,7 @@ bool am_may_run(const struct endpoint *ep)
 {
 	const struct inbound *m = inbound_first_kept(ep);
 
-	return !context_is_served(ep->ctx) || m->cut ||
+	return !context_is_server(ep->ctx) || m->cut ||
 	       !lacks_handler(ep->ctx, m->stream, m->data) || is_too_much(ep->rooms->am->kept_free);
 }
 
@@ -194,7 +194,7 @@ static bool am_is_wanted(const struct endpoint *ep, const struct head *h, uint64
 	} else if (am_ack_wanted(h->stream)) {
 		return true;
 	}
-	return (am_find(ep->ctx, id) || ep->rooms->listener || context_is_served(ep->ctx)) &&
+	return (am_find(ep->ctx, id) || ep->rooms->listener || context_is_server(ep->ctx)) &&
 	       total <= (uint64_t)config_get()->am_max;
 }
 

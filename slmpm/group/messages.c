@@ -423,7 +423,7 @@ static COLD bool fold_with_care(struct group *g)
 	struct context *ctx = g->ctx;
 	bool handling = ctx->handling;
 
-	if (!(g->messages->coll->combine->flags & SLMPM_COLL_SAFE) && context_is_served(ctx)) {
+	if (!(g->messages->coll->combine->flags & SLMPM_COLL_SAFE) && context_is_server(ctx)) {
 		if (ctx->waiting)
 			engine_step_aside(ctx, false);
 		return false;

@@ -66,13 +66,13 @@ static COLD void operation_drop(struct group *g)
 	uint32_t r = g->apart ? BOARD_NONE : flat_drop(&g->flat);
 	size_t at = strlen(g->detail);
 
-	if (r != BOARD_NONE)
-		(void)snprintf(g->detail + at, sizeof(g->detail) - at,
-			       "; " BOARD_MEMBER
-			       " is stopped as it writes to this member's buffers: "
-			       "it may do so until it ends",
-			       BOARD_MEMBER_OF(&g->boards, r));
-	if (g->main)
+	if (r == BOARD_NONE)
+		return;
+	(void)snprintf(g->detail + at, sizeof(g->detail) - at,
+		       "; " BOARD_MEMBER " is stopped as it writes to this member's buffers: "
+		       "it may do so until it ends",
+		       BOARD_MEMBER_OF(&g->boards, r));
+	if (g->main) /* by which all later calls fail */
 		memcpy(g->main->detail, g->detail, sizeof(g->detail));
 }
 
@@ -222,7 +222,7 @@ bool group_is_announced(const struct group *g)
 						  g->announced_to == g->flat.waits_for;
 }
 
-bool group_announce_first(struct group *g)
+bool group_announce_unfenced(struct group *g)
 {
 	g->announced = true;
 	if (group_awaits_any(g))
@@ -234,7 +234,7 @@ bool group_announce_first(struct group *g)
 
 void group_announce(struct group *g)
 {
-	if (group_announce_first(g))
+	if (group_announce_unfenced(g))
 		barrier_all();
 }
 
@@ -356,7 +356,7 @@ static int step_with_care(struct group *g)
 	own = g->flat.coll->combine;
 	if (LIKELY(!own))
 		return operation_step(g);
-	if (!(own->flags & SLMPM_COLL_SAFE) && context_is_served(ctx)) {
+	if (!(own->flags & SLMPM_COLL_SAFE) && context_is_server(ctx)) {
 		g->flat.waits_for = BOARD_ANY; /* each bell is shown to the application */
 		if (ctx->waiting)              /* which is to poll in place of this thread */
 			engine_step_aside(ctx, false);
@@ -437,7 +437,7 @@ bool operation_arm(struct group *g, bool asleep)
 	if (!group_waits(g) || g->announced == asleep || g->apart)
 		return false;
 	if (asleep)
-		return group_announce_first(g);
+		return group_announce_unfenced(g);
 	g->announced = false;
 	boards_awake(&g->boards);
 	return false;

@@ -112,7 +112,7 @@ static inline bool group_waits(const struct group *g)
 /* Who is waited for now rings; a rank, or BOARD_ANY. */
 void group_announce(struct group *g);
 /* The same, but for the barrier. True: barrier_all is to follow. */
-bool group_announce_first(struct group *g);
+bool group_announce_unfenced(struct group *g);
 bool group_is_announced(const struct group *g);
 /* Unless something else of G is waited for. */
 void group_announce_no_more(struct group *g);

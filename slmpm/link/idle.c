@@ -65,7 +65,7 @@ int idle_next(struct context *ctx, struct idle *i, uint64_t now)
 		/* One yield at least: the engine of another member may have to have this processor, and
 		 * a sleep would not show that it had. */
 		if (!i->spin && ctx->collecting && ctx->spin.fixed == SPIN_AUTO &&
-		    context_is_served(ctx))
+		    context_is_server(ctx))
 			i->spin = 1;
 		if (ctx->spin.rang) /* while the peer wakes up there is time for it */
 			inspect_tick(ctx);
@@ -73,7 +73,7 @@ int idle_next(struct context *ctx, struct idle *i, uint64_t now)
 	if (ctx->wait == SLMPM_WAIT_SPIN)
 		return ctx->oversubscribed || ctx->multiple ? SLMPM_SPIN_YIELD : SLMPM_SPIN_ON;
 	if (ctx->wait == SLMPM_WAIT_ADAPTIVE && may_poll(i, now) &&
-	    now >= (context_is_served(ctx) ? ctx->displaced : ctx->preempted))
+	    now >= (context_is_server(ctx) ? ctx->displaced : ctx->preempted))
 		return SLMPM_SPIN_YIELD;
 	i->slept = true;
 	return SLMPM_SPIN_SLEEP;
@@ -101,7 +101,7 @@ void idle_over(struct context *ctx, struct idle *i, bool found)
 		ctx->scans = IDLE_SCANS;
 	if (!i->since)
 		return;
-	if (found && !i->slept && i->away < SLICE_NS && context_is_served(ctx))
+	if (found && !i->slept && i->away < SLICE_NS && context_is_server(ctx))
 		ctx->displaced = 0;
 	now = i->slept ? clock_now() : i->read; /* else a pass ago */
 	wait = (struct spin_wait){
@@ -173,7 +173,7 @@ void yield_taken(struct context *ctx, uint64_t now, uint64_t back, bool switched
 	ctx->yielded = back;
 	/* Of several members each may have had its turn. */
 	if (back - now > SLICE_NS * (is_collecting(ctx) ? ctx->sharers : 1)) {
-		if (context_is_served(ctx))
+		if (context_is_server(ctx))
 			was_displaced(ctx, back);
 		else if (!ctx->port) /* an engine's thread does compute for us */
 			was_preempted(ctx, now, back);

@@ -146,7 +146,7 @@ static uint64_t choice_bytes(const struct choice *c, const struct plan_spec *spe
 }
 
 /* What is short is as the table says. */
-static bool has_own_limits(const struct plan_spec *spec)
+static bool limits_are_default(const struct plan_spec *spec)
 {
 	uint64_t given = 0;
 
@@ -161,7 +161,7 @@ static bool choice_fits(const struct choice *c, const struct plan_spec *spec, ui
 		return false;
 	if (c->algorithm == PLAN_HOSTS && !spec->hosts)
 		return false;
-	if (c->algorithm == PLAN_STAR && (!spec->shares || !has_own_limits(spec)))
+	if (c->algorithm == PLAN_STAR && (!spec->shares || !limits_are_default(spec)))
 		return false;
 	return plan_keeps_order(spec, c->algorithm);
 }

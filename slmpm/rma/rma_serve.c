@@ -103,7 +103,7 @@ static void rma_serve_write_done(struct endpoint *ep, const struct rma_write *w,
 
 	if (!status) {
 		ep->stats->served++;
-		ep->stats->engine_in += w->target.length && context_is_served(ep->ctx);
+		ep->stats->engine_in += w->target.length && context_is_server(ep->ctx);
 		status = earlier_failure(m, w->seq);
 	}
 	if (w->flags & WIRE_FLAG_NOTIFY)
@@ -121,7 +121,7 @@ static struct region *rma_serve_store(struct endpoint *ep, struct rma_write *w, 
 	struct region *region = rma_store(ep, &w->target, w->got, data, n, &w->status);
 
 	if (region)
-		ep->stats->engine_in_bytes += context_is_served(ep->ctx) ? n : 0;
+		ep->stats->engine_in_bytes += context_is_server(ep->ctx) ? n : 0;
 	w->got += n;
 	return region;
 }

@@ -70,7 +70,7 @@ bool calculation_at_once(struct workqueue *wq, const struct slmpm_wr *wr)
 	wq->begun++;
 	wq->done++;
 	complete_room(wq->queue, wr);
-	if (context_is_served(ctx))
+	if (context_is_server(ctx))
 		wq->by_engine++;
 	ctx->news = true;
 	context_told(ctx);

@@ -599,7 +599,7 @@ static INLINE int advance(struct channel *ch)
 		n += flush(ch);
 	if (n >= STEPS && ch->at)
 		channel_ready(ch);
-	if (n && context_is_served(ch->wq->ctx))
+	if (n && context_is_server(ch->wq->ctx))
 		ch->wq->by_engine += (uint64_t)n;
 	return n + steps;
 }
