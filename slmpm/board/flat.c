@@ -292,11 +292,13 @@ int flat_long_turn(struct flat *f)
 /* What is posted with it lies on the ring: which may have no memory there yet. */
 static int back_ring(const struct flat *f)
 {
-	uint64_t end = f->out.at + f->out.length;
+	uint64_t end;
 
-	if (LIKELY(f->b->backed == BOARD_RING || end <= f->b->backed) || f->what & POST_IN_LINE)
+	if (LIKELY(f->b->backed == BOARD_RING) || f->what & POST_IN_LINE)
 		return 0;
-	return boards_back(f->b, end);
+	end = flat_behind(f->out.at, flat_pad(f->out.length)) % BOARD_RING + f->out.length;
+	end = end < BOARD_RING ? end : BOARD_RING;
+	return end <= f->b->backed ? 0 : boards_back(f->b, end);
 }
 
 static void free_own(struct flat *f)
@@ -304,6 +306,8 @@ static void free_own(struct flat *f)
 	if (f->put != f->to)
 		free(f->put);
 	free(f->spare);
+	f->put = f->to; /* it may be dropped once more */
+	f->spare = NULL;
 }
 
 static int begin_long(struct flat *f, const struct slmpm_coll *c)

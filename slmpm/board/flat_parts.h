@@ -121,6 +121,8 @@ bool flat_is_shared(struct flat *f);
 int flat_shared_turn(struct flat *f);
 /* flat_short.c: contributions of one length that lie in the posts. */
 int flat_short_turn(struct flat *f);
+/* flat_write.c: where N bytes go that come behind AT. */
+uint64_t flat_behind(uint64_t at, uint64_t n);
 /* flat_write.c: some more of the contribution. 1: that was something; 0; negative. */
 int flat_write(struct flat *f);
 /* flat_read.c: some more of the others'. 1: that was something; 0: nothing to be read now, f->next

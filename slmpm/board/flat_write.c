@@ -126,7 +126,7 @@ static bool flat_has_room(struct flat *f, uint64_t end)
 
 /* Where N bytes go behind AT: as many operations of that length as there are posts keep to the same
  * lines, which are near. */
-static uint64_t place_behind(uint64_t at, uint64_t n)
+uint64_t flat_behind(uint64_t at, uint64_t n)
 {
 	uint64_t near = BOARD_SLOTS * n, in = at % BOARD_RING;
 
@@ -137,7 +137,7 @@ static uint64_t place_behind(uint64_t at, uint64_t n)
  * back from the readers while those are waited for. */
 static void claim_next(const struct flat *f)
 {
-	uint64_t n = flat_pad(f->out.length), at = place_behind(f->b->written, n);
+	uint64_t n = flat_pad(f->out.length), at = flat_behind(f->b->written, n);
 
 	for (uint64_t i = 0; i < n; i += BOARD_LINE)
 		claim_ahead(f->b->own->ring + (at + i) % BOARD_RING);
@@ -238,7 +238,7 @@ static void post_long(struct flat *f)
 		put_in_line(f, slot->bytes);
 		o->done = o->length;
 	} else {
-		f->b->written = o->at = place_behind(o->at, flat_pad(o->length));
+		f->b->written = o->at = flat_behind(o->at, flat_pad(o->length));
 		if (flat_has_room(f, end))
 			put_up_to(f, end);
 		if (o->length <= DEMOTED && !f->b->crowded)

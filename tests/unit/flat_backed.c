@@ -4,6 +4,7 @@
 /* A ring takes memory as contributions come to lie on it, and no more than it needs; without memory
  * an operation has not begun. Both members are this process. */
 #include <stdint.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -69,12 +70,29 @@ static void takes(uint32_t r, uint64_t ring)
 	      (long)st.st_blocks * 512, (unsigned long)(HEAD + ring));
 }
 
+static void part(void)
+{
+	for (uint32_t r = 0; r < 2; r++) {
+		close(fd[r]);
+		boards_close(&b[r]);
+	}
+	memset(b, 0, sizeof(b));
+	memset(f, 0, sizeof(f));
+}
+
 int main(void)
 {
 	unsigned char *page, *aside;
 
 	if (sysconf(_SC_PAGESIZE) != 4096)
 		return 77;
+	/* Those of one length keep to places near each other. */
+	meet();
+	for (int i = 0; i < 100; i++)
+		broadcast(64);
+	takes(0, BOARD_FIRST);
+	part();
+
 	meet();
 	broadcast(8);
 	broadcast(BOARD_FIRST);
@@ -98,9 +116,6 @@ int main(void)
 	takes(0, BOARD_RING);
 	broadcast(2 * BOARD_RING);
 	takes(1, BOARD_FIRST); /* it has sent nothing */
-	for (uint32_t r = 0; r < 2; r++) {
-		close(fd[r]);
-		boards_close(&b[r]);
-	}
+	part();
 	return 0;
 }
