@@ -294,10 +294,10 @@ void operations_shut(struct group *g)
 {
 	if (!g->under_way)
 		return;
-	operation_drop(g);
 	messages_drop(g);
 	g->error = -SLMPM_ECLOSED;
 	(void)snprintf(g->detail, sizeof(g->detail), "the context has been closed");
+	operation_drop(g);
 	(void)end_all(g);
 }
 
@@ -309,14 +309,16 @@ int operation_failed(const struct request *r)
 
 /* ---- going on -------------------------------------------------------------------------------- */
 
-/* 0, or -SLMPM_ENOMEM with the detail set. */
+/* Negative: there is no memory for it, and the group is broken. */
 static int begin_next(struct group *g)
 {
 	int rc = operation_begin(g, first_of(g)->coll);
 
-	if (rc == 0 && !g->apart)
+	if (rc < 0)
+		return break_by(g, rc, g->boards.rank);
+	if (!g->apart)
 		flat_post_early(&g->flat);
-	return rc;
+	return 0;
 }
 
 /* The first one has been done: the next begins, and the others get its post while the first one
@@ -339,7 +341,7 @@ static int pass_on(struct group *g)
 	}
 	if (last)
 		rc = begin_next(g);
-	return rc == 0 ? 0 : break_by(g, rc, g->boards.rank);
+	return rc;
 }
 
 /* A function of the program's runs in a thread of the library's where it says so alone, and as a
