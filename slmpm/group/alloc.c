@@ -247,21 +247,22 @@ static int pass_own(struct allocation *a)
 static int pass_all(struct allocation *a)
 {
 	struct group *g = a->group;
-	bool gives_up = false;
-	int again = 1, rc;
+	int given_up = 0, again = 1, rc;
 
 	do {
 		rc = pass_own(a);
 		if (rc < 0)
 			return rc;
-		gives_up = one_gives_up(a);
+		/* What it has passed before may still be on its way to here: it is asked twice. */
+		given_up = one_gives_up(a) ? given_up + 1 : 0;
+		again = given_up ? AGAIN_MAX : again;
 		rc = wait_until(g->ctx, alloc_is_settled, a,
 				clock_ms(clock_now(), a->deadline, again));
 		again = again < AGAIN_MAX ? 2 * again : again;
-	} while (rc < 0 && !gives_up && clock_now() < a->deadline);
+	} while (rc < 0 && given_up < 2 && clock_now() < a->deadline);
 	if (has_all(a))
 		return 0;
-	if (gives_up)
+	if (given_up)
 		return error_set(SLMPM_ECANCELED, CALL ": another member gives up");
 	if (a->lost)
 		return error_set(SLMPM_ENOFILE, CALL ": for the others' parts");
@@ -311,8 +312,10 @@ static int map_all(struct allocation *a)
 		return error_set(SLMPM_ENOMEM, CALL);
 	a->shared->id = choose_id(a);
 	for (uint32_t r = 0; r < b->size; r++) {
-		int rc = a->all[r].len ? map_part(a, r) : 0;
+		int rc = clock_now() < a->deadline ? 0 : -ETIMEDOUT;
 
+		if (rc == 0 && a->all[r].len)
+			rc = map_part(a, r);
 		if (rc < 0)
 			return part_error(rc, a->all[r].len);
 	}
