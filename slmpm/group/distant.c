@@ -106,6 +106,7 @@ static void attempt_for(struct member *m, uint64_t now)
 	drop_attempt_of(m);
 	m->error = -ENOMEM;
 	m->group->ctx->news = true;
+	pair_due(m, now + PAIR_AGAIN_MS * PAIR_MS); /* of a thread there may be one by then */
 }
 
 static void take_attempt(struct member *m, uint64_t now)
