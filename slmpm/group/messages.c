@@ -156,7 +156,8 @@ static bool share_processors(const struct group *g)
 			return false;
 		differ |= machine != first;
 	}
-	return differ && net_kernel(first) && net_processors(first) < 2 * rounds;
+	return differ && net_kernel(first) && net_processors(first) < 2 * rounds &&
+	       net_processors(first) < NET_PROCESSORS;
 }
 
 static void messages_free(struct group *g)

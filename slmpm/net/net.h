@@ -36,9 +36,10 @@ static inline uint32_t net_kernel(uint32_t machine)
 	return machine >> 16;
 }
 
+#define NET_PROCESSORS 15 /* or more */
 static inline uint32_t net_processors(uint32_t machine)
 {
-	return machine >> 16 & 15;
+	return machine >> 16 & NET_PROCESSORS;
 }
 
 #define NET_FDS 3
