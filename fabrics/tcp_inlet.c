@@ -364,6 +364,7 @@ int tcp_hand_out(struct tcp_link *l, struct fabric_arrival *arrivals, int n)
 		arrivals[got++].data = NULL;
 		in->landing.waits = true;
 	}
+	l->base.drained &= in->reader.read == in->total;
 	return got;
 }
 
