@@ -199,7 +199,8 @@ static NOINLINE int progress_pass(struct context *ctx)
 		asked = ctx->gone >= ctx->live;
 		if (asked) {
 			ctx->gone = 0;
-			if (!ctx->collecting || ctx->rounds++ % COLLECT_ROUNDS == 0)
+			if (!ctx->collecting || !ctx->polling || ctx->armed ||
+			    ctx->rounds++ % COLLECT_ROUNDS == 0)
 				domain_rescan(ctx);
 		}
 		for (uint32_t left = ctx->live; left && ctx->live; left--) {

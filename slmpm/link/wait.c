@@ -152,6 +152,7 @@ static int wait_idle(struct waiter *w, uint32_t polls)
 	if (ctx->moved) { /* what is waited for now is another thing */
 		ctx->moved = false;
 		idle_over(ctx, &w->idle, true);
+		w->back = 0; /* time does not go back */
 	}
 	now = w->back ? w->back : clock_now();
 	w->back = 0;
@@ -222,6 +223,7 @@ int wait_until(struct context *ctx, wait_test *test, void *arg, int timeout_ms)
 		w.deadline = deadline; /* what waiting for another thread took counts */
 	}
 	ctx->polling = true;
+	ctx->rounds = 0;
 	while (!test(arg)) {
 		uint32_t polls = wait_polls(&w);
 
@@ -229,10 +231,9 @@ int wait_until(struct context *ctx, wait_test *test, void *arg, int timeout_ms)
 		if (rc < 0)
 			break;
 	}
-	if (w.idle.since) {
+	if (w.idle.since)
 		idle_over(ctx, &w.idle, test(arg));
-		ctx->quiet = false;
-	}
+	ctx->quiet = false;
 	ctx->polling = false;
 	if (ctx->waiting)
 		pthread_cond_broadcast(&ctx->changed);

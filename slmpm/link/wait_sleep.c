@@ -188,6 +188,7 @@ static void woken(struct context *ctx)
 {
 	ctx->idle = 0;
 	ctx->yielded = clock_now();
+	ctx->rounds = 0;
 	inspect_woken(ctx);
 }
 
