@@ -9,8 +9,9 @@
 #include "slmpm/message/message.h"
 #include "slmpm/base/clock.h"
 
-#define GRACE_NS  30000 /* what may be sent without asking waits so long for a receive, ... */
-#define READ_A_NS 8     /* ... and so many bytes that lie before it are read in one more */
+#define GRACE_NS  30000  /* what may be sent without asking waits so long for a receive, ... */
+#define READ_A_NS 8      /* ... and so many bytes that lie before it are read in one more, ... */
+#define READ_NS   120000 /* ... up to so many: what is charged may wait for other receives */
 
 /* ---- announcing ----------------------------------------------------------------------------- */
 
@@ -32,6 +33,13 @@ static bool send_fetch(struct endpoint *ep, struct request *r)
 
 	fetch.head = (struct wire_fetch){.count = LITTLE_32(n)};
 	return fetch_notify(ep, &p, r);
+}
+
+static uint64_t patience_of(const struct endpoint *ep)
+{
+	uint64_t reads = (ep->charged - ep->credited) / READ_A_NS;
+
+	return GRACE_NS + (reads < READ_NS ? reads : READ_NS);
 }
 
 int fetch_announce(struct endpoint *ep, struct request *r)
@@ -58,7 +66,7 @@ int fetch_announce(struct endpoint *ep, struct request *r)
 	ep->charged += WIRE_ENVELOPE;
 	ep->stats->sent_messages++;
 	ep->stats->sent_bytes += r->length;
-	p->patience = clock_now() + GRACE_NS + (ep->charged - ep->credited) / READ_A_NS;
+	p->patience = clock_now() + patience_of(ep);
 	p->began = clock_ticks();
 	p->note = fetch_is_measured(r) ? choice_taken(choice_of(f->choices, r->length), true) :
 					 CHOICE_TIMED;
