@@ -224,8 +224,14 @@ static void take_counters(struct host *h, unsigned a)
 	unsigned long long writes, reads;
 	struct slmpm_done done;
 
-	if (slmpm_wait(req_of(h, a, 0), 1, &done, 5000) != 0 || done.status != 0 ||
-	    done.imm != IMM_COUNTERS || done.len >= sizeof(acc->answer))
+	if (slmpm_wait(req_of(h, a, 0), 1, &done, 5000) != 0)
+		return;
+	if (done.status == 0 && done.imm == IMM_READY) { /* it has had no file */
+		crew_receive(h, a);
+		if (slmpm_wait(req_of(h, a, 0), 1, &done, 5000) != 0)
+			return;
+	}
+	if (done.status != 0 || done.imm != IMM_COUNTERS || done.len >= sizeof(acc->answer))
 		return;
 	acc->answer[done.len] = '\0';
 	if (sscanf((char *)acc->answer, "%llu %llu", &writes, &reads) == 2) {
