@@ -23,17 +23,24 @@ void *handle_slot(struct handle_table *t, uint32_t index)
 #define APART ((size_t)132 * 1024) /* the C library maps so much by itself, and clears nothing */
 #define FEW   ((size_t)16 * 1024)
 
-/* A chunk's slots are all zero. Most programs have few objects, and these are large: slots of the
- * first chunk that were never used are not touched, so that they take no memory. */
-static bool handle_grow(struct handle_table *t)
+/* Most programs have few objects, and these are large: slots of the first chunk that were never
+ * used are not touched, so that they take no memory. */
+size_t handle_chunk_size(const struct handle_table *t, bool first)
 {
 	size_t size = HANDLE_CHUNK * t->object_size + HANDLE_ALIGNMENT;
+
+	return first && size > FEW && size < APART ? APART : size;
+}
+
+/* A chunk's slots are all zero. */
+static bool handle_grow(struct handle_table *t)
+{
 	uint32_t at = t->count / HANDLE_CHUNK;
 	unsigned char *chunk;
 
 	if (at >= HANDLE_CHUNKS)
 		return false;
-	chunk = calloc(1, at == 0 && size > FEW && size < APART ? APART : size);
+	chunk = calloc(1, handle_chunk_size(t, at == 0));
 	if (!chunk)
 		return false;
 	chunk += HANDLE_ALIGNMENT - (uintptr_t)chunk % HANDLE_ALIGNMENT;

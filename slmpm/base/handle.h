@@ -50,6 +50,8 @@ struct handle_table {
 		.lock = PTHREAD_MUTEX_INITIALIZER                                                  \
 	}
 
+/* What is allocated for a chunk, the FIRST or another. */
+size_t handle_chunk_size(const struct handle_table *t, bool first);
 /* A live object, zeroed behind what is kept; NULL when memory or the table is exhausted. */
 void *handle_new(struct handle_table *t);
 void handle_free(struct handle_table *t, void *object);

@@ -115,8 +115,7 @@ static _Noreturn void give_up(const char *why)
 static void *allocate_chunk(size_t size)
 {
 	for (int t = 0; t < TABLES; t++)
-		if (!tables[t]->chunks[0] &&
-		    size == HANDLE_CHUNK * tables[t]->object_size + HANDLE_ALIGNMENT)
+		if (!tables[t]->chunks[0] && size == handle_chunk_size(tables[t], true))
 			return size > CHUNK_MAX ? NULL : memory.chunks[t];
 	return NULL;
 }
