@@ -257,9 +257,6 @@ struct fabric_link { /* first member of the fabric's own structure */
 	/* Another poll would find nothing. Set by poll, if ever; cleared by a post, a flush, or a
 	 * poll of any link of the domain after a rescan, where that may have changed. */
 	bool quiet;
-	/* All that had come is in the arrivals of the last poll, as far as it has found out by the
-	 * way: where each poll costs a call, the core leaves it at these. */
-	bool drained;
 	/* Bytes taken by post: still in this process, for poll to send; and gone from it, on a link
 	 * that ever lags. Of a bond `lags` is 1 where one of its links lags. */
 	uint64_t lags, left;

@@ -226,8 +226,7 @@ static size_t window(const struct tcp_inlet *in)
 	return room < RECEIVE_MAX ? room : RECEIVE_MAX;
 }
 
-/* Of up to *ASKED bytes. */
-static ssize_t receive(struct tcp_link *l, size_t *asked)
+static ssize_t receive(struct tcp_link *l)
 {
 	struct tcp_inlet *in = &l->in;
 	size_t lead = tcp_lead(in->length), body = lead + in->length;
@@ -244,7 +243,6 @@ static ssize_t receive(struct tcp_link *l, size_t *asked)
 	} else {
 		to[0].iov_len = window(in);
 	}
-	*asked = to[0].iov_len + (msg.msg_iovlen == 2 ? rest : 0);
 	if (UNLIKELY(l->intake.used))
 		return tcp_uring_take(l, &msg);
 	if (msg.msg_iovlen == 1)
@@ -293,10 +291,8 @@ void tcp_end(struct tcp_link *l, const char *why)
 
 bool tcp_receive(struct tcp_link *l)
 {
-	size_t asked;
 	ssize_t n;
 
-	l->base.drained = false;
 	if (l->ended || l->broken || tcp_must_land(l))
 		return false;
 	/* Nothing is in it: its first lines are still at hand. */
@@ -305,14 +301,13 @@ bool tcp_receive(struct tcp_link *l)
 	/* A long one goes straight to its place. */
 	if (UNLIKELY(l->intake.armed && l->in.headed && l->in.length >= TCP_LAND_MIN))
 		tcp_uring_leave(l);
-	n = receive(l, &asked);
+	n = receive(l);
 	if (n > 0) {
 		tcp_rouse(l);
 		l->in.tail += (size_t)n;
 		l->base.quiet = false;
 		pause_for_more(&l->in);
 		scan(l);
-		l->base.drained = (size_t)n < asked && !l->in.tail && !l->intake.used;
 		awake(l);
 		return true;
 	}
@@ -364,7 +359,6 @@ int tcp_hand_out(struct tcp_link *l, struct fabric_arrival *arrivals, int n)
 		arrivals[got++].data = NULL;
 		in->landing.waits = true;
 	}
-	l->base.drained &= in->reader.read == in->total;
 	return got;
 }
 

@@ -66,12 +66,6 @@ COLD void progress_failed(struct endpoint *ep, int rc)
 		endpoint_poison(ep, ep->link.port->violation);
 }
 
-/* What has been polled has been taken, and the fabric says that there is no more. */
-static inline bool link_is_drained(const struct endpoint *ep)
-{
-	return ep->link.next == ep->link.end && ep->link.port->drained;
-}
-
 /*
  * Ends with the first request that finishes: what lies behind its message may be for the next
  * receive, and is not to be kept in memory meanwhile. ALL: there will be none.
@@ -85,8 +79,8 @@ static INLINE int take_some(struct endpoint *ep, bool all)
 
 	ctx->finished = false;
 	n = UNLIKELY(ep->unpack.left) ? bundle_unpack(ep, all) : 0;
-	while (n < PROGRESS_SHARE && (all || (!ctx->finished && !(n && link_is_drained(ep)))) &&
-	       !ep->unpack.left && ep->state == SLMPM_PEER_UP && (a = progress_take(ep))) {
+	while (n < PROGRESS_SHARE && (all || !ctx->finished) && !ep->unpack.left &&
+	       ep->state == SLMPM_PEER_UP && (a = progress_take(ep))) {
 		n++;
 		if (!packet_take(ep, a)) {
 			progress_release(ep, a);
