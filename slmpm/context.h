@@ -108,8 +108,8 @@ struct context {
 	uint64_t preempted, preempted_ns;
 	/* Until then that of `server` does not poll, for the same reason; 0: its polling has paid. */
 	uint64_t displaced;
-	uintptr_t server; /* lock_self of the engine's thread that makes progress here; or 0 */
-	uint64_t yielded; /* time of the last yield */
+	_Atomic uintptr_t server; /* lock_self of the engine's thread that serves; or 0 */
+	uint64_t yielded;         /* time of the last yield */
 	/* Of a loop of the application's own (slmpm_spin); when it was told to yield, or 0. */
 	struct idle own;
 	uint64_t yielding;
@@ -203,7 +203,10 @@ static inline void context_lock(struct context *ctx)
 /* By the engine's thread, which this one is. No context of a single one has such. */
 static inline bool context_is_server(const struct context *ctx)
 {
-	return UNLIKELY(ctx->server != 0) && ctx->server == lock_self();
+	/* Each thread only looks for itself, which is what it has stored. */
+	uintptr_t server = atomic_load_explicit(&ctx->server, memory_order_relaxed);
+
+	return UNLIKELY(server != 0) && server == lock_self();
 }
 
 /* A new object is of CTX: another thread may inspect its place by a handle of the one before. */

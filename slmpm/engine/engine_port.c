@@ -138,7 +138,7 @@ static void *engine_port_serve(void *arg)
 		lock_admit(&ctx->lock);
 	else
 		context_lock_shared(ctx);
-	ctx->server = lock_self();
+	atomic_store_explicit(&ctx->server, lock_self(), memory_order_relaxed);
 	while (port->waits && !port_stops(port))
 		(void)lock_wait(&ctx->lock, &ctx->changed, UINT64_MAX);
 	while (!port_stops(port)) {
@@ -147,7 +147,8 @@ static void *engine_port_serve(void *arg)
 		port->enters = port->polls = false;
 		stay_aside(port);
 	}
-	ctx->server = ctx->displaced = 0;
+	atomic_store_explicit(&ctx->server, 0, memory_order_relaxed);
+	ctx->displaced = 0;
 	lock_leave(&ctx->lock);
 	return NULL;
 }

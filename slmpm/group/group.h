@@ -481,7 +481,7 @@ void groups_forked(struct endpoint *ep);
 struct groups *groups_of(struct endpoint *ep);
 /* PACKET goes to EP's side, of a group that need not be there any more: when there is room. */
 void groups_send(struct endpoint *ep, struct wire_group *packet);
-/* Of what passing a packet came to: its peer's side takes no more now; else it has, or has ended. */
+/* Of what passing a packet came to: the peer takes no more now; else it has, or has ended. */
 bool groups_are_full(int rc);
 /* What waits goes, as far as there is room: 0, or a negative errno, as of bootstrap_pass. */
 int groups_send_unsent(struct groups *of);
