@@ -286,7 +286,8 @@ static bool is_there(const struct shm_link *l)
 /* False: the caller attaches, which says why where it fails, too. */
 static bool read_shortly(const struct shm_link *l, const struct fabric_wr *wr)
 {
-	int fd = atomic_load_explicit(&l->memory_fd, memory_order_relaxed) - 1;
+	/* Pairs with the exchange in open_memory: another thread may have opened it. */
+	int fd = atomic_load_explicit(&l->memory_fd, memory_order_acquire) - 1;
 
 	return fd >= 0 && !atomic_load_explicit(&l->ended, memory_order_relaxed) &&
 	       wr->op == FABRIC_READ && wr->size <= READ_SHORT &&
