@@ -47,6 +47,20 @@ bool slot_is_long(const struct slot *s)
 	return s->open && (s->placed ? s->put - s->taken < PLACES : s->large);
 }
 
+/* Of the file under way all has been read, or it cannot be: what its last message says. */
+static uint32_t slot_ends(struct ledger *l, struct slot *s, bool failed)
+{
+	struct given *g = &s->given[(s->next - 1) % GIVEN_MAX];
+
+	if (failed)
+		ledger_failed(l, g->file, errno);
+	slot_close(s, l);
+	g->sent_ns = now_ns();
+	if (failed)
+		s->next--;
+	return failed ? IMM_FORGET : IMM_LAST;
+}
+
 static bool slot_open(struct ledger *l, struct slot *s, bool lends)
 {
 	struct stat now;
@@ -120,7 +134,6 @@ static bool loan_goes(struct accelerator *acc)
 static void loan_fill(struct accelerator *acc, unsigned k, struct ledger *l, size_t room)
 {
 	struct slot *s = &acc->slot[k];
-	struct given *g = &s->given[(s->next - 1) % GIVEN_MAX];
 	ssize_t n = read_full(s->fd, acc->loan.data, room);
 
 	acc->loan.slot = k;
@@ -131,13 +144,7 @@ static void loan_fill(struct accelerator *acc, unsigned k, struct ledger *l, siz
 		s->put++;
 		return;
 	}
-	acc->loan.imm = n < 0 ? IMM_FORGET : IMM_LAST;
-	if (n < 0)
-		ledger_failed(l, g->file, errno);
-	slot_close(s, l);
-	g->sent_ns = now_ns();
-	if (n < 0)
-		s->next--;
+	acc->loan.imm = slot_ends(l, s, n < 0);
 }
 
 /* There are none for it, or none so long: messages, then. */
@@ -178,7 +185,6 @@ static bool slot_lend(struct accelerator *acc, unsigned k, struct ledger *l)
 bool slot_feed(struct accelerator *acc, unsigned k, struct ledger *l, slmpm_req *req)
 {
 	struct slot *s = &acc->slot[k];
-	struct given *g;
 	uint32_t imm = 0;
 	ssize_t n;
 
@@ -187,15 +193,8 @@ bool slot_feed(struct accelerator *acc, unsigned k, struct ledger *l, slmpm_req 
 	if ((!s->open && !slot_open(l, s, false)) || (s->placed && s->put - s->taken == PLACES))
 		return false;
 	n = read_full(s->fd, s->chunk, s->step);
-	g = &s->given[(s->next - 1) % GIVEN_MAX];
 	if (n < (ssize_t)s->step) {
-		imm = n < 0 ? IMM_FORGET : IMM_LAST;
-		if (n < 0)
-			ledger_failed(l, g->file, errno);
-		slot_close(s, l);
-		g->sent_ns = now_ns();
-		if (n < 0)
-			s->next--;
+		imm = slot_ends(l, s, n < 0);
 	}
 	if (s->placed && n > 0)
 		put_piece(acc, k, (size_t)n, imm, req);
