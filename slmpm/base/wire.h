@@ -461,6 +461,9 @@ struct wire_group {
 			uint64_t through; /* the barrier of the last split that any is through */
 			uint64_t view; /* a hash of that, and of all that it has noted to be gone */
 			uint64_t count; /* meetings of the one at rank */
+			/* The last meeting that any that has left had passed. ENDED, without an
+			 * error: the one that this member has. */
+			uint64_t passed;
 		};
 		struct { /* STANDS */
 			uint64_t operation;

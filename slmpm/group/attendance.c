@@ -11,6 +11,7 @@
 
 #define FULL_MS 5 /* a connection takes no more now */
 #define NONE    UINT32_MAX
+#define PASSED  (UINT32_MAX - 1) /* in the place of an index, as NONE is */
 
 /* By index among the members, of those that are not this process; NULL: it is. */
 static struct distant *distant_at(const struct group *g, uint32_t index)
@@ -29,16 +30,16 @@ static uint64_t hash_two(uint64_t a, uint64_t b)
 	return x ^ x >> 31;
 }
 
-/* The view is a sum of these: of members that are gone, and of the last split that any is through;
- * of none it is 0. */
+/* The view is a sum of these: of members that are gone, of the last split that any is through, and
+ * of the last meeting that any that has left had passed; of none it is 0. */
 static uint64_t term_of(const struct distant *d, uint32_t index)
 {
 	return d->gone ? hash_two(index, d->came) : 0;
 }
 
-static uint64_t through_term(uint64_t through)
+static uint64_t number_term(uint32_t what, uint64_t number)
 {
-	return through ? hash_two(NONE, through) : 0;
+	return number ? hash_two(what, number) : 0;
 }
 
 static void attendance_note(struct group *g, uint32_t index, uint64_t came, bool gone)
@@ -56,16 +57,24 @@ static void attendance_note(struct group *g, uint32_t index, uint64_t came, bool
 	d->noted = ++a->version;
 }
 
-static void note_through(struct group *g, uint64_t through)
+static void note_number(struct attendance *a, uint32_t what, uint64_t *last, uint64_t number)
 {
-	struct attendance *a = &g->attendance;
-
-	if (through <= a->through)
+	if (number <= *last)
 		return;
-	a->view += through_term(through) - through_term(a->through);
-	a->through = through;
+	a->view += number_term(what, number) - number_term(what, *last);
+	*last = number;
 	a->changed = true;
 	a->version++;
+}
+
+static void note_through(struct group *g, uint64_t through)
+{
+	note_number(&g->attendance, NONE, &g->attendance.through, through);
+}
+
+static void note_passed(struct group *g, uint64_t passed)
+{
+	note_number(&g->attendance, PASSED, &g->attendance.passed, passed);
 }
 
 /* ---- shown ----------------------------------------------------------------------------------- */
@@ -79,6 +88,7 @@ static struct wire_group packet_of(const struct group *g, uint32_t index)
 		.number = LITTLE_32(a->broken),
 		.came = LITTLE_64(a->came),
 		.through = LITTLE_64(a->through),
+		.passed = LITTLE_64(a->passed),
 		.view = LITTLE_64(a->view),
 	};
 
@@ -146,6 +156,13 @@ void attendance_gone(struct member *m)
 	m->group->ctx->news = true;
 }
 
+void attendance_left(struct member *m, uint64_t passed)
+{
+	if (m->distant && !m->distant->gone) /* else nothing of it counts */
+		note_passed(m->group, passed);
+	attendance_gone(m);
+}
+
 /* What M knows of INDEX, which is gone, it says; whether that is so, only an attempt of this
  * member's own shows. */
 static void take_fact(struct group *g, uint32_t index, uint64_t came)
@@ -179,6 +196,7 @@ int attendance_said(struct endpoint *ep, const struct wire_group *packet)
 	if (index)
 		take_fact(m->group, index - 1, LITTLE_64(packet->count));
 	note_through(m->group, LITTLE_64(packet->through));
+	note_passed(m->group, LITTLE_64(packet->passed));
 	d->view = LITTLE_64(packet->view);
 	d->broken = LITTLE_32(packet->number);
 	show_all(m->group);
@@ -246,11 +264,14 @@ void attendance_come(struct group *g, uint64_t number)
 	show_all(g);
 }
 
-void attendance_settled(struct group *g)
+void attendance_settled(struct group *g, bool passed)
 {
-	if (g->attendance.meets)
+	struct attendance *a = &g->attendance;
+
+	if (a->meets)
 		connect_no_more(g);
-	g->attendance.meets = false;
+	a->meets = false;
+	a->met = passed ? g->meeting.number : a->met;
 }
 
 uint64_t attendance_came(const struct group *g, uint32_t rank)
@@ -282,6 +303,8 @@ int attendance_decide(struct group *g)
 	if (!g->attendance.changed)
 		return 0;
 	g->attendance.changed = false;
+	if (g->attendance.passed >= number)
+		return 1;
 	other = first_of_another_view(g);
 	for (uint32_t s = 0; s < g->seats; s++) {
 		const struct distant *d = distant_at(g, s);

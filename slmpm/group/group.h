@@ -64,8 +64,10 @@ struct meeting {         /* of this process (meeting.c) */
 
 struct attendance {       /* of a group without boards (attendance.c) */
 	uint64_t came;    /* as shown to the others */
+	uint64_t met;     /* the last meeting that it has passed */
 	uint64_t through; /* the last split, by its barrier, that any is known to be through */
-	uint64_t view;    /* a hash of that, and of all members that are gone */
+	uint64_t passed;  /* the last meeting that any that has left is known to have passed */
+	uint64_t view;    /* a hash of these two, and of all members that are gone */
 	uint64_t version; /* one more with each change that is to be shown */
 	uint32_t broken;  /* 1 more than the generation in which it is, for this process; or 0 */
 	uint32_t users;   /* calls for which all are to be connected */
@@ -271,15 +273,17 @@ int stalled_said(struct endpoint *ep, const struct wire_group *packet);
 
 /* ---- attendance.c: who has come to meetings, and is through splits --------------------------- */
 
-/* M is shown what has changed; its connection is new; is it gone? */
+/* M is shown what has changed; its connection is new; is it gone? It is, and had PASSED so many
+ * meetings. */
 void attendance_show(struct member *m);
 void attendance_up(struct member *m);
 void attendance_gone(struct member *m);
+void attendance_left(struct member *m, uint64_t passed);
 /* What comes of a member by EP. */
 int attendance_said(struct endpoint *ep, const struct wire_group *packet);
-/* This member comes to meeting NUMBER, and all connect, until it has been settled. */
+/* This member comes to meeting NUMBER, and all connect, until it is settled: PASSED or not. */
 void attendance_come(struct group *g, uint64_t number);
-void attendance_settled(struct group *g);
+void attendance_settled(struct group *g, bool passed);
 /* To how many RANK has come, as far as is known. */
 uint64_t attendance_came(const struct group *g, uint32_t rank);
 /* As meeting_decide. */

@@ -87,7 +87,7 @@ static void meeting_settle(struct group *g, int result)
 
 	m->result = result;
 	if (UNLIKELY(g->apart))
-		attendance_settled(g);
+		attendance_settled(g, result > 0);
 	if (!m->waits)
 		return;
 	m->waits = false;

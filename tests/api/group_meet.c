@@ -435,6 +435,13 @@ static void ends_meeting(slmpm_group group)
 	CHECK(strstr(slmpm_error_detail(), "rank 2"), "%s", slmpm_error_detail());
 }
 
+static void cut_all_but(uint64_t before)
+{
+	for (int fd = 0; fd < 64; fd++)
+		if ((connected() & ~before) >> fd & 1)
+			(void)shutdown(fd, SHUT_RDWR);
+}
+
 /* Rank 2 has come to the first one, which it has shown rank 0 alone; rank 1 waits for rank 0. */
 static void part_shows_one(slmpm_peer founder, int i, void *unused)
 {
@@ -448,9 +455,7 @@ static void part_shows_one(slmpm_peer founder, int i, void *unused)
 		actor_hear(founder, GO); /* rank 0 is connected, ... */
 		before = connected();
 		pair_with(group, 1);
-		for (int fd = 0; fd < 64; fd++)
-			if ((connected() & ~before) >> fd & 1)
-				(void)shutdown(fd, SHUT_RDWR);
+		cut_all_but(before);
 		(void)slmpm_group_meet(group, 0);
 		raise(SIGKILL);
 	}
@@ -465,6 +470,54 @@ static void part_shows_one(slmpm_peer founder, int i, void *unused)
 	EXPECT(slmpm_group_shrink(group, PATIENCE), 0);
 	OK(slmpm_group_meet(group, PATIENCE));
 	OK(slmpm_group_destroy(group));
+}
+
+/* Rank 2 has come to the first one, which it has shown rank 0 alone, and dies when that has passed
+ * it, and left: so it is passed. */
+static void part_passes(slmpm_peer founder, int i, void *unused)
+{
+	slmpm_group group = joined(founder);
+	uint64_t before;
+
+	(void)unused;
+	if (i == 0)
+		pair_with(group, 2);
+	if (i == 2) {
+		actor_hear(founder, GO);
+		before = connected();
+		pair_with(group, 1);
+		cut_all_but(before);
+		(void)slmpm_group_meet(group, 0);
+		raise(SIGSTOP);
+	}
+	if (i == 1)
+		pair_with(group, 0);
+	actor_tell(founder, GO);
+	EXPECT(slmpm_group_meet(group, PATIENCE), 0);
+	if (i == 1)
+		EXPECT(slmpm_group_meet(group, PATIENCE), 0);
+	OK(slmpm_group_destroy(group));
+	actor_tell(founder, DONE);
+}
+
+static int passed(void *unused)
+{
+	slmpm_group group;
+	struct circle c = {0};
+
+	(void)unused;
+	begin(&c, 3, part_passes, NULL);
+	OK(slmpm_group_create(&group, c.ctx, c.peers, 3, TAG, PATIENCE));
+	OK(slmpm_group_destroy(group));
+	for (int i = 0; i < 2; i++)
+		actor_hear(c.peers[i], GO);
+	actor_tell(c.peers[2], GO);
+	actor_hear(c.peers[0], DONE);
+	kill(c.pids[2], SIGKILL);
+	EXPECT(circle_wait(&c, 2), -SIGKILL);
+	actor_hear(c.peers[1], DONE);
+	circle_end(&c);
+	return 0;
 }
 
 /* Rank 3 has not come to the one that ends by the death of rank 2, with which it has no connection.
@@ -538,5 +591,6 @@ int main(int argc, char **argv)
 			EXPECT(child_run(dies, &seed, 60), 0);
 	}
 	EXPECT(child_run(killed, NULL, 60), 0);
+	EXPECT(child_run(passed, NULL, 60), 0);
 	return 0;
 }
