@@ -456,14 +456,13 @@ struct wire_group {
 			uint64_t posted;
 			uint64_t gone[16]; /* a bit for each rank */
 		};
-		struct {                  /* ATTENDS */
+		struct {                  /* ATTENDS; ENDED has `through` and `passed` */
 			uint64_t came;    /* meetings of this member */
 			uint64_t through; /* the barrier of the last split that any is through */
 			uint64_t view; /* a hash of that, and of all that it has noted to be gone */
-			uint64_t count; /* meetings of the one at rank */
-			/* The last meeting that any that has left had passed. ENDED, without an
-			 * error: the one that this member has. */
-			uint64_t passed;
+			uint64_t count;  /* meetings of the one at rank */
+			uint64_t passed; /* the last meeting that any that has left had; ENDED,
+					    without an error: that this member has */
 		};
 		struct { /* STANDS */
 			uint64_t operation;

@@ -156,10 +156,12 @@ void attendance_gone(struct member *m)
 	m->group->ctx->news = true;
 }
 
-void attendance_left(struct member *m, uint64_t passed)
+void attendance_left(struct member *m, const struct wire_group *packet)
 {
-	if (m->distant && !m->distant->gone) /* else nothing of it counts */
-		note_passed(m->group, passed);
+	if (m->distant && !m->distant->gone) { /* else nothing of it counts */
+		note_through(m->group, LITTLE_64(packet->through));
+		note_passed(m->group, LITTLE_64(packet->passed));
+	}
 	attendance_gone(m);
 }
 

@@ -242,6 +242,7 @@ static void say_broken(const struct member *m, int error, uint32_t culprit)
 void distant_left(struct group *g, bool in_order)
 {
 	const struct wire_group packet = {.what = LITTLE_32(in_order ? WIRE_GROUP_IN_ORDER : 0),
+					  .through = LITTLE_64(g->attendance.through),
 					  .passed = LITTLE_64(g->attendance.met)};
 
 	for (uint32_t r = 0; g->state == GROUP_HAS_FORMED && r < g->boards.size; r++)
@@ -311,7 +312,7 @@ int distant_ended(struct endpoint *ep, const struct wire_group *packet)
 		return 0;
 	if (!error) {
 		m->distant->left = packet->what ? LEFT_IN_ORDER : LEFT_AT_END;
-		attendance_left(m, LITTLE_64(packet->passed));
+		attendance_left(m, packet);
 	} else {
 		m->distant->broke.generation = generation;
 		m->distant->broke.rank = LITTLE_32(packet->rank);

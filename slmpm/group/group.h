@@ -273,12 +273,11 @@ int stalled_said(struct endpoint *ep, const struct wire_group *packet);
 
 /* ---- attendance.c: who has come to meetings, and is through splits --------------------------- */
 
-/* M is shown what has changed; its connection is new; is it gone? It is, and had PASSED so many
- * meetings. */
+/* M is shown what has changed; its connection is new; is it gone? It is, by its own word. */
 void attendance_show(struct member *m);
 void attendance_up(struct member *m);
 void attendance_gone(struct member *m);
-void attendance_left(struct member *m, uint64_t passed);
+void attendance_left(struct member *m, const struct wire_group *packet);
 /* What comes of a member by EP. */
 int attendance_said(struct endpoint *ep, const struct wire_group *packet);
 /* This member comes to meeting NUMBER, and all connect, until it is settled: PASSED or not. */
