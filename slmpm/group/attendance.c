@@ -174,7 +174,7 @@ static void take_fact(struct group *g, uint32_t index, uint64_t came)
 	if (!of->distant)
 		return;
 	attendance_note(g, index, came, false);
-	if (of->out || of->distant->gone || pair_lives(of->pair))
+	if (of->out || of->distant->gone || pair_is_up(of->pair))
 		return;
 	of->distant->questioned = true;
 	pair_due(of, 0);

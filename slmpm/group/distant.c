@@ -117,7 +117,7 @@ static void take_attempt(struct member *m, uint64_t now)
 
 	attempt_take(d->attempt, &got);
 	d->attempt = NULL;
-	d->has_answered = d->questioned = false;
+	d->has_answered = false;
 	d->answered.fd = -1;
 	/* It listened when the group was formed. */
 	if (got.rc == -SLMPM_ENOENT || (got.rc < 0 && d->lost)) {
@@ -270,7 +270,7 @@ void distant_up(struct member *m)
 
 	if (!m->distant || g->state != GROUP_HAS_FORMED)
 		return;
-	m->distant->lost = false;
+	m->distant->lost = m->distant->questioned = false;
 	if (g->status && !g->left)
 		say_broken(m, g->status, g->culprit < 0 ? BOARD_NONE : (uint32_t)g->culprit);
 	attendance_up(m);

@@ -43,7 +43,7 @@ struct distant {
 	 * found, and in which version of what is shown: attendance.c. */
 	uint64_t came, noted;
 	bool gone;
-	bool questioned; /* another says that it is gone */
+	bool questioned; /* another says that it is gone: until an attempt shows it or not */
 	bool called;     /* a connection is wanted until all others have shown that */
 	/* What it has shown, and up to which version it has been shown that. */
 	uint64_t view, has;

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* native-only */
 /* libs: -Wl,--wrap=bootstrap_pass,--wrap=pair_due,--wrap=pair_want,--wrap=pair_unwant */
-/* libs: -Wl,--wrap=group_break,--wrap=group_left,--wrap=bootstrap_await_room */
+/* libs: -Wl,--wrap=group_break,--wrap=group_left,--wrap=connect_socket */
+/* libs: -Wl,--wrap=watch_add,--wrap=watch_remove,--wrap=bootstrap_await_room */
 /*
  * Meetings by messages: slmpm/group/attendance.c as it is, at members that come, leave and die. All
- * orders of that, of arrivals, and of ends that others see early or late are gone through. And
- * what is said last, without room.
+ * orders of that, of arrivals, and of ends that others see early or late are gone through. And how
+ * long one that is said to be gone is asked for; and what is said last, without room.
  */
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,7 +76,10 @@ void __wrap_pair_want(struct member *m);
 void __wrap_pair_unwant(struct member *m);
 void __wrap_group_break(struct group *g, int status, int32_t culprit);
 void __wrap_group_left(struct group *g, uint32_t rank);
+int __wrap_connect_socket(const struct url *url, uint64_t deadline);
 void __wrap_bootstrap_await_room(struct endpoint *ep, bool on);
+int __wrap_watch_add(struct context *ctx, struct watch *watch);
+void __wrap_watch_remove(struct context *ctx, struct watch *watch);
 
 int __wrap_bootstrap_pass(struct endpoint *ep, void *data, size_t length, uint32_t type,
 			  const int *fds, size_t count)
@@ -418,6 +423,61 @@ static void search(const struct scene *s)
 	printf("%s: %llu states\n", s->name, (unsigned long long)states);
 }
 
+/* ---- who is said to be gone ------------------------------------------------------------------ */
+
+static _Atomic unsigned attempts;
+static _Atomic int attempt_comes_to;
+
+int __wrap_connect_socket(const struct url *url, uint64_t deadline)
+{
+	(void)url, (void)deadline;
+	attempts++;
+	return attempt_comes_to;
+}
+
+int __wrap_watch_add(struct context *ctx, struct watch *watch)
+{
+	(void)ctx, (void)watch;
+	return 0;
+}
+
+void __wrap_watch_remove(struct context *ctx, struct watch *watch)
+{
+	(void)ctx, (void)watch;
+}
+
+/* By a thread of the attempt's own. */
+static void await_attempt(struct member *m)
+{
+	struct pollfd p = {.fd = m->distant->answered.fd, .events = POLLIN};
+
+	CHECK(poll(&p, 1, 10000) == 1, "no attempt");
+	m->distant->has_answered = true;
+}
+
+/* Until that shows it. */
+static void is_asked_for(void)
+{
+	struct wire_group packet = {.step = GROUP_ATTENDS, .rank = 3};
+	struct member *m = &members[0][2];
+
+	set_up();
+	strcpy(m->distant->url, "tcp://127.0.0.1:1");
+	ends[0][2].state = SLMPM_PEER_CONNECTING; /* and comes to nothing */
+	CHECK(attendance_said(&ends[0][1], &packet) == 0, "ATTENDS");
+	m->pair = NULL;
+	for (unsigned k = 1; k <= 3; k++) {
+		attempt_comes_to = k < 3 ? -SLMPM_ETIMEOUT : -SLMPM_ENOENT;
+		distant_step(m, 0);
+		CHECK(m->distant->attempt, "no attempt %u", k);
+		await_attempt(m);
+		distant_step(m, 0);
+	}
+	CHECK(m->distant->gone, "it is not gone");
+	distant_step(m, 0);
+	CHECK(attempts == 3, "%u attempts", attempts);
+}
+
 /* ---- last words ------------------------------------------------------------------------------ */
 
 static void leaves_without_room(void)
@@ -451,6 +511,7 @@ int main(void)
 
 	for (unsigned i = 0; i < sizeof(scenes) / sizeof(scenes[0]); i++)
 		search(&scenes[i]);
+	is_asked_for();
 	leaves_without_room();
 	return 0;
 }
