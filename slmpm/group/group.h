@@ -26,6 +26,7 @@ struct pair;
 struct plan_spec;
 struct plan_text;
 struct tags;
+struct unsent;
 
 enum group_state { GROUP_IS_FORMING, GROUP_HAS_FORMED, GROUP_HAS_FAILED };
 
@@ -453,6 +454,7 @@ struct groups { /* of a peer */
 		stalled; /* of the context's: it has no descriptor that says when there is room */
 	struct endpoint *ep;
 	struct list unsent;       /* struct unsent: in this order, when there is room */
+	struct unsent *spare;     /* for what is said last where there is no memory; or NULL */
 	struct list ours, theirs; /* struct joining, by number */
 	uint32_t our_last, their_last;
 	uint32_t our_count, their_count; /* of them */
@@ -482,6 +484,8 @@ void groups_forked(struct endpoint *ep);
 
 /* NULL: there is no memory. */
 struct groups *groups_of(struct endpoint *ep);
+/* One packet to EP's side can wait for room whatever memory there is then. False: there is none. */
+bool groups_reserve(struct endpoint *ep);
 /* PACKET goes to EP's side, of a group that need not be there any more: when there is room. */
 void groups_send(struct endpoint *ep, struct wire_group *packet);
 /* Of what passing a packet came to: the peer takes no more now; else it has, or has ended. */

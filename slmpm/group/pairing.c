@@ -104,7 +104,7 @@ static bool is_socket(int fd)
 bool pair_attach(struct member *m, struct endpoint *ep, bool own)
 {
 	struct context *ctx = m->group->ctx;
-	struct pair *p = calloc(1, sizeof(*p));
+	struct pair *p = m->distant && !groups_reserve(ep) ? NULL : calloc(1, sizeof(*p));
 
 	if (!p)
 		return false;

@@ -31,6 +31,15 @@ struct groups *groups_of(struct endpoint *ep)
 	return of;
 }
 
+bool groups_reserve(struct endpoint *ep)
+{
+	struct groups *of = groups_of(ep);
+
+	if (of && !of->spare)
+		of->spare = calloc(1, sizeof(*of->spare));
+	return of && of->spare;
+}
+
 void groups_await_room(struct groups *of, int rc)
 {
 	bootstrap_await_room(of->ep, rc == -EAGAIN);
@@ -61,7 +70,10 @@ int groups_send_unsent(struct groups *of)
 		if (groups_are_full(rc))
 			return rc;
 		list_remove(&u->node);
-		free(u);
+		if (of->spare)
+			free(u);
+		else
+			of->spare = u;
 	}
 	return 0;
 }
@@ -76,6 +88,10 @@ void groups_send(struct endpoint *ep, struct wire_group *packet)
 		return;
 	of = groups_of(ep);
 	u = of ? calloc(1, sizeof(*u)) : NULL;
+	if (!u && of) {
+		u = of->spare;
+		of->spare = NULL;
+	}
 	if (!u)
 		return;
 	u->packet = *packet;
@@ -89,4 +105,6 @@ void groups_drop_unsent(struct groups *of)
 		list_remove(&u->node);
 		free(u);
 	}
+	free(of->spare);
+	of->spare = NULL;
 }

@@ -2,11 +2,11 @@
 /* native-only */
 /* libs: -Wl,--wrap=bootstrap_pass,--wrap=pair_due,--wrap=pair_want,--wrap=pair_unwant */
 /* libs: -Wl,--wrap=group_break,--wrap=group_left,--wrap=connect_socket */
-/* libs: -Wl,--wrap=watch_add,--wrap=watch_remove,--wrap=bootstrap_await_room */
+/* libs: -Wl,--wrap=watch_add,--wrap=watch_remove,--wrap=bootstrap_await_room,--wrap=calloc */
 /*
  * Meetings by messages: slmpm/group/attendance.c as it is, at members that come, leave and die. All
  * orders of that, of arrivals, and of ends that others see early or late are gone through. And how
- * long one that is said to be gone is asked for; and what is said last, without room.
+ * long one that is said to be gone is asked for; and what is said last, without room and memory.
  */
 #include <errno.h>
 #include <poll.h>
@@ -65,7 +65,7 @@ static struct pair pairs[N][N];
 static struct endpoint ends[N][N];
 static struct rooms rooms[N][N];
 static struct context context;
-static bool full; /* no connection takes more */
+static bool full, starved; /* no connection takes more; there is no memory */
 
 /* ---- in place of the library's --------------------------------------------------------------- */
 
@@ -78,6 +78,8 @@ void __wrap_group_break(struct group *g, int status, int32_t culprit);
 void __wrap_group_left(struct group *g, uint32_t rank);
 int __wrap_connect_socket(const struct url *url, uint64_t deadline);
 void __wrap_bootstrap_await_room(struct endpoint *ep, bool on);
+void *__real_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size);
 int __wrap_watch_add(struct context *ctx, struct watch *watch);
 void __wrap_watch_remove(struct context *ctx, struct watch *watch);
 
@@ -123,6 +125,11 @@ void __wrap_pair_unwant(struct member *m)
 void __wrap_bootstrap_await_room(struct endpoint *ep, bool on)
 {
 	(void)ep, (void)on;
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return starved ? NULL : __real_calloc(n, size);
 }
 
 void __wrap_group_break(struct group *g, int status, int32_t culprit)
@@ -480,21 +487,25 @@ static void is_asked_for(void)
 
 /* ---- last words ------------------------------------------------------------------------------ */
 
-static void leaves_without_room(void)
+/* Twice: what is kept for that is there again. */
+static void leaves_without_memory(void)
 {
-	const struct message *m = &w.node[0].on_way[1][0];
-
 	set_up();
 	groups[0].attendance.through = 7;
 	groups[0].attendance.met = 3;
-	full = true;
-	distant_left(&groups[0], true);
-	full = false;
-	CHECK(groups_send_unsent(rooms[0][1].groups) == 0, "it is full");
-	CHECK(w.node[0].count[1] == 1 && m->step == GROUP_ENDED && m->through == 7 &&
-		      m->passed == 3,
-	      "%u: step %u, through %u, passed %u", w.node[0].count[1], m->step, m->through,
-	      m->passed);
+	CHECK(groups_reserve(&ends[0][1]), "no memory");
+	for (unsigned k = 0; k < 2; k++) {
+		const struct message *m = &w.node[0].on_way[1][k];
+
+		full = starved = true;
+		distant_left(&groups[0], true);
+		full = starved = false;
+		CHECK(groups_send_unsent(rooms[0][1].groups) == 0, "it is full");
+		CHECK(w.node[0].count[1] == k + 1 && m->step == GROUP_ENDED && m->through == 7 &&
+			      m->passed == 3,
+		      "%u: step %u, through %u, passed %u", w.node[0].count[1], m->step, m->through,
+		      m->passed);
+	}
 	CHECK(arrives(0, 1), "nothing comes");
 	CHECK(groups[1].attendance.through == 7, "through %llu",
 	      (unsigned long long)groups[1].attendance.through);
@@ -512,6 +523,6 @@ int main(void)
 	for (unsigned i = 0; i < sizeof(scenes) / sizeof(scenes[0]); i++)
 		search(&scenes[i]);
 	is_asked_for();
-	leaves_without_room();
+	leaves_without_memory();
 	return 0;
 }
