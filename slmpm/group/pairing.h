@@ -45,6 +45,7 @@ struct distant {
 	bool gone;
 	bool questioned; /* another says that it is gone: until an attempt shows it or not */
 	bool called;     /* a connection is wanted until all others have shown that */
+	bool agrees;     /* one is wanted until a shrink is over */
 	/* What it has shown, and up to which version it has been shown that. */
 	uint64_t view, has;
 	uint32_t broken;

@@ -103,17 +103,27 @@ int survivors_begin(struct group *g)
 	for (uint32_t r = 0; r < g->boards.size; r++)
 		if (!copy_of(g, r))
 			return error_set(SLMPM_ENOMEM, "for what others say");
-	for (uint32_t r = 0; r < g->boards.size; r++)
-		if (member_of(g, r)->distant)
-			pair_want(member_of(g, r));
+	for (uint32_t r = 0; r < g->boards.size; r++) {
+		struct member *m = member_of(g, r);
+
+		if (!m->distant)
+			continue;
+		m->distant->agrees = true;
+		pair_want(m);
+	}
 	return 0;
 }
 
 /* Those that are left out by now are no more wanted, either. */
 void survivors_end(struct group *g)
 {
-	for (uint32_t s = 0; s < g->seats; s++)
-		if (g->members[s].distant && g->members[s].wanted)
-			pair_unwant(&g->members[s]);
+	for (uint32_t s = 0; s < g->seats; s++) {
+		struct member *m = &g->members[s];
+
+		if (!m->distant || !m->distant->agrees)
+			continue;
+		m->distant->agrees = false;
+		pair_unwant(m);
+	}
 	survivors_show(g);
 }

@@ -6,7 +6,8 @@
 /*
  * Meetings by messages: slmpm/group/attendance.c as it is, at members that come, leave and die. All
  * orders of that, of arrivals, and of ends that others see early or late are gone through. And how
- * long one that is said to be gone is asked for; and what is said last, without room and memory.
+ * long one that is said to be gone is asked for; what is said last, without room and memory; which
+ * connections are wanted after a shrink.
  */
 #include <errno.h>
 #include <poll.h>
@@ -114,12 +115,12 @@ void __wrap_pair_due(struct member *m, uint64_t when)
 
 void __wrap_pair_want(struct member *m)
 {
-	(void)m;
+	m->wanted++;
 }
 
 void __wrap_pair_unwant(struct member *m)
 {
-	(void)m;
+	m->wanted--;
 }
 
 void __wrap_bootstrap_await_room(struct endpoint *ep, bool on)
@@ -511,6 +512,25 @@ static void leaves_without_memory(void)
 	      (unsigned long long)groups[1].attendance.through);
 }
 
+/* ---- which connections are wanted ------------------------------------------------------------ */
+
+/* A meeting wants one with the last, which had been left out before. */
+static void shrinks(void)
+{
+	static const struct board *of[N];
+	const struct member *m = members[0];
+
+	set_up();
+	groups[0].boards.size = 2;
+	groups[0].boards.of = of;
+	members[0][2].out = true;
+	members[0][2].wanted = 1;
+	CHECK(survivors_begin(&groups[0]) == 0, "no memory");
+	CHECK(m[1].wanted == 1 && m[2].wanted == 1, "%u, %u", m[1].wanted, m[2].wanted);
+	survivors_end(&groups[0]);
+	CHECK(m[1].wanted == 0 && m[2].wanted == 1, "%u, %u", m[1].wanted, m[2].wanted);
+}
+
 int main(void)
 {
 	static const struct scene scenes[] = {
@@ -524,5 +544,6 @@ int main(void)
 		search(&scenes[i]);
 	is_asked_for();
 	leaves_without_memory();
+	shrinks();
 	return 0;
 }
