@@ -177,15 +177,20 @@ static void inspect_processes(struct group *g)
 	group_inspect(g);
 }
 
+static bool is_driven(const struct group *g)
+{
+	return !list_empty(&g->drives) || !list_empty(&g->driven);
+}
+
 /* Those that were started end by an error now: between machines as soon as nothing is read for them
- * any more. */
+ * any more; those that were asked for, as who asks learns why they cannot begin. */
 static bool none_is_under_way(void *arg)
 {
 	struct group *g = arg;
 
 	(void)operations_go_on(g);
 	(void)tags_go_on(g);
-	return g->begun == g->done && !tags_wait(g);
+	return g->begun == g->done && !tags_wait(g) && !is_driven(g);
 }
 
 static int may_shrink(struct group *g, int timeout_ms)
@@ -204,12 +209,12 @@ static int may_shrink(struct group *g, int timeout_ms)
 		inspect_processes(g);
 	if (!g->status)
 		return error_set(SLMPM_ESTATE, CALL ": the group is not broken");
-	if (!none_is_under_way(g) && g->apart && timeout_ms)
+	if (!none_is_under_way(g) && (g->apart || is_driven(g)) && timeout_ms)
 		(void)wait_until(g->ctx, none_is_under_way, g,
 				 timeout_ms < 0 || timeout_ms > ENDS_MS ? ENDS_MS : timeout_ms);
 	if (g->shrinking)
 		return error_set(SLMPM_EBUSY, CALL ": another thread does so");
-	if (!none_is_under_way(g) || g->waits || !list_empty(&g->drives) || !list_empty(&g->driven))
+	if (!none_is_under_way(g) || g->waits)
 		return error_set(SLMPM_EBUSY, CALL ": another thread has %s under way",
 				 g->waits ? "slmpm_group_peer, _split or _alloc" :
 					    "an operation of the group");

@@ -446,6 +446,45 @@ static int dies_asked(void *unused)
 	return 0;
 }
 
+/* Who goes on without one that has died waits until what it has agreed to is called off. */
+static void go_on(slmpm_peer founder, int i, void *unused)
+{
+	struct member m = {.rank = i};
+
+	(void)unused;
+	OK(slmpm_group_join(&m.group, founder, TAG, PATIENCE));
+	serve(&m, circle_own);
+	if (i != 2) {
+		circle_breaks(m.group, -SLMPM_EDEAD, 2);
+		EXPECT(slmpm_group_shrink(m.group, PATIENCE), 0);
+		EXPECT(circle_query(m.group).members, 2);
+	}
+	actor_hear(founder, 1);
+	OK(slmpm_group_destroy(m.group));
+}
+
+static int shrinks_asked(void *unused)
+{
+	struct slmpm_drive d = drive_of(SLMPM_COLL_BARRIER);
+	struct slmpm_done done;
+	slmpm_req req;
+	struct host h;
+
+	(void)unused;
+	host_begin(&h, go_on);
+	kill(h.c.pids[2], SIGSTOP);
+	actor_await_state(h.c.pids[2], "T");
+	OK(slmpm_group_drive(h.group, &d, &tries, &req));
+	EXPECT(slmpm_wait(&req, 1, &done, SOON / 6), -SLMPM_ETIMEOUT); /* the others agree */
+	kill(h.c.pids[2], SIGKILL);
+	usleep((unsigned)SOON * 1000 / 6);
+	OK(slmpm_wait(&req, 1, &done, PATIENCE));
+	EXPECT(done.status, -SLMPM_EDEAD);
+	EXPECT(circle_wait(&h.c, 2), -SIGKILL);
+	host_end(&h);
+	return 0;
+}
+
 /* A member that dies, or is late, once it has begun: the last one waits for the others, which a
  * large one does not let go. */
 static int dies_begun(void *kills)
@@ -586,6 +625,7 @@ int main(void)
 	settings_run("one does not serve", not_served, NULL);
 	settings_run("one is closed", closed, NULL);
 	settings_run("dies before it has agreed", dies_asked, NULL);
+	settings_run("the others go on", shrinks_asked, NULL);
 	settings_run("dies in the midst", dies_begun, &kill_it);
 	settings_run("late in the midst", dies_begun, NULL);
 	settings_run("the host dies", orphaned, NULL);
