@@ -31,8 +31,8 @@ struct slmpm_overlay_options { /* NULL, or 0: as said; all but UNREAD_MAX the sa
 	uint32_t packet;      /* bytes of a message that go at once: 4096; at least 16 */
 	uint32_t flags;       /* zero, or SLMPM_EINVAL */
 	uint64_t message_max; /* bytes of a message: 16 MiB */
-	/* Bytes of messages that have come and that no call takes: 64 MiB. More stay in the buffers,
-	 * where they are in the way of others, until a call receives. */
+	/* Bytes of messages that have come and that no call takes, each 64 at least: 64 MiB. More
+	 * stay in the buffers, where they are in the way of others, until a call receives. */
 	uint64_t unread_max;
 };
 
@@ -130,7 +130,7 @@ struct slmpm_overlay_info {
 	uint64_t delivered;                 /* packets for this node */
 	uint64_t forwarded;                 /* of others, passed on */
 	uint64_t over[SLMPM_NETWORK_LINKS]; /* packets that went over each link, own and others' */
-	uint64_t unread;                    /* bytes of messages that have come */
+	uint64_t unread; /* bytes of messages that have come: each counts as 64 at least */
 };
 
 SLMPM_API int slmpm_overlay_query(slmpm_overlay overlay, struct slmpm_overlay_info *info);

@@ -154,7 +154,7 @@ static int check_send(const struct overlay *n, uint32_t rank, uint32_t stream, c
 	if (n->closing)
 		return error_set(SLMPM_ECLOSED, SEND ": the network is being closed");
 	/* Though one may wait for another message. */
-	if (rank == n->rank && n->unread && n->unread + len > n->limits.unread_max)
+	if (rank == n->rank && n->unread && n->unread + overlay_weight(len) > n->limits.unread_max)
 		return error_set(SLMPM_ELIMIT,
 				 SEND ": %" PRIu64 " bytes to itself: %" PRIu64
 				      " are unread, at most %" PRIu64,

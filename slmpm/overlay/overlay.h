@@ -81,6 +81,12 @@ struct overlay_arrival { /* a message that has come, or comes */
 	unsigned char data[];
 };
 
+/* What one of N bytes counts as among those that are unread: it takes memory, too. */
+static inline uint64_t overlay_weight(uint64_t n)
+{
+	return n < 64 ? 64 : n;
+}
+
 struct edge_channel {
 	uint32_t room;       /* packets that the neighbour has buffers for */
 	uint32_t owed;       /* buffers here of which it does not know yet that they are free */
@@ -122,7 +128,7 @@ struct overlay {
 	struct list arrivals; /* struct overlay_arrival, whole */
 	struct list waiting;  /* struct overlay_packet: for this node, which has no room */
 	struct overlay_arrival **partial; /* by source */
-	uint64_t unread;                  /* bytes of all of them */
+	uint64_t unread;                  /* overlay_weight of all of them */
 	uint32_t takers;                  /* calls that wait for messages: there is room */
 	uint32_t inside;                  /* calls that wait */
 	uint32_t sends;                   /* not ended */

@@ -26,7 +26,7 @@ struct overlay_arrival *arrival_new(struct overlay *n, const struct overlay_head
 				      .exchanged = h->kind == OVERLAY_EXCHANGE,
 				      .from = from};
 	list_init(&a->node);
-	n->unread += a->total;
+	n->unread += overlay_weight(a->total);
 	if (a->exchanged)
 		from->ahead++;
 	return a;
@@ -34,7 +34,7 @@ struct overlay_arrival *arrival_new(struct overlay *n, const struct overlay_head
 
 void arrival_free(struct overlay *n, struct overlay_arrival *a)
 {
-	n->unread -= a->total;
+	n->unread -= overlay_weight(a->total);
 	if (a->exchanged)
 		a->from->ahead--;
 	list_remove(&a->node);
@@ -51,7 +51,7 @@ void arrival_whole(struct overlay *n, struct overlay_arrival *a)
 bool overlay_has_room(const struct overlay *n, const struct overlay_head *h)
 {
 	return n->takers || h->kind == OVERLAY_EXCHANGE || !n->unread ||
-	       n->unread + h->total <= n->limits.unread_max;
+	       n->unread + overlay_weight(h->total) <= n->limits.unread_max;
 }
 
 /* The next packet for this node is not to wait. */

@@ -335,6 +335,12 @@ static void own_unread(const struct crew *crew, int rank)
 	OK(slmpm_overlay_query(o, &info));
 	CHECK(!req.id && info.unread == 600, "%llu are unread", (unsigned long long)info.unread);
 	EXPECT(slmpm_overlay_recv(o, self, 0, data, sizeof(data), NULL, 0), 600);
+	/* Nor more of those without bytes. */
+	for (int k = 0; k < 1000 / 64; k++)
+		OK(slmpm_overlay_send(o, self, 0, NULL, 0, NULL, NULL));
+	REFUSED(slmpm_overlay_send(o, self, 0, NULL, 0, NULL, NULL), SLMPM_ELIMIT, "unread");
+	for (int k = 0; k < 1000 / 64; k++)
+		EXPECT(slmpm_overlay_recv(o, self, 0, data, sizeof(data), NULL, 0), 0);
 	/* One may be as long as any. */
 	OK(slmpm_overlay_send(o, self, 0, data, sizeof(data), NULL, NULL));
 	EXPECT(slmpm_overlay_recv(o, self, 0, data, sizeof(data), NULL, 0), (int)sizeof(data));
