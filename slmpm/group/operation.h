@@ -135,7 +135,8 @@ int group_advance(struct context *ctx);
  * follow. */
 bool group_arm(struct context *ctx, bool asleep);
 uint64_t operations_deadlines(struct context *ctx, uint64_t now);
-/* The same of one group; something has *PASSED. */
+/* The same of one group; something has *PASSED. And of its operations without tags alone. */
+uint64_t group_next_deadline(struct group *g, uint64_t now, bool *passed);
 uint64_t operation_deadlines(struct group *g, uint64_t now, bool *passed);
 bool operation_arm(struct group *g, bool asleep);
 /* As request_ops.explain. */

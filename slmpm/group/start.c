@@ -54,9 +54,11 @@ void operation_leave(struct context *ctx, bool wakes)
 
 /* One that sleeps has been announced to the others by now (operations_go_on), and is woken by them:
  * but not for what is due before it wakes by itself. */
-static bool sleeper_is_late(struct context *ctx)
+static bool sleeper_is_late(struct group *g)
 {
-	return operations_deadlines(ctx, clock_now()) < ctx->wakes_at;
+	bool passed = false;
+
+	return group_next_deadline(g, clock_now(), &passed) < g->ctx->wakes_at || passed;
 }
 
 int operation_start(struct collective *op, const struct slmpm_how *how, slmpm_req *req)
@@ -86,7 +88,7 @@ int operation_start(struct collective *op, const struct slmpm_how *how, slmpm_re
 	if (!bound)
 		req->id = id;
 	if (g->under_way || tags_wait(g))
-		operation_leave(g->ctx, g->ctx->sleeping && sleeper_is_late(g->ctx));
+		operation_leave(g->ctx, g->ctx->sleeping && sleeper_is_late(g));
 	return 0;
 }
 

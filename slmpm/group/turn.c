@@ -45,22 +45,24 @@ static bool group_inspect_unrung(struct group *g, uint64_t now)
 	return group_is_broken(g) != broken;
 }
 
+uint64_t group_next_deadline(struct group *g, uint64_t now, bool *passed)
+{
+	uint64_t next;
+
+	/* Who starts the next one need not wake a thread that wakes by then. */
+	if (!group_waits(g) && !tags_wait(g))
+		return g->inspect_at > now ? g->inspect_at : UINT64_MAX;
+	*passed |= group_inspect_unrung(g, now);
+	next = least_of(g->inspect_at, operation_deadlines(g, now, passed));
+	return least_of(next, tags_deadlines(g, now, passed));
+}
+
 uint64_t operations_deadlines(struct context *ctx, uint64_t now)
 {
 	uint64_t next = UINT64_MAX;
 	bool passed = false;
 
-	LIST_EACH_ENTRY(struct group, g, &ctx->groups, node) {
-		if (!group_waits(g) && !tags_wait(g)) {
-			/* Who starts the next one need not wake a thread that wakes by then. */
-			if (g->inspect_at > now)
-				next = least_of(next, g->inspect_at);
-			continue;
-		}
-		passed |= group_inspect_unrung(g, now);
-		next = least_of(next, g->inspect_at);
-		next = least_of(next, operation_deadlines(g, now, &passed));
-		next = least_of(next, tags_deadlines(g, now, &passed));
-	}
+	LIST_EACH_ENTRY(struct group, g, &ctx->groups, node)
+		next = least_of(next, group_next_deadline(g, now, &passed));
 	return passed ? 0 : next;
 }
