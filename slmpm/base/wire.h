@@ -456,13 +456,14 @@ struct wire_group {
 			uint64_t posted;
 			uint64_t gone[16]; /* a bit for each rank */
 		};
-		struct {                  /* ATTENDS; ENDED has `through` and `passed` */
+		struct {                  /* ATTENDS; ENDED has `through`, `passed` and `did` */
 			uint64_t came;    /* meetings of this member */
 			uint64_t through; /* the barrier of the last split that any is through */
 			uint64_t view; /* a hash of that, and of all that it has noted to be gone */
 			uint64_t count;  /* meetings of the one at rank */
 			uint64_t passed; /* the last meeting that any that has left had; ENDED,
 					    without an error: that this member has */
+			uint64_t did[2]; /* ENDED likewise: operations, without tags and with */
 		};
 		struct { /* STANDS */
 			uint64_t operation;

@@ -239,11 +239,15 @@ static void say_broken(const struct member *m, int error, uint32_t culprit)
 	send_ended(m, packet);
 }
 
-void distant_left(struct group *g, bool in_order)
+void distant_left(struct group *g, bool in_order, const uint64_t did[2])
 {
-	const struct wire_group packet = {.what = LITTLE_32(in_order ? WIRE_GROUP_IN_ORDER : 0),
-					  .through = LITTLE_64(g->attendance.through),
-					  .passed = LITTLE_64(g->attendance.met)};
+	const struct wire_group packet = {
+		.number = LITTLE_32(g->boards.generation),
+		.what = LITTLE_32(in_order ? WIRE_GROUP_IN_ORDER : 0),
+		.through = LITTLE_64(g->attendance.through),
+		.passed = LITTLE_64(g->attendance.met),
+		.did = {LITTLE_64(did[0]), LITTLE_64(did[1])},
+	};
 
 	for (uint32_t r = 0; g->state == GROUP_HAS_FORMED && r < g->boards.size; r++)
 		send_ended(member_of(g, r), packet);
@@ -312,6 +316,9 @@ int distant_ended(struct endpoint *ep, const struct wire_group *packet)
 		return 0;
 	if (!error) {
 		m->distant->left = packet->what ? LEFT_IN_ORDER : LEFT_AT_END;
+		m->distant->left_in = generation;
+		for (int lane = 0; lane < 2; lane++)
+			m->distant->did[lane] = LITTLE_64(packet->did[lane]);
 		attendance_left(m, packet);
 	} else {
 		m->distant->broke.generation = generation;

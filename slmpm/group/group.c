@@ -119,9 +119,10 @@ void group_free(struct group *g)
 static void group_leave(struct group *g, bool in_order)
 {
 	bool whole = g->boards.own && g->boards.of && !g->apart;
+	const uint64_t did[] = {messages_done(g), g->lane ? messages_done(g->lane) : 0};
 
 	if (g->apart)
-		distant_left(g, in_order);
+		distant_left(g, in_order, did);
 	for (uint32_t r = 0; whole && r < g->boards.size; r++)
 		whole = g->boards.of[r];
 	if (!whole)

@@ -236,9 +236,10 @@ void distant_step(struct member *m, uint64_t now);
 /* What has come to a listener of a group as EP, and says PROOF: it is a member, and its key is EP's
  * secret; -SLMPM_EACCES: it is none; -SLMPM_ELIMIT: this side connects to it. */
 int distant_admit(struct endpoint *ep, const unsigned char *proof);
-/* All that have a connection learn that this process has left, IN_ORDER or as its context ends; or
- * that the group is broken by ERROR, by CULPRIT or BOARD_NONE. */
-void distant_left(struct group *g, bool in_order);
+/* All that have a connection learn that this process has left, IN_ORDER or as its context ends, and
+ * DID so many operations, without tags and with; or that the group is broken by ERROR, by CULPRIT
+ * or BOARD_NONE. */
+void distant_left(struct group *g, bool in_order, const uint64_t did[2]);
 void distant_end(struct group *g, int error, uint32_t culprit);
 /* The connection with M is UP, which learns that the group is broken, where it is. */
 void distant_up(struct member *m);
@@ -333,6 +334,8 @@ COLD int messages_break(struct group *g, int error, int culprit);
 COLD bool messages_have_stopped(struct group *g);
 /* The context closes. */
 void messages_drop(struct group *g);
+/* The number of the last one that has been done. */
+uint64_t messages_done(const struct group *g);
 /* It is to be advanced then, though nothing comes: ns. */
 uint64_t messages_due(struct group *g);
 void messages_close(struct group *g);

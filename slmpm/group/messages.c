@@ -179,6 +179,7 @@ static int messages_open(struct group *g)
 	if (m) {
 		g->messages = m;
 		m->generation = g->boards.generation;
+		m->done = g->boards.posted;
 		m->shares = share_processors(g);
 		m->before = calloc(3 * (size_t)size, sizeof(*m->before));
 		m->expected = m->before ? m->before + size : NULL;
@@ -399,7 +400,7 @@ static COLD int await_left(struct group *g)
 
 	if (r >= 0) {
 		if (!m->until)
-			m->until = clock_deadline(GRACE_MS);
+			m->until = clock_deadline(needs_come_of(g, (uint32_t)r) ? GRACE_MS : 0);
 		return clock_now() < m->until ? 0 : member_has_left(g, r);
 	}
 	if (!group_is_broken(g))
@@ -445,7 +446,10 @@ static int run_on(struct group *g)
 		if (!offload_awaits_fold(m->offload) || !fold_with_care(g))
 			return UNLIKELY(g->left) ? await_left(g) : 0;
 	m->stage = NOT_BEGUN;
-	return end.status == 0 ? 1 : conclude_run(g, &end);
+	if (end.status != 0)
+		return conclude_run(g, &end);
+	m->done = m->number;
+	return 1;
 }
 
 int messages_step(struct group *g)
@@ -497,6 +501,13 @@ int messages_begin(struct group *g, const struct slmpm_coll *c)
 	m->stage = CONNECTS;
 	needs_want(g);
 	return 0;
+}
+
+uint64_t messages_done(const struct group *g)
+{
+	const struct messages *m = g->messages;
+
+	return m && m->generation == g->boards.generation ? m->done : g->boards.posted;
 }
 
 uint64_t messages_due(struct group *g)

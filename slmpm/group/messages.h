@@ -31,7 +31,7 @@ struct messages {
 	unsigned char *needs; /* by rank: of the operation under way (needs.c), which is: */
 	enum stage stage;
 	const struct slmpm_coll *coll;
-	uint64_t number;
+	uint64_t number, done; /* of that; of the last one that has been done */
 	struct offload_run run;
 	uint32_t first; /* that may not be connected yet */
 	uint64_t until; /* what is still to come of one that fails, or that has left, does; 0 */
@@ -85,8 +85,10 @@ COLD void needs_note_awaited(struct group *g);
 COLD bool needs_await(const struct group *g, uint32_t rank);
 /* One whose connection has ended, and of which more is needed; -1. */
 COLD int needs_ended(const struct group *g);
-/* The first that has left, and of which nothing more is here; -1. */
+/* The first that has left, and of which nothing more is here; -1. It had done its part, which is on
+ * its way. */
 COLD int needs_left(const struct group *g);
+COLD bool needs_come_of(const struct group *g, uint32_t rank);
 /* What has come of GENERATION, which is over, and has not been read. */
 COLD void needs_drop_unread(const struct group *g, uint32_t generation);
 

@@ -211,6 +211,13 @@ COLD int needs_left(const struct group *g)
 	return -1;
 }
 
+COLD bool needs_come_of(const struct group *g, uint32_t rank)
+{
+	const struct distant *d = member_of(g, rank)->distant;
+
+	return d->left_in != g->boards.generation || d->did[g->main != NULL] >= g->messages->number;
+}
+
 /* As in a handler, for what makes progress would begin this operation once more. */
 COLD void needs_drop_unread(const struct group *g, uint32_t generation)
 {

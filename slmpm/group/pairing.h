@@ -28,7 +28,9 @@ struct distant {
 	bool has_answered;
 	bool stays;   /* not by memory, though it is on this machine */
 	bool refused; /* nothing listens there any more */
-	enum { STAYS, LEFT_AT_END, LEFT_IN_ORDER } left; /* as it has said */
+	enum { STAYS, LEFT_AT_END, LEFT_IN_ORDER } left; /* as it has said, ... */
+	uint32_t left_in; /* ... in which generation, when it had done so many operations: ... */
+	uint64_t did[2];  /* ... without tags, and of the lane */
 	/* A connection has, not in order: the group is broken; whether it lives another one shows. */
 	bool lost;
 	/* It has said that the group is broken: of which generation, why, and by which rank + 1. */

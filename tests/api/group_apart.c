@@ -270,11 +270,15 @@ static int deaths_asleep(void *unused)
 	return play(die_asleep, child_common(sizeof(int64_t)), 2);
 }
 
+/* Between operations: what it has not done it will not send. */
 static void leave(slmpm_peer founder, int i, void *unused)
 {
 	slmpm_group group = joined(founder);
+	int64_t begun;
 
 	(void)unused;
+	OK(slmpm_barrier(group, PATIENCE));
+	begun = actor_now_ms();
 	if (i == 2) {
 		OK(slmpm_group_destroy(group));
 		actor_tell(founder, GO);
@@ -282,6 +286,7 @@ static void leave(slmpm_peer founder, int i, void *unused)
 		return;
 	}
 	REFUSED(slmpm_barrier(group, PATIENCE), SLMPM_ECLOSED, "rank 2 (process ");
+	CHECK(actor_now_ms() - begun < 500 * actor_slow(), "late");
 	stays_broken(founder, group, SLMPM_ECLOSED);
 }
 

@@ -278,7 +278,7 @@ static bool leaves(unsigned i)
 
 	if (n->dead || n->left || i >= scene->leaves)
 		return false;
-	distant_left(&groups[i], true);
+	distant_left(&groups[i], true, (const uint64_t[2]){0});
 	n->left = true;
 	return true;
 }
@@ -499,7 +499,7 @@ static void leaves_without_memory(void)
 		const struct message *m = &w.node[0].on_way[1][k];
 
 		full = starved = true;
-		distant_left(&groups[0], true);
+		distant_left(&groups[0], true, (const uint64_t[2]){0});
 		full = starved = false;
 		CHECK(groups_send_unsent(rooms[0][1].groups) == 0, "it is full");
 		CHECK(w.node[0].count[1] == k + 1 && m->step == GROUP_ENDED && m->through == 7 &&
