@@ -420,6 +420,9 @@ enum wire_group_step {
 	GROUP_VERDICT = 11,
 	GROUP_ATTENDS = 12, /* of a member: meetings, splits, what it knows of one that is gone */
 	GROUP_STANDS = 13,  /* of a member that waits: in which operation of generation `number` */
+	/* Of who founds, to one that is to join: the first of its joins of `tag` behind `number` is
+	 * of a group that does not form. */
+	GROUP_FAILED = 14,
 };
 
 #define WIRE_GROUP_APART     1u /* BEGIN: its members meet by messages */
@@ -429,7 +432,7 @@ enum wire_group_step {
 struct wire_group {
 	struct wire_control_head head;
 	uint32_t step, number;
-	uint32_t tag; /* of JOIN */
+	uint32_t tag; /* of JOIN, FAILED */
 	union {
 		uint32_t size;    /* of BEGIN */
 		uint32_t machine; /* LISTENS, MEMBER without descriptors: which one it is on; 0 */

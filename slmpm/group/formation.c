@@ -22,7 +22,7 @@ struct seat {                    /* of a rank */
 	struct joining *joining; /* NULL: it has not come */
 	int board, bell;         /* to be passed on; the bell of this process alone */
 	bool ready;
-	bool withdrew; /* it had come, and has given up */
+	bool withdrew; /* it had come, and has given up, or has done so in vain */
 	uint16_t port; /* where it listens, ... */
 	uint32_t machine;
 };
@@ -118,12 +118,20 @@ void formation_fail(struct group *g, int error, const char *format, ...)
 	va_end(args);
 	group_fail(g, error, "%s", text);
 	for (uint32_t r = 0; r < g->boards.size; r++) {
-		struct joining *j = g->formation->seats[r].joining;
+		struct seat *s = &g->formation->seats[r];
+		struct joining *j = s->joining;
 
-		g->formation->seats[r].joining = NULL;
+		s->joining = NULL;
 		if (j)
 			joining_end(j, error, text);
+		else if (s->ep && !s->withdrew && !g->part && error != SLMPM_ETIMEOUT)
+			joining_refuse_next(s->ep, g->tag, error, text);
 	}
+}
+
+void formation_in_vain(struct group *g, uint32_t rank)
+{
+	g->formation->seats[rank].withdrew = true;
 }
 
 static const char *seat_name(const struct seat *s)
@@ -220,12 +228,22 @@ static void formation_complete(struct group *g)
 /* Its negotiation was under way when the group was begun. */
 void formation_peer_up(struct endpoint *ep)
 {
+	joining_refuse_unsaid(ep);
 	LIST_EACH_ENTRY(struct group, g, &ep->ctx->groups, node) {
 		uint32_t r = is_founded(g) ? seat_of(g, ep) : UINT32_MAX;
 
 		if (r < g->boards.size)
 			fail_unsuitable(g, ep, r);
 	}
+}
+
+static int ended_before(struct endpoint *ep, uint32_t rank)
+{
+	char text[ERROR_DETAIL];
+	int rc = endpoint_error(ep);
+
+	snprintf(text, sizeof(text), "%s", group_detail());
+	return error_set(-rc, "slmpm_group_create: rank %u: %s", rank, text);
 }
 
 static int check_member(struct context *ctx, slmpm_peer peer, uint32_t rank)
@@ -239,7 +257,7 @@ static int check_member(struct context *ctx, slmpm_peer peer, uint32_t rank)
 				 "slmpm_group_create: rank %u (%s) is of another context", rank,
 				 ep->life->name);
 	if (endpoint_has_ended(ep) || ep->closing)
-		return endpoint_error(ep);
+		return ended_before(ep, rank);
 	if (ep->state == SLMPM_PEER_UP)
 		bootstrap_read_ahead(ep); /* a join that has been given up is none */
 	return ep->state == SLMPM_PEER_UP ? is_suitable(ep, rank) : 0;
@@ -304,6 +322,7 @@ static void fail_unjoined(struct group *g, struct groups *of, uint32_t rank)
 
 	if (!last->error || last->tag != g->tag || last->part != g->part)
 		return;
+	formation_in_vain(g, rank);
 	formation_fail(g, last->error, "rank %u (%s) of group %u: it says: %s", rank,
 		       of->ep->life->name, g->tag, last->text);
 	last->error = 0;
@@ -318,20 +337,56 @@ void formation_no_join(struct groups *of)
 		fail_unjoined(g, of, rank);
 }
 
+/* What EP has sent of a group that nothing waits for yet; NULL: nothing. */
+static struct joining *find_waiting(const struct endpoint *ep, uint32_t tag, bool part)
+{
+	if (!ep->rooms->groups)
+		return NULL;
+	LIST_EACH_ENTRY(struct joining, j, &ep->rooms->groups->theirs, node)
+		if (!j->group && !j->over && j->tag == tag && j->part == part)
+			return j;
+	return NULL;
+}
+
+/* By what the thread's detail says it is not begun: those that live learn it. */
+static void formation_refuse(const struct context *ctx, const slmpm_peer *members, uint32_t n,
+			     uint32_t tag, int error)
+{
+	char text[ERROR_DETAIL];
+	struct joining *j;
+
+	snprintf(text, sizeof(text), "%s", group_detail());
+	for (uint32_t r = 0; r < n; r++) {
+		struct endpoint *ep = endpoint_of(endpoint_plain(members[r]));
+		struct failed_join *failed = NULL;
+
+		if (!ep || ep->ctx != ctx)
+			continue;
+		if (ep->rooms->groups)
+			failed = &ep->rooms->groups->failed;
+		if (failed && failed->error && failed->tag == tag && !failed->part)
+			failed->error = 0;
+		else if ((j = find_waiting(ep, tag, false)) != NULL)
+			joining_end(j, error, text);
+		else
+			joining_refuse_next(ep, tag, error, text);
+	}
+	(void)error_set(error, "%s", text);
+}
+
 static void formation_take_waiting(struct group *g)
 {
 	for (uint32_t r = 0; r < g->boards.size && g->state == GROUP_IS_FORMING; r++) {
 		const struct seat *s = &g->formation->seats[r];
 		const struct endpoint *ep = s->ep;
+		struct joining *j;
 
 		if (!ep || s->joining || !ep->rooms->groups)
 			continue;
 		fail_unjoined(g, ep->rooms->groups, r);
-		LIST_EACH_ENTRY(struct joining, j, &ep->rooms->groups->theirs, node)
-			if (!j->group && !j->over && j->tag == g->tag && j->part == g->part) {
-				formation_joined(g, j, r);
-				break;
-			}
+		j = find_waiting(ep, g->tag, g->part);
+		if (j && g->state == GROUP_IS_FORMING)
+			formation_joined(g, j, r);
 	}
 }
 
@@ -344,6 +399,8 @@ struct group *formation_begin(struct context *ctx, const slmpm_peer *members, ui
 	int board, bell;
 
 	*rc = check_members(ctx, members, n, &self);
+	if (*rc < 0 && !of && *rc != -SLMPM_EINVAL && *rc != -SLMPM_EHANDLE)
+		formation_refuse(ctx, members, n, tag, -*rc);
 	if (*rc == 0 && !timeout_ms && (n > 1 || self != 0))
 		*rc = error_set(SLMPM_EAGAIN, "slmpm_group_create: others are to answer");
 	if (*rc == 0 && !of)
@@ -556,6 +613,7 @@ static void formation_unseat(struct group *g, struct joining *j, uint32_t rank, 
 	int error = -error_system(rc, "its board, bell and process cannot be kept");
 
 	snprintf(text, sizeof(text), "%s", group_detail());
+	formation_in_vain(g, rank);
 	formation_fail(g, error, "rank %u (%s) of group %u: %s", rank, j->ep->life->name, g->tag,
 		       text);
 	joining_end(j, error, text);

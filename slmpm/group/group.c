@@ -356,7 +356,7 @@ struct group *group_ask(struct endpoint *ep, uint32_t tag, bool part, int *rc)
 {
 	struct groups *of = groups_of(ep);
 	struct joining *j;
-	int board, bell;
+	int board, bell, error;
 	struct group *g = group_new(ep->ctx, tag, true, &board, &bell, rc);
 
 	if (!g) {
@@ -377,6 +377,12 @@ struct group *group_ask(struct endpoint *ep, uint32_t tag, bool part, int *rc)
 	j->part = part;
 	j->board = board;
 	j->bell = bell;
+	error = joining_refusal(&of->our_refused, tag, part, j->number);
+	if (error) { /* the other side takes the join for that */
+		j->group = NULL;
+		j->over = true;
+		group_fail(g, error, "%s says: %s", ep->life->name, of->our_refused.text);
+	}
 	joining_send(j, DUE_JOIN);
 	return g;
 }

@@ -399,6 +399,8 @@ void formation_withdrawn(struct group *g, uint32_t rank, int error, const char *
 /* It ends with ERROR (positive) for FORMAT, which is sent to those that have come. */
 __attribute__((format(printf, 3, 4), cold)) void formation_fail(struct group *g, int error,
 								const char *format, ...);
+/* RANK's join is over, by what the group is about to fail for: the next one may form another. */
+void formation_in_vain(struct group *g, uint32_t rank);
 /* J's side listens, at PORT of MACHINE. */
 void formation_listens(struct joining *j, uint16_t port, uint32_t machine);
 /* Where J's side is to listen, and where RANK listens for it and the key of the two. */
@@ -445,10 +447,11 @@ struct joining {
 	char text[sizeof(((struct wire_group *)0)->text)];
 };
 
-struct failed_join { /* it had nothing to come with */
+struct failed_join { /* of who had nothing to come with; or of a group that does not form */
 	uint32_t tag;
 	bool part;
-	int error; /* positive; 0: none */
+	uint32_t behind; /* the first join behind this one; else any */
+	int error;       /* positive; 0: none */
 	char text[sizeof(((struct wire_group *)0)->text)];
 };
 
@@ -462,6 +465,8 @@ struct groups { /* of a peer */
 	uint32_t our_last, their_last;
 	uint32_t our_count, their_count; /* of them */
 	struct failed_join failed;       /* theirs: the last one */
+	/* Before they come: the last one of ours that the other side refuses, and of theirs. */
+	struct failed_join our_refused, their_refused;
 };
 
 /* A new one of OURS or theirs, the last of its list; NULL: there is no memory. */
@@ -474,6 +479,13 @@ void joining_send(struct joining *j, uint32_t more);
 void joining_fail(struct groups *of, uint32_t tag, bool part, int error, const char *text);
 /* Its side ends it: ERROR, positive, for TEXT. */
 void joining_end(struct joining *j, int error, const char *text);
+/* What EP has still to join as a member of the group TAG does not form: ERROR, positive, for
+ * TEXT. */
+void joining_refuse_next(struct endpoint *ep, uint32_t tag, int error, const char *text);
+/* Of one that had not connected by then, and is UP now. */
+void joining_refuse_unsaid(struct endpoint *ep);
+/* The error by which *REFUSED, which is over then, says so of a join; or 0. */
+int joining_refusal(struct failed_join *refused, uint32_t tag, bool part, uint32_t number);
 /* There is room again. */
 void groups_room(struct endpoint *ep);
 uint64_t groups_deadlines(struct context *ctx, uint64_t now);

@@ -82,6 +82,8 @@ static void join_failed(struct joining *j, struct group *g, uint32_t rank, int r
 
 	snprintf(text, sizeof(text), "%s", group_detail());
 	if (g)
+		formation_in_vain(g, rank);
+	if (g)
 		formation_fail(g, error, "rank %u (%s) of group %u: %s", rank, j->ep->life->name,
 			       g->tag, text);
 	joining_end(j, error, text);
@@ -105,9 +107,11 @@ static int take_failed_join(struct came *c, struct groups *of)
 	if (PEER_FAULT(!error || c->n || c->lost))
 		return -SLMPM_EPROTO;
 	of->their_last = c->number;
-	last->error = error;
 	last->tag = LITTLE_32(c->packet->tag);
 	last->part = c->packet->what;
+	if (joining_refusal(&of->their_refused, last->tag, last->part, c->number))
+		return 0;
+	last->error = error;
 	formation_no_join(of);
 	return 0;
 }
@@ -121,7 +125,7 @@ static int take_join(struct came *c)
 	struct joining *j;
 	struct group *g;
 	uint32_t rank;
-	int rc;
+	int rc, error;
 
 	if (!of)
 		return -SLMPM_ENOMEM;
@@ -145,7 +149,8 @@ static int take_join(struct came *c)
 	j->map = map;
 	if (of->failed.tag == j->tag && of->failed.part == j->part)
 		of->failed.error = 0;
-	g = formation_of(c->ep, j->tag, j->part, &rank);
+	error = joining_refusal(&of->their_refused, j->tag, j->part, j->number);
+	g = error ? NULL : formation_of(c->ep, j->tag, j->part, &rank);
 	if (rc < 0) { /* for want of descriptors, or of memory */
 		join_failed(j, g, rank, rc);
 		return 0;
@@ -154,7 +159,9 @@ static int take_join(struct came *c)
 		j->board = take_fd(c, 0);
 		j->bell = take_fd(c, 1);
 	}
-	if (g)
+	if (error)
+		joining_end(j, error, of->their_refused.text);
+	else if (g)
 		formation_joined(g, j, rank);
 	return 0;
 }
@@ -367,6 +374,31 @@ static int take_refused(struct came *c, struct joining *j)
 	return 0;
 }
 
+/* Before this side joins, or as it does. */
+static int take_failed(struct came *c)
+{
+	struct groups *of = groups_of(c->ep);
+	struct failed_join *next = of ? &of->our_refused : NULL;
+	char text[sizeof(next->text)];
+	int error = said_end(c, text, sizeof(text));
+
+	if (!of)
+		return -SLMPM_ENOMEM;
+	if (PEER_FAULT(!error || c->number > of->our_last))
+		return -SLMPM_EPROTO;
+	*next = (struct failed_join){
+		.tag = LITTLE_32(c->packet->tag), .behind = c->number, .error = error};
+	memcpy(next->text, text, sizeof(text));
+	LIST_EACH_ENTRY(struct joining, j, &of->ours, node) {
+		if (j->over || !joining_refusal(next, j->tag, j->part, j->number))
+			continue;
+		group_fail(j->group, error, "%s says: %s", c->ep->life->name, text);
+		joining_free(j);
+		break;
+	}
+	return 0;
+}
+
 /* ---- either --------------------------------------------------------------------------------- */
 
 static int take_step(struct came *c, struct joining *j)
@@ -390,11 +422,13 @@ int group_packet(struct endpoint *ep, const struct wire_group *packet, int *fds,
 	bool ours = c.step >= GROUP_BEGIN && c.step != GROUP_LISTENS;
 	struct joining *j;
 
-	if (PEER_FAULT(c.step < GROUP_JOIN || c.step > GROUP_STANDS ||
+	if (PEER_FAULT(c.step < GROUP_JOIN || c.step > GROUP_FAILED ||
 		       (n && c.step != GROUP_JOIN && c.step != GROUP_MEMBER)))
 		return -SLMPM_EPROTO;
 	if (c.step == GROUP_JOIN)
 		return take_join(&c);
+	if (c.step == GROUP_FAILED)
+		return take_failed(&c);
 	if (c.step == GROUP_ENDED)
 		return distant_ended(ep, packet);
 	if (c.step == GROUP_ATTENDS)

@@ -242,6 +242,7 @@ void joining_fail(struct groups *of, uint32_t tag, bool part, int error, const c
 
 	if (!j)
 		return;
+	(void)joining_refusal(&of->our_refused, tag, part, j->number);
 	j->tag = tag;
 	j->part = part;
 	j->over = true;
@@ -262,6 +263,44 @@ void joining_end(struct joining *j, int error, const char *text)
 		j->due = 0;
 		joining_send(j, j->ours ? DUE_WITHDRAWN : DUE_REFUSED);
 	}
+}
+
+void joining_refuse_next(struct endpoint *ep, uint32_t tag, int error, const char *text)
+{
+	struct groups *of = endpoint_has_ended(ep) ? NULL : groups_of(ep);
+	struct failed_join *next;
+
+	if (!of)
+		return;
+	next = &of->their_refused;
+	*next = (struct failed_join){.tag = tag, .behind = of->their_last, .error = error};
+	snprintf(next->text, sizeof(next->text), "%s", text);
+	if (ep->state == SLMPM_PEER_UP)
+		joining_refuse_unsaid(ep);
+}
+
+void joining_refuse_unsaid(struct endpoint *ep)
+{
+	const struct groups *of = ep->rooms->groups;
+	struct wire_group packet = {.step = LITTLE_32(GROUP_FAILED)};
+
+	if (!of || !of->their_refused.error || !bootstrap_forms_groups(ep))
+		return;
+	packet.number = LITTLE_32(of->their_refused.behind);
+	packet.tag = LITTLE_32(of->their_refused.tag);
+	packet.error = LITTLE_32(wire_error(-of->their_refused.error));
+	memcpy(packet.text, of->their_refused.text, sizeof(packet.text));
+	groups_send(ep, &packet);
+}
+
+int joining_refusal(struct failed_join *refused, uint32_t tag, bool part, uint32_t number)
+{
+	int error = refused->error;
+
+	if (tag != refused->tag || part || !wire_is_before(refused->behind, number))
+		return 0;
+	refused->error = 0;
+	return error;
 }
 
 /* ---- the peer's ends ------------------------------------------------------------------------ */

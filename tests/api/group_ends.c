@@ -155,6 +155,57 @@ static int ends_before(void *kills)
 	return 0;
 }
 
+struct late {
+	bool known, apart; /* the founder sees its death before it begins */
+	_Atomic int *told;
+};
+
+/* Rank 1 joins when the group has failed already, whose founder makes no progress by then; and once
+ * more, with those that live. */
+static void join_after(slmpm_peer founder, int i, void *arg)
+{
+	_Atomic int *told = ((struct late *)arg)->told;
+	slmpm_group group;
+
+	if (i == 2) {
+		actor_hear(founder, GO);
+		raise(SIGKILL);
+	}
+	if (i == 1)
+		actor_hear(founder, GO);
+	REFUSED(slmpm_group_join(&group, founder, 3, PATIENCE), SLMPM_EDEAD, "rank 2");
+	if (i == 1)
+		*told = 1;
+	OK(slmpm_group_join(&group, founder, 3, PATIENCE));
+	actor_hear(founder, DONE);
+	OK(slmpm_group_destroy(group));
+}
+
+static int joins_after(void *arg)
+{
+	struct late *late = arg;
+	struct circle c = {.apart = late->apart ? 7 : 0};
+	slmpm_group group;
+
+	late->told = child_common(sizeof(*late->told));
+	circle_begin(&c, 3, join_after, late, 30);
+	actor_tell(c.peers[2], GO);
+	if (late->known)
+		EXPECT(slmpm_recv(c.peers[2], GO, NULL, 0, NULL, PATIENCE), -SLMPM_EDEAD);
+	REFUSED(slmpm_group_create(&group, c.ctx, c.peers, 3, 3, PATIENCE), SLMPM_EDEAD, "rank 2");
+	actor_tell(c.peers[1], GO);
+	for (int i = 0; i < 1000 * actor_slow() && !*late->told; i++)
+		usleep(1000);
+	CHECK(*late->told, "it waits for the founder");
+	OK(slmpm_group_create(&group, c.ctx, c.peers, 2, 3, PATIENCE));
+	for (int i = 0; i < 2; i++)
+		actor_tell(c.peers[i], DONE);
+	OK(slmpm_group_destroy(group));
+	EXPECT(circle_wait(&c, 2), -SIGKILL);
+	circle_end(&c);
+	return 0;
+}
+
 /* One has no descriptors left: for the boards of the others. */
 static void join_exhausted(slmpm_peer founder, int i, void *unused)
 {
@@ -467,6 +518,9 @@ int main(void)
 	EXPECT(child_run(withdrawn, NULL, 30), 0);
 	EXPECT(child_run(ends_before, NULL, 30), 0);
 	EXPECT(child_run(ends_before, &kills, 30), 0);
+	for (unsigned i = 0; i < 4; i++)
+		EXPECT(child_run(joins_after, &(struct late){.known = i & 1, .apart = i & 2}, 30),
+		       0);
 	EXPECT(child_run(exhausted, NULL, 30), 0);
 	for (unsigned i = 0; i < sizeof(wants) / sizeof(wants[0]); i++)
 		EXPECT(child_run(in_want, &wants[i], 30), 0);

@@ -265,7 +265,21 @@ static void no_step(struct raw_peer *p)
 
 static void step_too_many(struct raw_peer *p)
 {
-	step(p, GROUP_STANDS + 1, 1);
+	step(p, GROUP_FAILED + 1, 1);
+}
+
+static void fail_for_nothing(struct raw_peer *p)
+{
+	step(p, GROUP_FAILED, 0);
+}
+
+static void fail_before_its_time(struct raw_peer *p)
+{
+	struct wire_group g = of_step(GROUP_FAILED, 2);
+
+	g.error = LITTLE_32(1);
+	join(p, 1);
+	say(p, g, NULL, 0);
 }
 
 static void listen_for_nothing(struct raw_peer *p)
@@ -318,7 +332,9 @@ static const struct offence joins[] = {
 	{"R8", "withdrawn, error 26", withdraw_unknown_error, RULE, 0},
 	{"R8", "founds what none joins", found_unasked, RULE, 0},
 	{"R6", "step 0", no_step, RULE, 0},
-	{"R6", "step 10", step_too_many, RULE, 0},
+	{"R6", "step 15", step_too_many, RULE, 0},
+	{"R8", "fails a group, for nothing", fail_for_nothing, RULE, 0},
+	{"R8", "fails one behind joins to come", fail_before_its_time, RULE, 0},
 };
 
 /* ---- and is to be a member ------------------------------------------------------------------ */
