@@ -432,16 +432,22 @@ enum wire_group_step {
 struct wire_group {
 	struct wire_control_head head;
 	uint32_t step, number;
-	uint32_t tag; /* of JOIN, FAILED */
+	union {
+		uint32_t tag;   /* of JOIN, FAILED */
+		uint32_t about; /* STANDS: number, the low half, of an operation of that ... */
+	};
 	union {
 		uint32_t size;    /* of BEGIN */
 		uint32_t machine; /* LISTENS, MEMBER without descriptors: which one it is on; 0 */
 		uint32_t within;  /* STANDS: ms, in which it says so again; 0: it does not wait */
 	};
-	uint32_t rank;  /* of BEGIN; rank: of MEMBER; of ENDED, and 1 more: by which; of
+	uint32_t rank; /* of BEGIN; rank: of MEMBER; of ENDED, and 1 more: by which; of
 			   ATTENDS, as it was at first, and 1 more: who is gone; of STANDS,
 			   and 1 more: for which it waits in the end; 0 */
-	int32_t pid;    /* of MEMBER */
+	union {
+		int32_t pid;  /* of MEMBER */
+		int32_t root; /* STANDS: ... root ... */
+	};
 	uint32_t error; /* wire_error: of who ends it, or cannot begin it ... */
 	uint32_t what;  /* JOIN, BEGIN, ENDED, STANDS: WIRE_GROUP_*; LISTENS: the port */
 	union {
@@ -470,7 +476,8 @@ struct wire_group {
 		};
 		struct { /* STANDS */
 			uint64_t operation;
-			uint32_t marks[32]; /* of the last ones, by number; 0: none */
+			uint64_t elements;  /* ... and count; all ones: not known */
+			uint32_t marks[30]; /* of the last ones, by number; 0: none */
 		};
 	};
 };

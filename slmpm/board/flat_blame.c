@@ -7,7 +7,7 @@
 #include "slmpm/board/flat_parts.h"
 #include "slmpm/plan/plan.h"
 
-static const char *type_name(uint32_t type)
+const char *flat_type_name(uint32_t type)
 {
 	static const char *const name[] = {"no type", "int8",   "int16",  "int32", "int64", "uint8",
 					   "uint16",  "uint32", "uint64", "float", "double"};
@@ -15,7 +15,7 @@ static const char *type_name(uint32_t type)
 	return type < sizeof(name) / sizeof(name[0]) ? name[type] : "an unknown type";
 }
 
-static const char *op_name(uint32_t op)
+const char *flat_op_name(uint32_t op)
 {
 	static const char *const name[] = {"no operation", "sum", "product", "min", "max", "and",
 					   "or",           "xor", "land",    "lor", "lxor"};
@@ -69,12 +69,12 @@ static bool differ_in_elements(const struct flat *f, uint64_t number, const stru
 
 		*rc = as != bs ? differ_in(f, number, "width", a, as, b, bs) : 0;
 	} else if (!own && !post_is_own(b->what) && (uint8_t)(other >> POST_TYPE)) {
-		*rc = differ(f, number, a, type_name((uint8_t)(a->what >> POST_TYPE)), b,
-			     type_name((uint8_t)(b->what >> POST_TYPE)));
+		*rc = differ(f, number, a, flat_type_name((uint8_t)(a->what >> POST_TYPE)), b,
+			     flat_type_name((uint8_t)(b->what >> POST_TYPE)));
 	} else {
 		*rc = (uint8_t)(other >> POST_OP) ?
-			      differ(f, number, a, op_name((uint8_t)(a->what >> POST_OP)), b,
-				     op_name((uint8_t)(b->what >> POST_OP))) :
+			      differ(f, number, a, flat_op_name((uint8_t)(a->what >> POST_OP)), b,
+				     flat_op_name((uint8_t)(b->what >> POST_OP))) :
 			      0;
 	}
 	return *rc;

@@ -134,7 +134,10 @@ uint64_t flat_needed_of(const struct flat *f, uint32_t r);
 uint64_t flat_count_of(const struct flat *f, uint32_t r);
 /* Where what is copied of rank R goes. */
 unsigned char *flat_block_to(const struct flat *f, uint32_t r);
-/* flat_blame.c: WHAT rank R has posted as operation NUMBER is not what this member has:
+/* flat_blame.c: for texts. */
+const char *flat_type_name(uint32_t type);
+const char *flat_op_name(uint32_t op);
+/* WHAT rank R has posted as operation NUMBER is not what this member has:
  * -SLMPM_EINVAL. It names HAD elements, and should name COUNT. */
 int flat_blame(struct flat *f, uint32_t r, uint64_t number, uint64_t what, uint64_t had,
 	       uint64_t count);

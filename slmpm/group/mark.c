@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The mark of each message of an operation, by which members that disagree are found out. */
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "slmpm/base/clock.h"
@@ -57,6 +58,9 @@ void mark_note(struct messages *m)
 	uint32_t mark = m->run.mark;
 
 	m->marks[m->number % MARKS] = mark;
+	m->values[m->number % MARKS] =
+		(struct asked_for){.count = m->run.spec.counts ? UINT64_MAX : m->run.spec.count,
+				   .root = flat_has_root(m->coll->kind) ? m->coll->root : -1};
 	m->run.mark = mark_with(mark, m->history >> MARK_REST);
 	m->history = (m->history ^ mark) * UINT32_C(0x9e3779b1);
 }
@@ -90,6 +94,8 @@ static const char *mark_difference(uint32_t mark, uint32_t other)
 	const uint32_t kind = mark & MARK_FIELD;
 	const bool root = flat_has_root(kind), count = counts_are_same(kind);
 
+	if ((other ^ mark) >> MARK_OP & MARK_FIELD)
+		return "operation";
 	if (!is_of_number(mark, other))
 		return "number";
 	if (kind == SLMPM_COLL_BARRIER || (!root && !count))
@@ -99,62 +105,110 @@ static const char *mark_difference(uint32_t mark, uint32_t other)
 	return !root ? "count or plan" : !count ? "root or plan" : "count, root or plan";
 }
 
+/* What RANK has said of operation NUMBER; NULL: nothing. */
+static const struct asked_for *values_of(const struct group *g, uint64_t number, int rank)
+{
+	const struct stand *s = stalled_stand(g, (uint32_t)rank);
+
+	return s && number <= s->number && s->about == (uint32_t)number ? &s->said : NULL;
+}
+
+/* As of flat_differ: WHAT, where it is known of both. 0: that does not differ. */
+static COLD int values_differ(struct group *g, uint64_t number, uint32_t kind, int rank)
+{
+	const struct asked_for *own = &g->messages->values[number % MARKS];
+	const struct asked_for *theirs = values_of(g, number, rank);
+
+	if (!theirs)
+		return 0;
+	if (theirs->root != own->root)
+		return boards_error(&g->boards, SLMPM_EINVAL, number, kind,
+				    BOARD_MEMBER " has root %d, " BOARD_MEMBER " root %d",
+				    OF(g, rank), theirs->root, OF(g, g->boards.rank), own->root);
+	if (theirs->count == own->count || theirs->count == UINT64_MAX || own->count == UINT64_MAX)
+		return 0;
+	return boards_error(&g->boards, SLMPM_EINVAL, number, kind,
+			    BOARD_MEMBER " has count %" PRIu64 ", " BOARD_MEMBER " count %" PRIu64,
+			    OF(g, rank), theirs->count, OF(g, g->boards.rank), own->count);
+}
+
+/* By the marks alone: of the elements. 0: that does not differ. */
+static COLD int elements_differ(struct group *g, uint64_t number, uint32_t mark, uint32_t other,
+				int rank)
+{
+	const uint32_t types = (other ^ mark) >> MARK_TYPE & MARK_FIELD;
+	const uint32_t ops = (other ^ mark) >> MARK_OP & MARK_FIELD;
+	const int shift = types ? MARK_TYPE : MARK_OP;
+	const char *(*name)(uint32_t) = types ? flat_type_name : flat_op_name;
+
+	if (types && (is_own(mark) || is_own(other)))
+		return boards_error(&g->boards, SLMPM_EINVAL, number, mark & MARK_FIELD,
+				    BOARD_MEMBER " has a function of its own, " BOARD_MEMBER
+						 " an operation of a type",
+				    OF(g, is_own(mark) ? g->boards.rank : (uint32_t)rank),
+				    OF(g, is_own(mark) ? (uint32_t)rank : g->boards.rank));
+	if (!types && (!ops || is_own(mark)))
+		return 0;
+	return boards_error(&g->boards, SLMPM_EINVAL, number, mark & MARK_FIELD,
+			    BOARD_MEMBER " has %s, " BOARD_MEMBER " %s", OF(g, rank),
+			    name(other >> shift & MARK_FIELD), OF(g, g->boards.rank),
+			    name(mark >> shift & MARK_FIELD));
+}
+
 /* In operation NUMBER RANK has OTHER for this member's MARK. */
 static COLD int marks_differ(struct group *g, uint64_t number, uint32_t mark, uint32_t other,
 			     int rank)
 {
 	const uint32_t kind = mark & MARK_FIELD;
-	const char *in = mark_difference(mark, other);
+	int rc;
 
 	if ((other ^ mark) & MARK_FIELD)
 		return boards_error(&g->boards, SLMPM_EINVAL, number, 0,
 				    BOARD_MEMBER " does %s, " BOARD_MEMBER " %s", OF(g, rank),
 				    mark_kind_name(other), OF(g, g->boards.rank),
 				    mark_kind_name(mark));
-	if ((other ^ mark) >> MARK_TYPE & MARK_FIELD && (is_own(mark) || is_own(other)))
-		return boards_error(&g->boards, SLMPM_EINVAL, number, kind,
-				    BOARD_MEMBER " has a function of its own, " BOARD_MEMBER
-						 " an operation of a type",
-				    OF(g, is_own(mark) ? g->boards.rank : (uint32_t)rank),
-				    OF(g, is_own(mark) ? (uint32_t)rank : g->boards.rank));
-	if ((other ^ mark) >> MARK_TYPE & MARK_FIELD)
-		in = "type";
-	else if ((other ^ mark) >> MARK_OP & MARK_FIELD)
-		in = "operation";
+	rc = elements_differ(g, number, mark, other, rank);
+	if (rc == 0 && is_of_number(mark, other))
+		rc = values_differ(g, number, kind, rank);
+	if (rc < 0)
+		return rc;
 	return boards_error(&g->boards, SLMPM_EINVAL, number, kind,
-			    BOARD_MEMBER " has another %s than " BOARD_MEMBER, OF(g, rank), in,
-			    OF(g, g->boards.rank));
+			    BOARD_MEMBER " has another %s than " BOARD_MEMBER, OF(g, rank),
+			    mark_difference(mark, other), OF(g, g->boards.rank));
 }
 
-COLD int mark_differs_before(struct group *g, int rank)
+COLD uint64_t mark_first_unlike(const struct group *g, uint32_t rank)
 {
 	const struct messages *m = g->messages;
-	const struct stand *s = stalled_stand(g, (uint32_t)rank);
+	const struct stand *s = stalled_stand(g, rank);
 	uint64_t least = s && s->number < m->number ? s->number : m->number;
 	uint64_t most = s && s->number > m->number ? s->number : m->number;
 
 	/* Of each the last ones are known. */
-	for (uint64_t k = most < MARKS ? 1 : most - MARKS + 1; s && k <= least; k++) {
-		uint32_t mark = m->marks[k % MARKS], other = s->marks[k % MARKS];
-
-		if (mark && other && mark != other)
-			return marks_differ(g, k, mark, other, rank);
-	}
+	for (uint64_t k = most < MARKS ? 1 : most - MARKS + 1; s && k <= least; k++)
+		if (m->marks[k % MARKS] && s->marks[k % MARKS] &&
+		    m->marks[k % MARKS] != s->marks[k % MARKS])
+			return k;
 	return 0;
 }
 
 COLD int mark_differs(struct group *g, uint32_t other, int rank, int status)
 {
 	const struct messages *m = g->messages;
-	int rc = mark_differs_before(g, rank);
+	const uint64_t first = mark_first_unlike(g, (uint32_t)rank);
+	int rc;
 
+	if (first)
+		return marks_differ(g, first, m->marks[first % MARKS],
+				    stalled_stand(g, (uint32_t)rank)->marks[first % MARKS], rank);
+	if (other && other != m->run.mark)
+		return marks_differ(g, m->number, m->run.mark, other, rank);
+	rc = values_differ(g, m->number, m->coll->kind, rank);
 	if (rc < 0)
 		return rc;
-	if (!other || other == m->run.mark)
-		return boards_error(&g->boards, SLMPM_EINVAL, m->number, m->coll->kind,
-				    "what " BOARD_MEMBER " sends is %s", OF(g, rank),
-				    !other || status == -SLMPM_ETRUNC ? "longer" : "shorter");
-	return marks_differ(g, m->number, m->run.mark, other, rank);
+	return boards_error(&g->boards, SLMPM_EINVAL, m->number, m->coll->kind,
+			    "what " BOARD_MEMBER " sends is %s", OF(g, rank),
+			    !other || status == -SLMPM_ETRUNC ? "longer" : "shorter");
 }
 
 /* ---- amid an operation ----------------------------------------------------------------------- */
@@ -185,12 +239,13 @@ COLD void messages_inspect(struct group *g)
 	uint32_t other;
 
 	for (uint32_t r = 0; r < g->boards.size && m->stage != NOT_BEGUN && !g->error; r++) {
-		int rc = r == g->boards.rank ? 0 : mark_differs_before(g, (int)r);
-
-		if (rc == 0 && has_sent_another(g, r, &other) && !has_its_time(g, r, other))
-			rc = mark_differs(g, other, (int)r, -SLMPM_EINVAL);
-		if (rc < 0)
-			(void)messages_break(g, rc, (int)r);
+		if (r == g->boards.rank)
+			continue;
+		other = 0;
+		if ((has_sent_another(g, r, &other) || mark_first_unlike(g, r)) &&
+		    !has_its_time(g, r, other))
+			(void)messages_break(g, mark_differs(g, other, (int)r, -SLMPM_EINVAL),
+					     (int)r);
 	}
 	if (m->stage != NOT_BEGUN && !g->error)
 		stalled_show(g);

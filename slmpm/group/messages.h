@@ -8,7 +8,13 @@
 
 enum stage { NOT_BEGUN, CONNECTS, RUNS, ASKS };
 
-#define MARKS 32 /* of the last operations */
+#define MARKS 30 /* of the last operations */
+
+/* What a mark has a hash of, for texts. */
+struct asked_for {
+	uint64_t count; /* UINT64_MAX: a count for each member, ... */
+	int32_t root;   /* ... and -1: none */
+};
 
 /* Where a member is, as it has said while it waited (stalled.c). */
 struct stand {
@@ -18,6 +24,8 @@ struct stand {
 	uint32_t generation;
 	uint32_t suspect;      /* ... in which it waits for this rank in the end, and 1; 0 */
 	uint32_t marks[MARKS]; /* of the last ones, by number; 0: none */
+	uint32_t about;        /* low half of the number of that which it says this of */
+	struct asked_for said;
 };
 
 struct messages {
@@ -36,12 +44,13 @@ struct messages {
 	uint32_t first; /* that may not be connected yet */
 	uint64_t until; /* what is still to come of one that fails, or that has left, does; 0 */
 	uint32_t marks[MARKS]; /* of the last operations, by number, without the history: ... */
-	uint32_t history;      /* ... what was before is compared as well */
-	uint64_t stalled;      /* number of the operation that was inspected last, ... */
-	uint64_t since, next;  /* ... since when it waits, and when the others learn it again: ns */
-	uint64_t interval;     /* ns until that, as they know; 0: they know of no wait */
-	uint32_t suspect;      /* as they have learnt it: a rank, or BOARD_NONE */
-	struct { /* a member that does another operation says which ones it has done */
+	struct asked_for values[MARKS]; /* ... of the same; ... */
+	uint32_t history;               /* ... what was before is compared as well */
+	uint64_t stalled;               /* number of the operation that was inspected last, ... */
+	uint64_t since, next; /* ... since when it waits, and when the others learn it again: ns */
+	uint64_t interval;    /* ns until that, as they know; 0: they know of no wait */
+	uint32_t suspect;     /* as they have learnt it: a rank, or BOARD_NONE */
+	struct {              /* a member that does another operation says which ones it has done */
 		bool any;
 		int rank;
 		uint32_t mark; /* of its message, which has ended the run with STATUS */
@@ -59,12 +68,11 @@ uint32_t mark_of(const struct slmpm_coll *c, uint32_t size, uint64_t number);
 void mark_note(struct messages *m);
 /* What there is of it besides a mark, in its place. */
 uint32_t mark_with(uint32_t mark, uint32_t hash);
+/* The first operation that RANK has done differently, as far as it has said; 0: none is known. */
+COLD uint64_t mark_first_unlike(const struct group *g, uint32_t rank);
 /* How RANK's message, which has the mark OTHER, or 0, and ended the run with STATUS, differs: an
  * error, the detail set. */
 COLD int mark_differs(struct group *g, uint32_t other, int rank, int status);
-/* The same of the first operation that RANK has done differently, as far as it has said: 0: none is
- * known. */
-COLD int mark_differs_before(struct group *g, int rank);
 
 /* ---- needs.c: whose messages it needs, and the connections with them ------------------------- */
 

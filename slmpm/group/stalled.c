@@ -19,6 +19,24 @@
 
 /* ---- said ------------------------------------------------------------------------------------ */
 
+/* Of the first operation that differs from R's; else of one that both have begun. */
+static void put_values(const struct group *g, uint32_t r, struct wire_group *packet)
+{
+	const struct messages *m = g->messages;
+	const struct stand *s = stalled_stand(g, r);
+	uint64_t number = mark_first_unlike(g, r);
+	const struct asked_for *values;
+
+	if (!number)
+		number = s ? least_of(s->number, m->number) : m->number;
+	if (m->number - number >= MARKS)
+		return;
+	values = &m->values[number % MARKS];
+	packet->about = LITTLE_32((uint32_t)number);
+	packet->root = (int32_t)LITTLE_32((uint32_t)values->root);
+	packet->elements = LITTLE_64(values->count);
+}
+
 /* False: it cannot be, now. */
 static bool say_stand(const struct group *g, uint32_t r, uint32_t flags)
 {
@@ -38,6 +56,7 @@ static bool say_stand(const struct group *g, uint32_t r, uint32_t flags)
 		packet.operation = LITTLE_64(m->number);
 		for (uint32_t i = 0; i < MARKS; i++)
 			packet.marks[i] = LITTLE_32(m->marks[i]);
+		put_values(g, r, &packet);
 	}
 	return bootstrap_pass(p->ep, &packet, sizeof(packet), WIRE_GROUP, NULL, 0) == 0;
 }
@@ -107,6 +126,9 @@ static bool take_stand(struct member *m, bool lane, const struct wire_group *pac
 	s->until = clock_now() + 2 * PAIR_MS * LITTLE_32(packet->within);
 	for (uint32_t i = 0; i < MARKS; i++)
 		s->marks[i] = LITTLE_32(packet->marks[i]);
+	s->about = LITTLE_32(packet->about);
+	s->said.count = LITTLE_64(packet->elements);
+	s->said.root = (int32_t)LITTLE_32((uint32_t)packet->root);
 	return true;
 }
 

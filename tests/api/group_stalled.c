@@ -30,8 +30,8 @@ static void is_named(int rc, const char *which)
 {
 	const char *detail = slmpm_error_detail();
 
-	CHECK(rc == -SLMPM_EINVAL && strstr(detail, which) && strstr(detail, "root") &&
-		      strstr(detail, "rank 1 ("),
+	CHECK(rc == -SLMPM_EINVAL && strstr(detail, which) && strstr(detail, "root 1") &&
+		      strstr(detail, "root 2") && strstr(detail, "rank 1 ("),
 	      "%d: %s", rc, detail);
 }
 
