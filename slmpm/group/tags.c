@@ -446,15 +446,25 @@ uint32_t tags_outstanding(const struct group *g)
 	return n;
 }
 
+/* A round is under way: who has come to it says there what it holds. */
+static bool round_awaits(const struct group *lane, uint32_t r)
+{
+	return lane->apart ? messages_await(lane, r) :
+			     !boards_has(&lane->boards, r, lane->flat.number);
+}
+
 bool tags_await(const struct group *g, uint32_t r)
 {
 	const struct tags *t = g->tags;
+	const struct group *lane = t ? &t->lane : NULL;
 
 	if (!t || r == g->boards.rank)
 		return false;
+	if (lane->under_way && tags_is_round(collective_of(lane->operations.next)->coll))
+		return !list_empty(&t->held) && round_awaits(lane, r);
 	if (!list_empty(&t->held) && !has_given(t, r, collective_of(t->held.next)->coll->tag))
 		return true;
-	if (!t->lane.under_way || tags_is_round(collective_of(t->lane.operations.next)->coll))
+	if (!lane->under_way)
 		return false;
-	return t->lane.apart ? messages_await(&t->lane, r) : flat_waits_for(&t->lane.flat, r);
+	return lane->apart ? messages_await(lane, r) : flat_waits_for(&lane->flat, r);
 }

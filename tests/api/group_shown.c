@@ -164,6 +164,32 @@ static void sees_allreduces(const struct circle *c)
 		      "rank %u is at %llu", r, (unsigned long long)row_of(&g, r)->step);
 }
 
+/* Who has started the same is not waited for, though the others cannot know yet. */
+static void tagged(slmpm_group group, int rank)
+{
+	int64_t one = 1, sum = 0;
+	struct slmpm_coll c = {.size = sizeof(c),
+			       .kind = SLMPM_COLL_ALLREDUCE,
+			       .type = SLMPM_INT64,
+			       .op = SLMPM_CALC_SUM,
+			       .from = &one,
+			       .to = &sum,
+			       .count = 1,
+			       .tag = 5};
+
+	(void)rank;
+	OK(slmpm_collective(group, &c, PATIENCE));
+}
+
+static void sees_tagged(const struct circle *c)
+{
+	struct slmpm_group_shown g = {.waiting = 0};
+
+	for (int i = 0; i < 100 && g.waiting != 1; i++)
+		(void)await(c, 0, VICTIM, &g, 100);
+	CHECK(g.waiting == 1 && g.under_way == 1, "%u waited for", g.waiting);
+}
+
 /* Longer than a member's ring: it waits for its reader. */
 static void gathers(slmpm_group group, int rank)
 {
@@ -330,9 +356,9 @@ static void lies_do_no_harm(void)
 int main(void)
 {
 	struct scene scenes[] = {
-		{0, allreduces, sees_allreduces, false},  {0, gathers, sees_gathers, false},
-		{0, broadcasts, sees_broadcasts, true},   {0, meets, sees_meeting, false},
-		{all_apart, barriers, sees_apart, false},
+		{0, allreduces, sees_allreduces, false}, {0, gathers, sees_gathers, false},
+		{0, broadcasts, sees_broadcasts, true},  {0, meets, sees_meeting, false},
+		{0, tagged, sees_tagged, false},         {all_apart, barriers, sees_apart, false},
 	};
 
 	lies_do_no_harm();
