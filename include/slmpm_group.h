@@ -232,7 +232,8 @@ struct slmpm_coll {
  * TIMEOUT_MS as of slmpm_send. SLMPM_ETIMEOUT, SLMPM_EDEAD, SLMPM_ECLOSED: the detail names the
  * member that was waited for, and the group is broken: all further calls, and those of a member
  * that is late, return that. SLMPM_EINVAL. With a tag it waits until all have started that: members
- * that block in those of two tags in different orders wait for each other until a deadline.
+ * that block in those of two tags in different orders, or one in one without, wait for each other:
+ * SLMPM_EINVAL, or, where a thread or a handler may still start what is missing, until a deadline.
  */
 SLMPM_API int slmpm_collective(slmpm_group group, const struct slmpm_coll *coll, int timeout_ms);
 

@@ -448,8 +448,11 @@ struct wire_group {
 		int32_t pid;  /* of MEMBER */
 		int32_t root; /* STANDS: ... root ... */
 	};
-	uint32_t error; /* wire_error: of who ends it, or cannot begin it ... */
-	uint32_t what;  /* JOIN, BEGIN, ENDED, STANDS: WIRE_GROUP_*; LISTENS: the port */
+	union {
+		uint32_t error;   /* wire_error: of who ends it, or cannot begin it ... */
+		uint32_t blocked; /* STANDS: the tag of the call that blocks */
+	};
+	uint32_t what; /* JOIN, BEGIN, ENDED, STANDS: WIRE_GROUP_*; LISTENS: the port */
 	union {
 		char text[120]; /* ... and why; BEGIN: where to listen, "": where connected */
 		struct {        /* MEMBER, without descriptors */
@@ -476,7 +479,8 @@ struct wire_group {
 		};
 		struct { /* STANDS */
 			uint64_t operation;
-			uint64_t elements;  /* ... and count; all ones: not known */
+			uint64_t elements;  /* ... and count; all ones: not known; where it blocks:
+					       operations that it has begun without tags */
 			uint32_t marks[30]; /* of the last ones, by number; 0: none */
 		};
 	};
@@ -485,6 +489,7 @@ _Static_assert(sizeof(struct wire_group) == 176, "wire layout");
 #define WIRE_GROUP_IN_ORDER 1u /* ENDED: it has left by a call, not as its context ended */
 #define WIRE_GROUP_LANE     1u /* STANDS: of those with tags */
 #define WIRE_GROUP_ASKS     2u /* STANDS: for the same of the other side */
+#define WIRE_GROUP_BLOCKS   4u /* STANDS: in a call of a tag, and starts no other until then */
 #define WIRE_GROUP_FDS      3
 #define WIRE_GROUP_JOINS    16 /* of one peer's, that are under way or wait for who founds */
 

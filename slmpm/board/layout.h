@@ -104,6 +104,9 @@ struct board {
 	struct post posts[BOARD_SLOTS];
 	_Atomic uint64_t pairs[BOARD_PAIRS]; /* connections that are to be: 0: none */
 	_Atomic uint64_t object; /* inode of memory that its owner gives the others; 0: of none */
+	/* Above, the tag of an operation in which its owner blocks, and starts no other; below, the
+	 * last one in its lane. 0: of none. */
+	_Atomic uint64_t blocked;
 	struct view view;
 	struct verdict verdict;
 	_Alignas(4096) _Atomic uint64_t

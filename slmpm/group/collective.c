@@ -80,6 +80,7 @@ static int wait_for(struct group *g, const struct slmpm_coll *c, int timeout_ms)
 		tags_hold(&op);
 	else
 		operation_append(&op);
+	blocked_begin(g, &op);
 	if (g->apart) /* what it sends first goes before what has come is inspected */
 		(void)operations_go_on(g);
 	if (UNLIKELY(g->ctx->away)) /* another thread, which scans links alone */
@@ -92,6 +93,7 @@ static int wait_for(struct group *g, const struct slmpm_coll *c, int timeout_ms)
 	}
 	while (UNLIKELY(!w.result)) /* what is under way between machines has to end first */
 		(void)wait_until(g->ctx, is_over, &w, STOP_MS);
+	blocked_end(g);
 	if (w.result < 0)
 		return error_set(-w.result, "%s", g->detail);
 	return w.result;

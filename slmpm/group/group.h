@@ -125,6 +125,10 @@ struct group {
 	uint32_t announced_to;     /* a rank, or BOARD_ANY */
 	uint64_t due;              /* none of them has its deadline before: ns */
 	uint64_t inspect_at;       /* the others, though no bell has rung: ns */
+	struct {                   /* a call of this process (blocked.c) */
+		const struct collective *in; /* starts nothing until that is over; or NULL */
+		uint64_t shown, again;       /* its tag and the lane's number; when: ns */
+	} blocked;
 	struct meeting meeting;
 	struct attendance attendance;
 	struct shrinking *shrinking;        /* while a call agrees on who is gone: shrink.c */

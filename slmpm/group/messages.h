@@ -24,7 +24,10 @@ struct stand {
 	uint32_t generation;
 	uint32_t suspect;      /* ... in which it waits for this rank in the end, and 1; 0 */
 	uint32_t marks[MARKS]; /* of the last ones, by number; 0: none */
-	uint32_t about;        /* low half of the number of that which it says this of */
+	uint32_t blocked; /* in a call of that tag, when it had begun so many without, and ... */
+	uint32_t blocked_number; /* ... with the last one of its lane; 0: in none */
+	uint64_t begun;
+	uint32_t about; /* low half of the number of that which it says this of */
 	struct asked_for said;
 };
 
@@ -109,6 +112,9 @@ COLD void stalled_show(struct group *g);
 COLD void stalled_ask(struct group *g, int rank, uint32_t other, int status);
 /* What RANK has said last; NULL: nothing, in this generation. */
 const struct stand *stalled_stand(const struct group *g, uint32_t rank);
+/* This member blocks in a call of TAG; what RANK has said so, or NULL: nothing. */
+COLD void stalled_show_blocked(const struct group *g, uint32_t tag);
+COLD const struct stand *stalled_blocked(const struct group *g, uint32_t rank);
 /* Whom all wait for in the end, as far as is known; -1. */
 COLD int stalled_suspect(struct group *g);
 

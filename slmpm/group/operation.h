@@ -122,6 +122,14 @@ int collective_passes(const struct context *ctx);
 /* The context closes. */
 void operations_shut(struct group *g);
 
+/* ---- blocked.c: calls that block ------------------------------------------------------------- */
+
+/* One is in OP; and over. */
+void blocked_begin(struct group *g, const struct collective *op);
+void blocked_end(struct group *g);
+/* Do it and that of another member wait for each other? Then the group is broken. */
+COLD void blocked_inspect(struct group *g, uint64_t now);
+
 /* ---- prepared.c ------------------------------------------------------------------------------ */
 
 /* Those of G, which goes. */

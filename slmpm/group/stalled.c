@@ -38,7 +38,7 @@ static void put_values(const struct group *g, uint32_t r, struct wire_group *pac
 }
 
 /* False: it cannot be, now. */
-static bool say_stand(const struct group *g, uint32_t r, uint32_t flags)
+static bool say_stand(const struct group *g, uint32_t r, uint32_t flags, uint32_t blocked)
 {
 	const struct messages *m = g->messages;
 	const struct pair *p = member_of(g, r)->pair;
@@ -57,6 +57,10 @@ static bool say_stand(const struct group *g, uint32_t r, uint32_t flags)
 		for (uint32_t i = 0; i < MARKS; i++)
 			packet.marks[i] = LITTLE_32(m->marks[i]);
 		put_values(g, r, &packet);
+	}
+	if (blocked) {
+		packet.blocked = LITTLE_32(blocked);
+		packet.elements = LITTLE_64(g->main->boards.posted);
 	}
 	return bootstrap_pass(p->ep, &packet, sizeof(packet), WIRE_GROUP, NULL, 0) == 0;
 }
@@ -83,7 +87,13 @@ void stalled_show(struct group *g)
 	m->interval = least_of(waited, MOST_MS * PAIR_MS);
 	m->next = now + m->interval;
 	for (uint32_t r = 0; r < g->boards.size; r++)
-		(void)say_stand(g, r, 0);
+		(void)say_stand(g, r, 0, 0);
+}
+
+COLD void stalled_show_blocked(const struct group *g, uint32_t tag)
+{
+	for (uint32_t r = 0; r < g->boards.size; r++)
+		(void)say_stand(g->lane, r, WIRE_GROUP_BLOCKS, tag);
 }
 
 void stalled_ask(struct group *g, int rank, uint32_t other, int status)
@@ -92,7 +102,7 @@ void stalled_ask(struct group *g, int rank, uint32_t other, int status)
 
 	if (m->asked.any)
 		return;
-	(void)say_stand(g, (uint32_t)rank, WIRE_GROUP_ASKS);
+	(void)say_stand(g, (uint32_t)rank, WIRE_GROUP_ASKS, 0);
 	m->asked.any = true;
 	m->asked.answered = false;
 	m->asked.rank = rank;
@@ -109,6 +119,14 @@ static struct stand *stand_of(const struct member *m, bool lane)
 	return m->distant && m->distant->stands ? &m->distant->stands[lane] : NULL;
 }
 
+/* What it has said else stays. */
+static void take_blocked(struct stand *s, const struct wire_group *packet)
+{
+	s->blocked = LITTLE_32(packet->blocked);
+	s->blocked_number = (uint32_t)LITTLE_64(packet->operation);
+	s->begun = LITTLE_64(packet->elements);
+}
+
 static bool take_stand(struct member *m, bool lane, const struct wire_group *packet)
 {
 	struct distant *d = m->distant;
@@ -119,8 +137,12 @@ static bool take_stand(struct member *m, bool lane, const struct wire_group *pac
 	s = stand_of(m, lane);
 	if (!s)
 		return false;
+	if (!s->any || s->generation != LITTLE_32(packet->number))
+		s->blocked = 0;
 	s->any = true;
 	s->generation = LITTLE_32(packet->number);
+	if (LITTLE_32(packet->what) & WIRE_GROUP_BLOCKS)
+		take_blocked(s, packet);
 	s->number = LITTLE_64(packet->operation);
 	s->suspect = LITTLE_32(packet->rank);
 	s->until = clock_now() + 2 * PAIR_MS * LITTLE_32(packet->within);
@@ -140,7 +162,7 @@ static void note_stand(struct group *g, uint32_t rank, bool asks)
 	if (m && m->asked.any && m->asked.rank == (int)rank)
 		m->asked.answered = true;
 	if (asks)
-		(void)say_stand(g, rank, 0);
+		(void)say_stand(g, rank, 0, 0);
 }
 
 int stalled_said(struct endpoint *ep, const struct wire_group *packet)
@@ -151,7 +173,7 @@ int stalled_said(struct endpoint *ep, const struct wire_group *packet)
 	struct group *g;
 
 	if (PEER_FAULT(!ep->rooms->pair || (m && !m->distant) ||
-		       what & ~(WIRE_GROUP_LANE | WIRE_GROUP_ASKS)))
+		       what & ~(WIRE_GROUP_LANE | WIRE_GROUP_ASKS | WIRE_GROUP_BLOCKS)))
 		return -SLMPM_EPROTO;
 	if (!m || m->out)
 		return 0;
@@ -172,6 +194,13 @@ const struct stand *stalled_stand(const struct group *g, uint32_t rank)
 	const struct stand *s = stand_of(member_of(g, rank), g->main);
 
 	return s && s->any && s->generation == g->boards.generation ? s : NULL;
+}
+
+COLD const struct stand *stalled_blocked(const struct group *g, uint32_t rank)
+{
+	const struct stand *s = stand_of(member_of(g, rank), true);
+
+	return s && s->any && s->generation == g->boards.generation && s->blocked ? s : NULL;
 }
 
 /* It waits as well, as far as is known: for whom; else it is late itself. */

@@ -386,6 +386,45 @@ bool tags_arm(struct group *g, bool asleep)
 	return g->tags && operation_arm(&g->tags->lane, asleep);
 }
 
+/* ---- calls that block ------------------------------------------------------------------------ */
+
+uint32_t tags_number(const struct group *g)
+{
+	const struct group *lane = g->lane;
+
+	if (!lane)
+		return 0;
+	return (uint32_t)(lane->under_way && !lane->apart ? lane->flat.number :
+							    lane->boards.posted);
+}
+
+bool tags_hold_named(const struct group *g, uint32_t tag)
+{
+	const struct tags *t = g->tags;
+
+	return t && !t->fresh && find_tag(&t->held, tag);
+}
+
+bool tags_have(const struct group *g, uint32_t tag)
+{
+	const struct tags *t = g->tags;
+
+	return t && (find_tag(&t->held, tag) || find_tag(&t->lane.operations, tag));
+}
+
+bool tags_have_not(const struct group *g, uint32_t r, uint32_t tag)
+{
+	const struct tags *t = g->tags;
+
+	return tags_hold_named(g, tag) && !t->lane.under_way && !has_given(t, r, tag);
+}
+
+COLD void tags_fail(struct group *g, int error, uint32_t culprit)
+{
+	operations_fail(g->lane, error, culprit);
+	(void)end_held(g->tags);
+}
+
 /* ---- what becomes of the group --------------------------------------------------------------- */
 
 void tags_follow(struct group *g)

@@ -42,6 +42,7 @@ static bool group_inspect_unrung(struct group *g, uint64_t now)
 		messages_inspect(g);
 	if (g->apart && g->lane && g->lane->under_way)
 		messages_inspect(g->lane);
+	blocked_inspect(g, now);
 	return group_is_broken(g) != broken;
 }
 

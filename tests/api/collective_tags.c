@@ -363,6 +363,38 @@ static void ends(const struct crew *crew, int rank)
 	}
 }
 
+/* Rank 1 blocks in an operation of tag 5, the others in one of tag 6, or of none: at once, in
+ * operations that the others wait for as well. All go on without tags. */
+static void block(const struct crew *crew, int rank)
+{
+	const uint32_t other = *(const uint32_t *)crew->arg;
+	slmpm_group g = crew->group[0];
+	int64_t one = 1, sum = 0, begun;
+	struct slmpm_coll c = allreduce(&one, &sum, 9);
+
+	OK(slmpm_barrier(g, PATIENCE));
+	OK(slmpm_collective(g, &c, PATIENCE)); /* of what is over nothing is taken for it */
+	c.tag = rank == 1 ? 5 : other;
+	begun = actor_now_ms();
+	EXPECT(slmpm_collective(g, &c, PATIENCE), -SLMPM_EINVAL);
+	CHECK(actor_now_ms() - begun < 1000 * actor_slow(), "late");
+	CHECK(strstr(slmpm_error_detail(), "tag 5") && strstr(slmpm_error_detail(), "rank 1 (") &&
+		      strstr(slmpm_error_detail(), other ? "tag 6" : "one without"),
+	      "%s", slmpm_error_detail());
+	EXPECT(slmpm_barrier(g, PATIENCE), -SLMPM_EINVAL);
+	all_know(crew, false);
+}
+
+/* Of a context of several threads another one may start what is waited for. */
+static void block_in_threads(const struct crew *crew, int rank)
+{
+	int64_t one = 1, sum = 0;
+	struct slmpm_coll c = allreduce(&one, &sum, rank == 1 ? 5 : 0);
+
+	EXPECT(slmpm_collective(crew->group[0], &c, rank ? PATIENCE : SHORT), -SLMPM_ETIMEOUT);
+	all_know(crew, false);
+}
+
 /* The context closes. */
 static void shut(const struct crew *crew, int rank)
 {
@@ -434,6 +466,9 @@ int main(void)
 		{.name = "left", .error = SLMPM_ECLOSED, .text = "rank 2", .leaves = true},
 		{.name = "disagrees", .error = SLMPM_EINVAL, .text = "tag 1", .disagrees = true},
 	};
+	static const uint32_t others[] = {6, 0};
+	struct crew threads = {
+		.members = MEMBERS, .groups = 2, .flags = SLMPM_THREADS, .body = block_in_threads};
 	uint64_t seed = rng_run_seed(50);
 
 	for (uint64_t apart = 0; apart <= 0xff; apart += 0xff) {
@@ -442,7 +477,10 @@ int main(void)
 		run("forms", forms, apart, NULL);
 		for (unsigned i = 0; i < sizeof(scenes) / sizeof(scenes[0]); i++)
 			run(scenes[i].name, ends, apart, &scenes[i]);
+		for (unsigned i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+			run("block", block, apart, &others[i]);
 	}
+	crew_run(&threads, 30);
 	run("a round stands", round_stands, 0xff, NULL);
 	run("shut", shut, 0, NULL);
 	return 0;
