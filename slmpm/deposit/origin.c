@@ -38,16 +38,22 @@ static uint32_t put_missing(const struct line *l, char *text, size_t size)
 	return n;
 }
 
-/* Why one of them may not answer; or "". */
-static const char *put_suspicion(const struct line *l)
+/* Which of them may not answer, and why: into TEXT; BOARD_NONE, "": none is known. */
+static uint32_t put_suspect(const struct line *l, char *text, size_t size)
 {
 	const struct ranks *done = l->state == LINE_MOVES ? &l->have : &l->put.answered;
-	const char *why = NULL;
 
-	for (uint32_t r = line_after(l, &l->ranks, l->origin); r != BOARD_NONE && !why;
-	     r = line_after(l, &l->ranks, r))
-		why = ranks_have(done, r) ? NULL : member_suspicion(l->of->group, r);
-	return why ? why : "";
+	text[0] = 0;
+	for (uint32_t r = line_after(l, &l->ranks, l->origin); r != BOARD_NONE;
+	     r = line_after(l, &l->ranks, r)) {
+		const char *why = ranks_have(done, r) ? NULL : member_suspicion(l->of->group, r);
+
+		if (!why)
+			continue;
+		(void)snprintf(text, size, ", suspect is rank %" PRIu32 ": %s", r, why);
+		return r;
+	}
+	return BOARD_NONE;
 }
 
 /* The detail of its error. */
@@ -391,16 +397,15 @@ void put_lost(struct line *l, uint32_t rank, int error)
 void put_late(struct line *l)
 {
 	const struct refusal before = l->refusal;
-	const char *why = put_suspicion(l);
-	char ranks[NAMED * 12 + 32];
+	char ranks[NAMED * 12 + 32], why[SLMPM_REFUSAL];
+	const uint32_t suspect = put_suspect(l, why, sizeof(why));
 
 	l->refusal.error = 0;
 	if (l->state == LINE_WAITS)
 		line_refuse(l, -SLMPM_ETIMEOUT, BOARD_NONE, "one before it has not ended");
 	else if (put_missing(l, ranks, sizeof(ranks)))
-		line_refuse(l, -SLMPM_ETIMEOUT, BOARD_NONE, "nothing yet from %s%s%s%s%s", ranks,
-			    *why ? ", suspect: " : "", why, before.error ? "; " : "",
-			    before.error ? before.text : "");
+		line_refuse(l, -SLMPM_ETIMEOUT, suspect, "nothing yet from %s%s%s%s", ranks, why,
+			    before.error ? "; " : "", before.error ? before.text : "");
 	put_end(l, -SLMPM_ETIMEOUT);
 }
 

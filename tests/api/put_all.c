@@ -5,6 +5,7 @@
  * order one after the other; by the table or by a function of the application; refused, with the
  * others told or served; with completions of each kind. Bytes along the line, and to each.
  */
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -499,7 +500,7 @@ static void arguments(const struct crew *c, int rank)
 	OK(slmpm_barrier(g, PATIENCE));
 }
 
-/* A member that makes no progress. */
+/* A member that is stopped. */
 static void late(const struct crew *c, int rank)
 {
 	static unsigned char from[100];
@@ -508,16 +509,23 @@ static void late(const struct crew *c, int rank)
 	slmpm_cq cq = take_into_queue(c);
 	struct slmpm_done done;
 
-	set_space(c, rank);
-	OK(slmpm_barrier(c->group[0], PATIENCE));
-	if (rank == 0) {
-		const int64_t began = actor_now_ms();
+	int32_t own = (int32_t)getpid(), pid[16];
 
+	set_space(c, rank);
+	OK(slmpm_allgather(c->group[0], &own, pid, 1, SLMPM_INT32, PATIENCE));
+	if (rank == 0) {
+		int64_t began;
+
+		actor_await_state(pid[1], "T");
+		began = actor_now_ms();
 		REFUSED(slmpm_put_all(c->group[0], &put, &soon, NULL), SLMPM_ETIMEOUT,
 			"nothing yet from rank");
+		CHECK(strstr(slmpm_error_detail(), ", suspect is rank 1: its process is stopped"),
+		      "%s", slmpm_error_detail());
 		CHECK(actor_now_ms() - began < 2000, "it took long");
+		EXPECT(kill(pid[1], SIGCONT), 0);
 	} else if (rank == 1) {
-		usleep(600000);
+		raise(SIGSTOP);
 	}
 	OK(slmpm_barrier(c->group[0], PATIENCE));
 	for (int i = 0; i < 10; i++)
