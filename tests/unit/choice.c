@@ -286,7 +286,7 @@ static void missed(void)
 	for (int i = 0; i < 20; i++, last = n) {
 		choice_missed(&c);
 		n = turns_without(&c);
-		CHECK(n == (!i          ? 256 :
+		CHECK(n == (!i          ? 4 :
 			    last < 8192 ? 2 * last :
 					  8192),
 		      "%u turns after %u", n, last);
@@ -296,7 +296,7 @@ static void missed(void)
 	for (int i = 0; i < 30; i++)
 		choice_met(&c);
 	choice_missed(&c);
-	CHECK(turns_without(&c) == 256, "not forgiven");
+	CHECK(turns_without(&c) == 4, "not forgiven");
 }
 
 int main(void)
