@@ -171,11 +171,35 @@ static int check_shape(const struct slmpm_coll *c, uint32_t size, uint32_t rank,
 	return check_blocks(c, size, rank, *shift);
 }
 
+/* One that is right at a glance, as most are: it has no blocks, and memory of its own on both
+ * sides. False: that takes more to see. */
+static bool is_plain(const struct slmpm_coll *c, uint32_t size)
+{
+	uintptr_t from = (uintptr_t)c->from, to = (uintptr_t)c->to;
+	uint64_t bytes;
+
+	if (c->flags | (uintptr_t)c->counts | (uintptr_t)c->places | (uintptr_t)c->to_counts |
+	    (uintptr_t)c->to_places | (uintptr_t)c->combine)
+		return false;
+	if (c->kind != SLMPM_COLL_BROADCAST && c->kind != SLMPM_COLL_ALLREDUCE)
+		return c->kind == SLMPM_COLL_BARRIER;
+	if (!calc_is_type(c->type) || (uint32_t)c->root >= size || c->count > UINT32_MAX)
+		return false;
+	if (c->kind == SLMPM_COLL_ALLREDUCE && !calc_kernel_of(c->op, c->type, false))
+		return false;
+	bytes = c->count << calc_shift(c->type);
+	/* Neither is NULL or SLMPM_IN_PLACE. */
+	return from + 1 > 1 && to + 1 > 1 && to - from >= bytes && from - to >= bytes;
+}
+
 int flat_check(const struct slmpm_coll *c, uint32_t size, uint32_t rank)
 {
 	uint32_t shift;
-	int rc = check_shape(c, size, rank, &shift);
+	int rc;
 
+	if (LIKELY(is_plain(c, size)))
+		return 0;
+	rc = check_shape(c, size, rank, &shift);
 	return rc < 0 || (c->kind == SLMPM_COLL_BARRIER && !c->combine) ?
 		       rc :
 		       check_memory(c, size, rank, shift);
