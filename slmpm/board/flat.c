@@ -356,15 +356,6 @@ static int begin_long(struct flat *f, const struct slmpm_coll *c)
 	return rc;
 }
 
-/* Who waits for a root waits longest: that one may have waited for this member's post before. */
-static void pace_looks(struct flat *f)
-{
-	bool all = f->last - f->first == f->b->size;
-
-	f->before = !all ? 10 : f->bytes ? 7 : 3;
-	f->between = f->bytes ? 3 : 9;
-}
-
 int flat_begin(struct flat *f, struct boards *b, const struct slmpm_coll *c)
 {
 	uint64_t history;
@@ -404,8 +395,6 @@ int flat_begin(struct flat *f, struct boards *b, const struct slmpm_coll *c)
 	f->what |= POST_IN_LINE;
 	f->put = c->to;
 	plan_even(f, c);
-	if (!b->crowded)
-		pace_looks(f);
 	return 0;
 }
 

@@ -5,6 +5,19 @@
  */
 #include "slmpm/board/flat_parts.h"
 
+/* Between its post and looks at the others'. Who waits for a root waits longest: that one may have
+ * waited for this member's post before. A root itself waits for none. */
+static INLINE void rest_short(struct flat *f)
+{
+	bool all = f->last - f->first == f->b->size;
+
+	if (f->next == f->last || f->b->size == 1 || f->b->crowded) /* else some post much later */
+		return;
+	f->before = all ? (f->bytes ? 7 : 3) : 22;
+	f->between = f->bytes ? 3 : 9;
+	flat_before_looks(f);
+}
+
 static void post_short(struct flat *f)
 {
 	struct post *slot = boards_slot(f->b);
@@ -67,8 +80,7 @@ int flat_short_turn(struct flat *f)
 		if (UNLIKELY(rc <= 0))
 			return rc;
 		post_short(f);
-		if (f->b->size > 1 && !f->b->crowded) /* else some post much later */
-			flat_before_looks(f);
+		rest_short(f);
 	}
 	for (; f->next < f->last; f->next++) {
 		if (f->next != f->b->rank) {
