@@ -154,12 +154,21 @@ static bool take_stand(struct member *m, bool lane, const struct wire_group *pac
 	return true;
 }
 
+/* It may have asked at the same time, or have said it before it was asked. */
+static bool is_answer(const struct group *g, uint32_t rank)
+{
+	const uint64_t first = mark_first_unlike(g, rank);
+	const struct stand *s = stalled_stand(g, rank);
+
+	return s && s->about == (uint32_t)(first ? first : g->messages->number);
+}
+
 /* RANK has said it in G, a group or its lane. */
 static void note_stand(struct group *g, uint32_t rank, bool asks)
 {
 	struct messages *m = g->messages;
 
-	if (m && m->asked.any && m->asked.rank == (int)rank)
+	if (m && m->asked.any && m->asked.rank == (int)rank && is_answer(g, rank))
 		m->asked.answered = true;
 	if (asks)
 		(void)say_stand(g, rank, 0, 0);
