@@ -224,13 +224,14 @@ static COLD bool has_sent_another(const struct group *g, uint32_t rank, uint32_t
 	       *other != m->run.mark && is_of_number(m->run.mark, *other);
 }
 
-/* It says which ones it has done before the group is broken. */
+/* It says which ones it has done before the group is broken; where another has been asked, that
+ * one comes first. */
 static COLD bool has_its_time(struct group *g, uint32_t rank, uint32_t other)
 {
 	const struct messages *m = g->messages;
 
 	stalled_ask(g, (int)rank, other, -SLMPM_EINVAL);
-	return !m->asked.answered && clock_now() < m->asked.until;
+	return (m->asked.rank != (int)rank || !m->asked.answered) && clock_now() < m->asked.until;
 }
 
 COLD void messages_inspect(struct group *g)
