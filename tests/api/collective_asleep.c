@@ -5,6 +5,7 @@
  * With SLMPM_ENGINE=thread started operations go on while no thread of the application is in a
  * call: one computes meanwhile, or all sleep; and nothing wakes up while nothing arrives.
  */
+#include <slmpm_queue.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,7 @@
 #define MEMBERS 3
 #define BATCH   4
 #define LONG    200000 /* elements: rings are used several times */
-#define NAP     400000 /* us */
+#define NAP     10000  /* us */
 #define QUIET   50000
 #define TRIES   20
 #define WAKE_US 500 /* of the processor in that time */
@@ -33,7 +34,21 @@ struct sums {
 	slmpm_req req[BATCH];
 };
 
-static void start(const struct crew *crew, int rank, struct sums *s)
+/* Without a call that makes progress: so many operations that CTR counts have ended. */
+static void until_ended(slmpm_ctr ctr, uint64_t n)
+{
+	struct slmpm_ctr_info info = {.size = sizeof(info)};
+	int64_t end = actor_now_ms() + PATIENCE;
+
+	while (info.done < n) {
+		CHECK(actor_now_ms() < end, "%llu of %llu have ended",
+		      (unsigned long long)info.done, (unsigned long long)n);
+		usleep(NAP);
+		OK(slmpm_ctr_query(ctr, &info));
+	}
+}
+
+static void start(const struct crew *crew, int rank, struct sums *s, const struct slmpm_how *how)
 {
 	for (int k = 0; k < BATCH; k++) {
 		struct slmpm_coll c = {.size = sizeof(c),
@@ -47,7 +62,7 @@ static void start(const struct crew *crew, int rank, struct sums *s)
 		CHECK(c.to, "no memory");
 		for (uint64_t i = 0; i < c.count; i++)
 			s->at[k][i] = (int64_t)i + rank;
-		OK(slmpm_collective_start(crew->group[0], &c, NULL, &s->req[k]));
+		OK(slmpm_collective_start(crew->group[0], &c, how, how ? NULL : &s->req[k]));
 	}
 }
 
@@ -76,7 +91,7 @@ static void one_computes(const struct crew *crew, int rank)
 	struct slmpm_done d;
 	struct sums s;
 
-	start(crew, rank, &s);
+	start(crew, rank, &s, NULL);
 	if (rank)
 		for (int k = 0; k < BATCH; k++)
 			EXPECT(slmpm_wait(&s.req[k], 1, &d, PATIENCE), 0);
@@ -93,14 +108,15 @@ static void one_computes(const struct crew *crew, int rank)
 /* What its first call finds has been done while all slept. */
 static void all_sleep(const struct crew *crew, int rank)
 {
+	struct slmpm_how how = {.size = sizeof(how)};
 	struct sums s;
 
+	OK(slmpm_ctr_create(crew->ctx, &how.ctr));
 	OK(slmpm_barrier(crew->group[0], PATIENCE));
-	usleep((useconds_t)rank * 20000); /* some sleep by then */
-	start(crew, rank, &s);
-	usleep((useconds_t)(NAP * actor_slow()) * (useconds_t)(1 + rank));
-	for (int k = 0; k < BATCH; k++)
-		EXPECT(slmpm_test(&s.req[k], NULL), 1);
+	usleep((useconds_t)rank * 2 * NAP); /* some sleep by then */
+	start(crew, rank, &s, &how);
+	until_ended(how.ctr, BATCH);
+	OK(slmpm_ctr_wait(how.ctr, BATCH, 0));
 	check(&s);
 	OK(slmpm_barrier(crew->group[0], PATIENCE));
 }
@@ -181,18 +197,23 @@ static void one_dies(const struct crew *crew, int rank)
 	struct slmpm_how how = {.size = sizeof(how), .timeout_ms = rank == 1 ? 100 : 0};
 	struct slmpm_coll c = {.size = sizeof(c), .kind = SLMPM_COLL_BARRIER};
 	const int error = crew->arg ? SLMPM_ETIMEOUT : SLMPM_EDEAD;
-	slmpm_req req;
 
-	if (rank == crew->victim) {
-		usleep(crew->arg ? NAP * 3 * (useconds_t)actor_slow() : 10000);
+	if (rank == crew->victim) { /* once the others have begun, or have given up */
+		while (atomic_load(reached) < MEMBERS - 1)
+			usleep(NAP);
 		_exit(0);
 	}
 	if (!crew->arg)
 		how.timeout_ms = 0;
-	OK(slmpm_collective_start(crew->group[0], &c, &how, &req));
-	usleep(NAP * (useconds_t)actor_slow());
-	REFUSED(slmpm_test(&req, NULL) == 1 ? slmpm_barrier(crew->group[0], PATIENCE) : 1, error,
-		"rank 2");
+	OK(slmpm_ctr_create(crew->ctx, &how.ctr));
+	OK(slmpm_collective_start(crew->group[0], &c, &how, NULL));
+	if (!crew->arg)
+		atomic_fetch_add(reached, 1);
+	until_ended(how.ctr, 1);
+	EXPECT(slmpm_ctr_wait(how.ctr, 1, 0), -error);
+	REFUSED(slmpm_barrier(crew->group[0], PATIENCE), error, "rank 2");
+	if (crew->arg)
+		atomic_fetch_add(reached, 1);
 }
 
 int main(void)
