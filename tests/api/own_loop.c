@@ -12,8 +12,8 @@
 #include "tests/lib/actor.h"
 #include "tests/lib/settings.h"
 
-#define LOOKS  64 /* before the clock is read */
-#define BURSTS 40
+#define LOOKS  64  /* before the clock is read */
+#define BURSTS 400 /* until one is quiet enough: the first, where no others compute */
 #define LONG   100 /* messages of a burst */
 #define FEW    10  /* sleeps in the quietest burst */
 
@@ -115,7 +115,7 @@ static int bursts(void *arg)
 	OK(slmpm_open(&ctx, NULL));
 	o.ctx = ctx;
 	peer = actor_spawn_with(&o, "answers", NULL, NULL);
-	for (int b = 0; b < BURSTS; b++) {
+	for (int b = 0; b < BURSTS && least > FEW; b++) {
 		usleep(2000);
 		slept = 0;
 		for (int i = 0; i < LONG; i++) {

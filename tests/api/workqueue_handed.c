@@ -37,7 +37,8 @@ static __attribute__((noinline, no_sanitize("thread"))) bool is_there(
 	return *element;
 }
 
-/* That from FROM is in TO: how long behind the call, while no other is made. */
+/* That from FROM is in TO: how long behind the call, while no other is made. UINT64_MAX: before
+ * its end. */
 static uint64_t calculate(slmpm_wq wq, uint64_t *to, uint64_t *from)
 {
 	struct slmpm_operand arg = {.at = from}, target = {.at = to};
@@ -55,7 +56,8 @@ static uint64_t calculate(slmpm_wq wq, uint64_t *to, uint64_t *from)
 
 	EXPECT(slmpm_post(wq, &wr, 1), 1);
 	began = now();
-	CHECK(!is_there(last), "nothing is left");
+	if (is_there(last)) /* others had this processor for as long as that takes */
+		return UINT64_MAX;
 	do
 		took = now() - began;
 	while (!is_there(last) && took < LATE_NS);

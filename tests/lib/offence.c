@@ -11,8 +11,6 @@
 #include "tests/lib/honest.h"
 #include "tests/lib/settings.h"
 
-#define BOUND_MS 3000
-
 void victim_begin(struct victim *v, const char *name)
 {
 	settings_one_link("shm"); /* as the raw peer's */
@@ -175,7 +173,7 @@ static void expect_poisoned(slmpm_ctx ctx, slmpm_peer peer, const struct offence
 /* A fabric may hear a connection out for a while. */
 static void nothing_is_left(const struct victim *v, struct holdings before, const char *name)
 {
-	int64_t until = actor_now_ms() + BOUND_MS * actor_slow();
+	int64_t until = actor_now_ms() + PATIENCE * actor_slow();
 	struct holdings now;
 
 	do {
@@ -190,7 +188,7 @@ static void survive(const struct victim *v, const struct trial *t, const struct 
 {
 	struct offender offender = {o, t, v->address};
 	struct holdings before = holdings_now();
-	int64_t until = actor_now_ms() + BOUND_MS * actor_slow(), n;
+	int64_t until = actor_now_ms() + PATIENCE * actor_slow(), n;
 	uint64_t count = counted(o->word);
 	slmpm_peer peer;
 	pid_t pid;
