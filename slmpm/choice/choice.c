@@ -13,7 +13,7 @@
 #define BUDGET        100 /* ... so many times what tries have lost, ... */
 #define MOST_BUDGET   262144 /* ... to so many turns of the usual way: ... */
 #define LEAST_BUDGET  3072   /* ... all but these are waited for later where there is reason to */
-#define MISSED        4    /* turns without the other way after it came to nothing; twice as many, */
+#define MISSED        4 /* turns without the other way after it came to nothing; twice as many, */
 #define MOST_MISSED   8192 /* ... and so on, to so many */
 #define HOPELESS      8    /* times the usual cost: the rest of a run would change nothing */
 

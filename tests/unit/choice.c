@@ -286,10 +286,7 @@ static void missed(void)
 	for (int i = 0; i < 20; i++, last = n) {
 		choice_missed(&c);
 		n = turns_without(&c);
-		CHECK(n == (!i          ? 4 :
-			    last < 8192 ? 2 * last :
-					  8192),
-		      "%u turns after %u", n, last);
+		CHECK(n == (!i ? 4 : last < 8192 ? 2 * last : 8192), "%u turns after %u", n, last);
 	}
 	CHECK(c.cost[0] == before.cost[0] && c.cost[1] == before.cost[1] && c.left == before.left,
 	      "turns without a choice have changed it");
