@@ -493,6 +493,7 @@ static void part_passes(slmpm_peer founder, int i, void *unused)
 	if (i == 1)
 		pair_with(group, 0);
 	actor_tell(founder, GO);
+	actor_hear(founder, GO); /* rank 2 is stopped */
 	EXPECT(slmpm_group_meet(group, PATIENCE), 0);
 	if (i == 1)
 		EXPECT(slmpm_group_meet(group, PATIENCE), 0);
@@ -512,6 +513,9 @@ static int passed(void *unused)
 	for (int i = 0; i < 2; i++)
 		actor_hear(c.peers[i], GO);
 	actor_tell(c.peers[2], GO);
+	actor_await_state(c.pids[2], "T");
+	for (int i = 0; i < 2; i++)
+		actor_tell(c.peers[i], GO);
 	actor_hear(c.peers[0], DONE);
 	kill(c.pids[2], SIGKILL);
 	EXPECT(circle_wait(&c, 2), -SIGKILL);
