@@ -15,6 +15,7 @@
 #define LEAST_BUDGET  3072   /* ... all but these are waited for later where there is reason to */
 #define MISSED        4 /* turns without the other way after it came to nothing; twice as many, */
 #define MOST_MISSED   8192 /* ... and so on, to so many */
+#define GAP           2    /* times what a turn takes: so much of the time until the next counts */
 #define HOPELESS      8    /* times the usual cost: the rest of a run would change nothing */
 
 struct choice *choice_of(struct choice *choices, uint64_t length)
@@ -77,6 +78,15 @@ static void end_run(struct choice *c)
 	c->then = c->cost[c->usual];
 }
 
+/* The first turns touch memory for the first time: to know the plain way takes as many as a try. */
+static bool choice_begins(struct choice *c)
+{
+	if (choice_is_known(c) || c->begun == tries_of(c))
+		return false;
+	c->begun++;
+	return true;
+}
+
 static void choice_count(struct choice *c)
 {
 	uint32_t usual = c->cost[c->usual];
@@ -93,13 +103,14 @@ static void choice_count(struct choice *c)
 	c->spared -= c->spared < usual ? c->spared : usual;
 	if (c->left)
 		c->left--;
-	else if (usual)
+	else if (usual && !choice_begins(c))
 		c->run = tries_of(c) + 1; /* what the last one took is known at the next */
 }
 
 enum choice_note choice_taken(struct choice *c, bool other)
 {
-	bool changes = c->last != other, timed = changes || c->fresh || c->run || !c->cost[other];
+	bool changes = c->last != other;
+	bool timed = changes || c->fresh || c->run || !choice_is_known(c);
 
 	if (c->without) {
 		c->without--;
@@ -218,6 +229,17 @@ void choice_learn(struct choice *c, bool other, enum choice_note note, uint64_t 
 		end_run(c);
 	}
 	refresh(c);
+}
+
+void choice_conclude(struct choice *choices, struct choice_last *last, uint64_t now)
+{
+	uint64_t gap = now > last->since ? now - last->since : 0, most = GAP * last->took;
+
+	if (!last->note)
+		return;
+	choice_learn(choice_of(choices, last->length), last->other, last->note,
+		     last->took + (gap < most ? gap : most), last->length);
+	last->note = CHOICE_UNTIMED;
 }
 
 /* ---- nobody there --------------------------------------------------------------------------- */

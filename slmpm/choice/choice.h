@@ -27,6 +27,7 @@ struct choice {
 	bool usual, last; /* which is taken unless the other is tried; and was taken */
 	/* Turns of a try, where it is asked seldom: there is one the sooner again. 0: often. */
 	uint8_t tries;
+	uint8_t begun;       /* turns before the first one, at most as many */
 	uint8_t run;         /* turns left to the try under way */
 	uint8_t turn;        /* of which some are timed */
 	uint8_t fresh;       /* turns after a change, each of them timed */
@@ -45,6 +46,14 @@ struct choice {
  * does. */
 enum choice_note { CHOICE_UNTIMED, CHOICE_FIRST, CHOICE_TIMED };
 
+/* The last turn of any class, if it is worth it: what it has cost is known once the next begins. */
+struct choice_last {
+	enum choice_note note;
+	bool other;
+	uint64_t length, took;
+	uint64_t since; /* the application has had the processor */
+};
+
 /* The choice for LENGTH among CHOICE_CLASSES. */
 struct choice *choice_of(struct choice *choices, uint64_t length);
 /* What there is to know for a decision. */
@@ -57,6 +66,9 @@ enum choice_note choice_taken(struct choice *c, bool other);
 /* If it was, how long it took for LENGTH bytes, by a clock of one's choosing. */
 void choice_learn(struct choice *c, bool other, enum choice_note note, uint64_t took,
 		  uint64_t length);
+/* The next turn begins NOW: bytes that the other side's processor has read have to be fetched back
+ * when they are written again, so the time between counts as far as it could be that. */
+void choice_conclude(struct choice *choices, struct choice_last *last, uint64_t now);
 /* What LENGTH bytes may be expected to take; 0: not known. */
 uint64_t choice_expected(const struct choice *c, bool other, uint64_t length);
 /* The other way was taken, and came to nothing; or to something. */

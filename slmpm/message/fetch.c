@@ -235,11 +235,13 @@ static struct mode ask_mode(struct endpoint *ep, const struct request *r, const 
 struct mode fetch_mode(struct endpoint *ep, const struct request *r)
 {
 	static const struct choice unknown;
-	struct choice *c =
-		ep->rooms->fetch ? choice_of(ep->rooms->fetch->choices, r->length) : NULL;
+	struct fetch *f = ep->rooms->fetch;
+	struct choice *c = f ? choice_of(f->choices, r->length) : NULL;
 	uint8_t now = circumstances(ep, r);
 	struct mode mode = {.way = MODE_NONE};
 
+	if (f && f->last.note)
+		choice_conclude(f->choices, &f->last, clock_ticks());
 	if (!c || !goes_by_cost(ep, r))
 		return ask_mode(ep, r, c ? c : &unknown);
 	mode = choice_decided(c, now);
@@ -275,6 +277,24 @@ void fetch_packets(struct endpoint *ep, const struct request *r)
 	f->began = clock_ticks();
 }
 
+void fetch_received(struct endpoint *ep)
+{
+	if (ep->rooms->fetch && ep->rooms->fetch->last.note)
+		ep->rooms->fetch->last.since = clock_ticks();
+}
+
+/* Behind R others may be on their way already. */
+static void fetch_ended(struct endpoint *ep, const struct request *r, struct choice_last ended)
+{
+	struct fetch *f = ep->rooms->fetch;
+
+	choice_conclude(f->choices, &f->last, f->last.since);
+	f->last = ended;
+	f->last.length = r->length;
+	if (r->seq != ep->sent)
+		choice_conclude(f->choices, &f->last, f->last.since);
+}
+
 void fetch_sent(struct endpoint *ep, const struct request *r)
 {
 	struct fetch *f = ep->rooms->fetch;
@@ -283,24 +303,36 @@ void fetch_sent(struct endpoint *ep, const struct request *r)
 	if (!f || f->timed != r->seq)
 		return;
 	took = clock_ticks() - f->began;
-	choice_learn(choice_of(f->choices, r->length), false, f->note,
-		     took + took * ep->packet_max / r->length, /* the reader's last one */
-		     r->length);
+	took += took * ep->packet_max / r->length; /* the reader's last one */
+	fetch_ended(ep, r,
+		    (struct choice_last){
+			    .note = f->note,
+			    .took = took,
+			    .since = f->began + took,
+		    });
 }
 
 void fetch_learn(struct endpoint *ep, const struct fetch_out *p)
 {
-	uint64_t length = p->r->length, took = clock_ticks() - p->began;
-	struct choice *c = choice_of(ep->rooms->fetch->choices, length);
-	enum choice_note note = p->note;
+	struct fetch *f = ep->rooms->fetch;
+	uint64_t length = p->r->length, now = clock_ticks();
+	/* Those that were announced before have their turn before. */
+	uint64_t took = now - (p->began > f->last.since ? p->began : f->last.since);
+	struct choice *c = choice_of(f->choices, length);
 
 	if (p->asked) {
 		choice_missed(c);
 		took += choice_expected(c, false, length); /* it goes in packets after all */
-		note = note ? note : CHOICE_FIRST;
-	} else {
-		choice_met(c);
-		monitor_timed(ep, SLMPM_BY_RGET, length, p->r->pieces->base, took, took);
+		choice_learn(c, true, p->note ? p->note : CHOICE_FIRST, took, length);
+		return;
 	}
-	choice_learn(c, true, note, took, length);
+	choice_met(c);
+	monitor_timed(ep, SLMPM_BY_RGET, length, p->r->pieces->base, took, took);
+	fetch_ended(ep, p->r,
+		    (struct choice_last){
+			    .note = p->note,
+			    .other = true,
+			    .took = took,
+			    .since = now,
+		    });
 }

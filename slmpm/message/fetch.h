@@ -77,6 +77,7 @@ struct fetch {                     /* of an endpoint */
 		choices[CHOICE_CLASSES]; /* in packets, or fetched: what it costs the sender */
 	uint64_t timed, began; /* a message that goes in packets: envelope, and when, in ticks */
 	enum choice_note note;
+	struct choice_last last; /* message sent */
 	struct list in, out;
 	struct fetch_in *in_hand; /* NULL once it has gone */
 	struct fetch_out *out_hand;
@@ -120,6 +121,8 @@ struct mode fetch_mode(struct endpoint *ep, const struct request *r);
 /* R begins to go in packets; and its last one is out. */
 void fetch_packets(struct endpoint *ep, const struct request *r);
 void fetch_sent(struct endpoint *ep, const struct request *r);
+/* A message of the peer's, as long as fetched ones, is there: the application has its turn. */
+void fetch_received(struct endpoint *ep);
 /* The ranges of R's memory; 0: too many. */
 uint32_t fetch_ranges(const struct request *r, struct wire_range *ranges);
 /* Is what it takes to be learnt from? */

@@ -54,11 +54,7 @@ struct share { /* of an endpoint */
 	uint64_t since;        /* ns: when it was offered */
 	bool unreached;        /* the peer does not reach this process's own memory */
 	struct choice choices[CHOICE_CLASSES]; /* alone, or shared */
-	struct {                               /* the last put, if it is worth it */
-		enum choice_note note;
-		bool shared;
-		uint64_t length, began, took; /* in ticks */
-	} timed;
+	struct choice_last last;               /* put */
 	/* the peer's */
 	struct {
 		uint64_t id, claim, done;

@@ -18,7 +18,6 @@
 #define BRIEF    32   /* looks in a row, ... */
 #define PATIENCE 256  /* ... looks before others may run, and the descriptors are looked at */
 #define LEAST_MS 100  /* whoever has less does not wait for another's copy */
-#define GAP      2    /* times what a put takes: so much of the time until the next one counts */
 
 struct job { /* a put */
 	struct remote *to;
@@ -168,19 +167,6 @@ static bool may_share(const struct endpoint *ep, uint64_t len, int timeout_ms)
 	return true;
 }
 
-/* What the last one has cost: a source that the target has read has to be fetched back when it is
- * written again, so the time until the next put counts, as far as it could be that. */
-static void share_put_conclude(struct share *s, uint64_t now)
-{
-	uint64_t gap = now - s->timed.began - s->timed.took, most = GAP * s->timed.took;
-
-	if (!s->timed.note)
-		return;
-	choice_learn(choice_of(s->choices, s->timed.length), s->timed.shared, s->timed.note,
-		     s->timed.took + (gap < most ? gap : most), s->timed.length);
-	s->timed.note = CHOICE_UNTIMED;
-}
-
 static void note_time(struct endpoint *ep, const struct job *j, bool shared, uint64_t began)
 {
 	struct share *s = ep->rooms->share;
@@ -190,11 +176,13 @@ static void note_time(struct endpoint *ep, const struct job *j, bool shared, uin
 	if (!note)
 		return;
 	took = clock_ticks() - began;
-	s->timed.note = note;
-	s->timed.shared = shared;
-	s->timed.length = j->length;
-	s->timed.began = began;
-	s->timed.took = took;
+	s->last = (struct choice_last){
+		.note = note,
+		.other = shared,
+		.length = j->length,
+		.took = took,
+		.since = began + took,
+	};
 	monitor_timed(ep, SLMPM_BY_PUT, j->length, j->from, took, took);
 }
 
@@ -244,7 +232,7 @@ int share_put(struct remote *to, uint64_t offset, const void *from, uint64_t len
 		return 1;
 	}
 	began = clock_ticks(); /* the clock would take longer, and costs are compared, nothing else */
-	share_put_conclude(ep->rooms->share, began);
+	choice_conclude(ep->rooms->share->choices, &ep->rooms->share->last, began);
 	c = choice_of(ep->rooms->share->choices, len);
 	mode = share_put_choose(len, c);
 	shared = mode.way == MODE_SHARED;

@@ -296,6 +296,50 @@ static void missed(void)
 	CHECK(turns_without(&c) == 4, "not forgiven");
 }
 
+/* The time until the next turn counts, as far as it could be the way's doing; and once. */
+static void concluded(void)
+{
+	struct choice_last last = {
+		.note = CHOICE_TIMED, .length = LENGTH, .took = 10000, .since = 50000};
+	struct choice *c = choice_of(choices, LENGTH);
+	uint32_t cost;
+
+	forget();
+	choice_conclude(choices, &last, 55000);
+	cost = c->cost[0];
+	CHECK(choice_expected(c, false, LENGTH) / 100 == 150, "15000 is %u", cost);
+	choice_conclude(choices, &last, 90000);
+	CHECK(c->cost[0] == cost, "it counts twice");
+	forget();
+	last.note = CHOICE_TIMED;
+	choice_conclude(choices, &last, 1000000);
+	CHECK(choice_expected(c, false, LENGTH) / 100 == 300, "30000 is %u", c->cost[0]);
+	forget();
+	last.note = CHOICE_TIMED;
+	choice_conclude(choices, &last, 40000);
+	CHECK(choice_expected(c, false, LENGTH) / 100 == 100, "10000 is %u", c->cost[0]);
+}
+
+/* The first turns of the plain way are slow: they do not count for the other way. */
+static void begins_slowly(void)
+{
+	struct choice *c = choice_of(choices, LENGTH);
+	int others = 0;
+
+	forget();
+	for (int i = 0; i < 200; i++) {
+		bool other = is_other(c);
+
+		others += other;
+		choice_learn(c, other, choice_taken(c, other),
+			     other ? 15000 :
+			     i < 8 ? 20000 :
+				     10000,
+			     LENGTH);
+	}
+	CHECK(others < 20, "%d turns by the longer way", others);
+}
+
 int main(void)
 {
 	static const uint64_t longer[] = {10100, 11000, 14000, 16000, 30000, 100000, 1000000};
@@ -317,6 +361,8 @@ int main(void)
 	late();
 	decided();
 	missed();
+	concluded();
+	begins_slowly();
 	CHECK(choice_of(choices, UINT64_MAX) < choices + CHOICE_CLASSES &&
 		      choice_of(choices, 1) == choices &&
 		      choice_of(choices, 65536) != choice_of(choices, 65535),
