@@ -25,8 +25,8 @@
 #define GRACE_MS     1000 /* that the last messages of a member that has left may take */
 #define BROKEN_MS    100  /* the same, of all, for an operation that may be before what broke it */
 #define PIECES       160  /* of a vector, at most: each has up to 6 entries in a queue */
-#define STAR_PIECE   (60 * 1024) /* bytes: with its header what the kernel sends at a time */
-#define STAR_ENTRIES 4           /* of a piece and a rank, at the root of a star, at most */
+#define SHARED_PIECE (60 * 1024) /* bytes: with its header what the kernel sends at a time */
+#define STAR_SHORT   32768       /* bytes up to which there is one piece */
 /* A rank, in texts: BOARD_MEMBER. */
 #define OF(g, rank)  BOARD_MEMBER_OF(&(g)->boards, (uint32_t)(rank))
 #define LONG         (64 * 1024) /* bytes of a piece from which on that is so */
@@ -59,13 +59,31 @@ static uint32_t width_of(const struct slmpm_coll *c)
 	return c->kind == SLMPM_COLL_BARRIER ? 1 : calc_width(c->type);
 }
 
-/* A vector in so many pieces as its queue has room for. */
-static uint64_t star_piece(const struct plan_spec *spec, uint32_t width)
+/* For which its queue has room: a piece has up to 4 entries a rank at the centre of a star, up to
+ * half as many where there are several. */
+static uint32_t most_pieces(const struct plan_spec *spec)
 {
-	const uint64_t pieces = depth_of(spec->size) / (STAR_ENTRIES * spec->size);
-	const uint64_t least = STAR_PIECE / width, most = spec->count / pieces + 1;
+	const bool several = spec->processors > 1 && spec->size > 3;
 
-	return most > least ? most : least;
+	if (spec->algorithm != PLAN_STAR)
+		return PIECES;
+	return depth_of(spec->size) / ((several ? 2 : 4) * spec->size);
+}
+
+/* Where members share processors, or by a star: pieces so short that they are read while they are
+ * still at hand. */
+static uint64_t shared_piece(const struct plan_spec *spec, uint32_t width)
+{
+	const bool star = spec->algorithm == PLAN_STAR;
+	const uint64_t part = spec->count / (spec->processors ? spec->processors : 1) + 1;
+	const uint64_t least = spec->count / most_pieces(spec) + 1;
+	uint64_t piece = SHARED_PIECE / width;
+
+	if (star && spec->count <= STAR_SHORT / width)
+		return spec->count;
+	if (star && piece > part)
+		piece = part;
+	return piece > least ? piece : least;
 }
 
 static void describe_run(const struct group *g, const struct slmpm_coll *c, struct offload_run *run)
@@ -85,7 +103,7 @@ static void describe_run(const struct group *g, const struct slmpm_coll *c, stru
 					     .to_counts = c->to_counts,
 					     .to_places = c->to_places,
 					     .hosts = g->messages->hosts,
-					     .shares = g->messages->shares},
+					     .processors = g->messages->processors},
 				    .type = c->type,
 				    .op = c->op,
 				    .combine = c->combine,
@@ -104,8 +122,9 @@ static void describe_run(const struct group *g, const struct slmpm_coll *c, stru
 	run->spec.algorithm = PLAN_TEXT;
 	if (LIKELY(!run->spec.text))
 		run->spec.algorithm = algorithm_choose(g, &run->spec, width);
-	if (run->spec.algorithm == PLAN_STAR)
-		run->spec.piece = star_piece(&run->spec, width);
+	if (run->spec.algorithm == PLAN_STAR ||
+	    (run->spec.algorithm == PLAN_CHAIN && run->spec.processors))
+		run->spec.piece = shared_piece(&run->spec, width);
 	if (run->spec.text)
 		run->mark = mark_with(run->mark, plan_text_hash(run->spec.text));
 }
@@ -142,22 +161,24 @@ static int find_hosts(struct group *g)
 }
 
 /* All are on one kernel, in networks of their own, and its processors are too few for rounds in
- * which all send at once. */
-static bool share_processors(const struct group *g)
+ * which all send at once: how many; else 0. */
+static uint32_t shared_processors(const struct group *g)
 {
 	const uint32_t size = g->boards.size, first = member_of(g, 0)->machine;
 	const uint32_t rounds = size > 1 ? 32 - (uint32_t)__builtin_clz(size - 1) : 0;
+	const uint32_t processors = net_processors(first);
 	bool differ = false;
 
 	for (uint32_t r = 1; r < size; r++) {
 		const uint32_t machine = member_of(g, r)->machine;
 
 		if (net_kernel(machine) != net_kernel(first))
-			return false;
+			return 0;
 		differ |= machine != first;
 	}
-	return differ && net_kernel(first) && net_processors(first) < 2 * rounds &&
-	       net_processors(first) < NET_PROCESSORS;
+	if (!differ || !net_kernel(first) || processors >= 2 * rounds)
+		return 0;
+	return processors < NET_PROCESSORS ? processors : 0;
 }
 
 static void messages_free(struct group *g)
@@ -180,7 +201,7 @@ static int messages_open(struct group *g)
 		g->messages = m;
 		m->generation = g->boards.generation;
 		m->done = g->boards.posted;
-		m->shares = share_processors(g);
+		m->processors = shared_processors(g);
 		m->before = calloc(3 * (size_t)size, sizeof(*m->before));
 		m->expected = m->before ? m->before + size : NULL;
 		m->walked = m->before ? m->expected + size : NULL;

@@ -34,7 +34,7 @@ struct stand {
 struct messages {
 	struct offload *offload;
 	uint32_t generation; /* that it is of */
-	bool shares;         /* as of plans */
+	uint32_t processors; /* as of plans */
 	uint32_t *hosts;     /* as of plans, where some members share a machine, not all; or NULL */
 	/* Messages by rank, as offload_came counts them, before the operation and with it; ... */
 	uint64_t *before, *expected;

@@ -161,7 +161,7 @@ static bool choice_fits(const struct choice *c, const struct plan_spec *spec, ui
 		return false;
 	if (c->algorithm == PLAN_HOSTS && !spec->hosts)
 		return false;
-	if (c->algorithm == PLAN_STAR && (!spec->shares || !limits_are_default(spec)))
+	if (c->algorithm == PLAN_STAR && (!spec->processors || !limits_are_default(spec)))
 		return false;
 	return plan_keeps_order(spec, c->algorithm);
 }

@@ -10,7 +10,7 @@ static const struct plan_method methods[] = {
 	{PLAN_BARRIER, PLAN_DISSEMINATION, 0, NULL, {round_dissemination}},
 	{PLAN_BARRIER, PLAN_TREE, 0, NULL, {round_tree_up, round_tree_down}},
 	{PLAN_BARRIER, PLAN_BINARY, 0, NULL, {round_binary_up, round_binary_down}},
-	{PLAN_BARRIER, PLAN_STAR, 0, NULL, {round_star_gather, round_star_release}},
+	{PLAN_BARRIER, PLAN_STAR, 0, prepare_star, {round_star}},
 	{PLAN_BARRIER,
 	 PLAN_HOSTS,
 	 0,

@@ -86,7 +86,7 @@ enum plan_algorithm {
 	PLAN_PAIRWISE,
 	PLAN_BRUCK,
 	PLAN_BINARY,    /* over a tree of ranks breadth-first */
-	PLAN_STAR,      /* by way of the root, which exchanges messages with each */
+	PLAN_STAR,      /* by way of one rank, or few, which exchange messages with each */
 	PLAN_HOSTS,     /* within each machine first */
 	PLAN_TEXT,      /* as a text says */
 	PLAN_ALGORITHMS /* as many, PLAN_AUTO with them */
@@ -116,7 +116,7 @@ struct plan_spec {
 	const uint32_t *hosts; /* by rank: the lowest one on its machine; NULL: each has one */
 	const struct plan_text *text; /* of PLAN_TEXT, which it fits */
 	const uint64_t *limits; /* of plan_choose, PLAN_LIMITS of them; NULL: the table's own */
-	bool shares; /* of plan_choose: members share few processors, so the least work counts */
+	uint32_t processors;    /* that members share, so the least work counts; 0: it does not */
 };
 
 /* Up to how many bytes a kind's vectors are short, in place of what the table says: powers of two,
@@ -167,8 +167,9 @@ struct plan {
 	uint64_t own;     /* ... and where the contribution to them begins */
 	uint32_t pending; /* receives that are yet to be waited for */
 	uint32_t hosts,
-		place; /* by machines: of them; where this one is among these, from the root's */
-	uint32_t next; /* where the next child is looked for */
+		place;    /* by machines: of them; where this one is among these, from the root's */
+	uint32_t next;    /* where the next child is looked for */
+	uint32_t centres; /* of a star */
 	struct plan_part have; /* what this member has combined so far */
 	struct plan_blocks from, to;
 	struct plan_step step[PLAN_ROUND];

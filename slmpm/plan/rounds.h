@@ -106,7 +106,7 @@ plan_round round_doubling, round_doubling_scan, round_doubling_exscan;
 plan_round round_bruck, round_bruck_place;
 plan_round round_ring_reduce, round_ring_gather;
 plan_round round_pairwise_reduce, round_own_block, round_pairwise;
-plan_round round_star, round_star_gather, round_star_release;
+plan_round round_star;
 plan_round round_text_own, round_text;
 
 #endif

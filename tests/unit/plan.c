@@ -19,13 +19,14 @@ static void run_right(void)
 	runs++;
 	if (!run_without(0, no_step))
 		fail_msg(
-			"%s by %s, %u members on %u machines, root %u, count %llu, piece %llu, shape %d%s%s%s, "
+			"%s by %s, %u members on %u machines, %u processors, root %u, count %llu, piece %llu, shape %d%s%s%s, "
 			"operation %d: %s",
 			plan_kind_name(trial.kind), plan_name(trial.algorithm), trial.size,
-			trial.machines, trial.root, (unsigned long long)trial.count,
-			(unsigned long long)trial.piece, trial.shape,
-			trial.in_place ? ", in place" : "", trial.rendezvous ? ", rendezvous" : "",
-			trial.strict ? ", strict" : "", trial.op, failure);
+			trial.machines, trial.processors, trial.root,
+			(unsigned long long)trial.count, (unsigned long long)trial.piece,
+			trial.shape, trial.in_place ? ", in place" : "",
+			trial.rendezvous ? ", rendezvous" : "", trial.strict ? ", strict" : "",
+			trial.op, failure);
 }
 
 /* By the operation that its properties allow; and by one that shows each order. */
@@ -53,6 +54,7 @@ static void run_modes(void)
 		trial.rendezvous = mode & 1;
 		trial.strict = mode & 2;
 		trial.machines = draw(1 + (trial.algorithm == PLAN_HOSTS ? trial.size : 0));
+		trial.processors = draw(trial.algorithm == PLAN_STAR ? 5 : 1);
 		run_operations();
 	}
 }
@@ -173,6 +175,7 @@ static void each_step_is_needed(void **state)
 					       .count = 7,
 					       .piece = 3,
 					       .machines = 3,
+					       .processors = 2,
 					       .op = has & PLAN_COMMUTES ? ADD :
 						     has & PLAN_LINEAR   ? MIX :
 									   COMPOSE};
@@ -262,7 +265,7 @@ static void shared_processors_count(void **state)
 {
 	const uint64_t limits[PLAN_LIMITS] = {UINT64_C(10)
 					      << (PLAN_ALLREDUCE - 1) * PLAN_LIMIT_BITS};
-	struct plan_spec spec = {.size = 4, .shares = true};
+	struct plan_spec spec = {.size = 4, .processors = 2};
 
 	(void)state;
 	for (uint64_t count = 1; count < 1 << 20; count *= 2)
@@ -277,7 +280,7 @@ static void shared_processors_count(void **state)
 	assert_int_equal(plan_choose(&spec, 8), PLAN_RING);
 	spec.kind = PLAN_BARRIER;
 	assert_int_equal(plan_choose(&spec, 1), PLAN_STAR);
-	spec.shares = false;
+	spec.processors = 0;
 	assert_int_equal(plan_choose(&spec, 1), PLAN_DISSEMINATION);
 }
 

@@ -93,6 +93,7 @@ static void member_make(uint32_t rank)
 		.to_places = placed ? me->to_places : NULL,
 		.piece = trial.piece,
 		.hosts = hosts_of_trial(),
+		.processors = trial.processors,
 		.text = trial.text,
 	};
 

@@ -72,6 +72,7 @@ struct trial {
 	enum shape shape;
 	bool in_place, rendezvous, strict; /* strict: nothing begins while a send is under way */
 	uint32_t machines;                 /* on which the ranks are, in no order; 0: not said */
+	uint32_t processors;
 	enum operation op;
 	const struct plan_text *text; /* of PLAN_TEXT */
 };
