@@ -55,6 +55,7 @@ mpich() {
 forced() { system "ours, $1" "SLMPM_COLL_ALGORITHM=$1 /run/ours"; }
 
 system ours /run/ours
+printf '4 hosts\tmachine\texec %s\n' "$BIN/collectives_bare 4 $CPUS /run/networks" >>/run/systems
 openmpi tuned ''
 openmpi adapt '--mca coll_adapt_priority 100'
 openmpi han '--mca coll_han_priority 100'
