@@ -78,10 +78,10 @@ static void end_run(struct choice *c)
 	c->then = c->cost[c->usual];
 }
 
-/* The first turns touch memory for the first time: to know the plain way takes as many as a try. */
+/* The first turns touch memory for the first time: to know the usual way takes as many as a try. */
 static bool choice_begins(struct choice *c)
 {
-	if (choice_is_known(c) || c->begun == tries_of(c))
+	if (choice_is_known(c) || c->begun >= tries_of(c))
 		return false;
 	c->begun++;
 	return true;

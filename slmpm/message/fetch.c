@@ -266,6 +266,7 @@ void fetch_packets(struct endpoint *ep, const struct request *r)
 
 	if (!c)
 		return;
+	f->begun = r->seq;
 	if (fetch_is_measured(r) || c->without)
 		note = choice_taken(c, false);
 	else /* shorter ones so that something is known once the ring is full */
@@ -283,7 +284,7 @@ void fetch_received(struct endpoint *ep)
 		ep->rooms->fetch->last.since = clock_ticks();
 }
 
-/* Behind R others may be on their way already. */
+/* Behind R others of that length may be on their way already. */
 static void fetch_ended(struct endpoint *ep, const struct request *r, struct choice_last ended)
 {
 	struct fetch *f = ep->rooms->fetch;
@@ -291,7 +292,7 @@ static void fetch_ended(struct endpoint *ep, const struct request *r, struct cho
 	choice_conclude(f->choices, &f->last, f->last.since);
 	f->last = ended;
 	f->last.length = r->length;
-	if (r->seq != ep->sent)
+	if (r->seq != f->begun)
 		choice_conclude(f->choices, &f->last, f->last.since);
 }
 
@@ -316,8 +317,8 @@ void fetch_learn(struct endpoint *ep, const struct fetch_out *p)
 {
 	struct fetch *f = ep->rooms->fetch;
 	uint64_t length = p->r->length, now = clock_ticks();
-	/* Those that were announced before have their turn before. */
-	uint64_t took = now - (p->began > f->last.since ? p->began : f->last.since);
+	/* Those that were announced before it have taken their part of that. */
+	uint64_t took = (now - p->began) / (p->ahead + 1);
 	struct choice *c = choice_of(f->choices, length);
 
 	if (p->asked) {

@@ -57,7 +57,8 @@ struct fetch_out {        /* a send whose message the peer fetches */
 	struct list node; /* among those that have something to do, or alone */
 	struct request *r;
 	uint64_t patience; /* ns: until then it waits for a receive */
-	uint64_t began;    /* announced, in ticks */
+	uint64_t began;    /* announced, in ticks ... */
+	uint32_t ahead;    /* ... behind so many that were not over yet */
 	enum choice_note note;
 	uint32_t held;
 	bool waiting;     /* it is not to wait long for a receive ... */
@@ -78,6 +79,8 @@ struct fetch {                     /* of an endpoint */
 	uint64_t timed, began; /* a message that goes in packets: envelope, and when, in ticks */
 	enum choice_note note;
 	struct choice_last last; /* message sent */
+	uint64_t begun;          /* the last one that began, fetched or not: envelope */
+	uint32_t announced;      /* messages that are not over */
 	struct list in, out;
 	struct fetch_in *in_hand; /* NULL once it has gone */
 	struct fetch_out *out_hand;

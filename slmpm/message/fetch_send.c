@@ -68,6 +68,8 @@ int fetch_announce(struct endpoint *ep, struct request *r)
 	ep->stats->sent_bytes += r->length;
 	p->patience = clock_now() + patience_of(ep);
 	p->began = clock_ticks();
+	p->ahead = f->announced++;
+	f->begun = r->seq;
 	p->note = fetch_is_measured(r) ? choice_taken(choice_of(f->choices, r->length), true) :
 					 CHOICE_TIMED;
 	if (r->length <= ep->life->eager_max && r->mode.reason != SLMPM_REASON_STRICT) {
@@ -85,6 +87,7 @@ void fetch_forget(struct request *r)
 
 	if (f->out_hand == r->fetch)
 		f->out_hand = NULL;
+	f->announced--;
 	(void)split_hold(ep, &f->room_out, &r->fetch->held, -(int)r->fetch->held);
 	list_remove(&r->fetch->node);
 	free(r->fetch);
