@@ -33,7 +33,8 @@
 #define FRESH_NS   10000000 /* a count of switches tells so long whether there was one since */
 /* Yields behind one that let another run, before the costly question to the kernel. */
 #define TRUSTED    8
-#define RATE_NS    5000 /* in which ticks are compared with the clock */
+#define RATE_NS    5000   /* in which ticks are compared with the clock */
+#define LETS_IN_NS 100000 /* so long one that wakes up for the lock is waited for */
 
 /* So long the engine's thread does not poll where two tries in a row have shown that another
  * computes there: each puts off what it is there for by a turn of the scheduler's. */
@@ -184,14 +185,27 @@ void yield_taken(struct context *ctx, uint64_t now, uint64_t back, bool switched
 		ctx->oversubscribed--;
 }
 
+/* Yields from NOW on without the lock. An application that sleeps for it is not back from that by
+ * the time the engine's thread is, which therefore waits for it: else a call could last as long as
+ * an operation. Returns the time afterwards. */
+static uint64_t yield_out(const struct context *ctx, uint64_t now)
+{
+	uint64_t back;
+
+	do {
+		sched_yield();
+		back = clock_now();
+	} while (context_is_wanted(ctx) && context_is_server(ctx) && back - now < LETS_IN_NS);
+	return back;
+}
+
 uint64_t yield_turn(struct context *ctx, uint64_t now)
 {
 	bool trusted = is_trusted(ctx), switched;
 	uint64_t back;
 
 	context_unlock(ctx);
-	sched_yield();
-	back = clock_now();
+	back = yield_out(ctx, now);
 	switched = !trusted && yield_was_switched(now, back); /* others have the lock meanwhile */
 	context_lock(ctx);
 	yield_taken(ctx, now, back, switched);

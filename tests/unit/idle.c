@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* libs: -Wl,--wrap=domain_bells */
+/* libs: -Wl,--wrap=domain_bells,--wrap=sched_yield */
 /* How many passes a wait makes before it reads the clock: few where waits have slept and polling
  * has not paid. And which wait a bell belongs to, and what yields show. */
 #include <sched.h>
@@ -27,6 +27,19 @@ uint64_t __wrap_domain_bells(const struct context *c)
 	return rung;
 }
 
+#define SOME 3 /* yields, behind which none waits for the lock */
+
+static int yields;
+
+int __real_sched_yield(void);
+int __wrap_sched_yield(void);
+int __wrap_sched_yield(void)
+{
+	if (++yields == SOME)
+		atomic_store(&ctx.lock.wanted, 0);
+	return __real_sched_yield();
+}
+
 static void start(void)
 {
 	rung = 0;
@@ -42,6 +55,11 @@ static uint64_t begun(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec - 1000000;
+}
+
+static uint64_t now_ns(void)
+{
+	return begun() + 1000000;
 }
 
 /* Empty passes until the clock is read. */
@@ -224,17 +242,34 @@ static void the_server_yields_once_for_an_operation(void **state)
 	assert_int_equal(idle_next(&ctx, &i, begun() + MS), SLMPM_SPIN_SLEEP);
 }
 
+/* A turn's yields, where another thread has waited for the lock until the third. */
+static int yields_of_a_turn(bool server)
+{
+	start();
+	ctx.server = server ? lock_self() : 0;
+	atomic_store(&ctx.lock.wanted, 1);
+	yields = 0;
+	(void)yield_turn(&ctx, now_ns());
+	atomic_store(&ctx.lock.wanted, 0);
+	return yields;
+}
+
+static void the_server_lets_the_application_in(void **state)
+{
+	int n = 0;
+
+	(void)state;
+	while (yields_of_a_turn(true) < SOME) /* others had the processor meanwhile */
+		assert_true(++n < 100);
+	assert_int_equal(yields_of_a_turn(false), 1);
+}
+
 /* ---- yields in a row ------------------------------------------------------------------------- */
 
 #define TRUST   64  /* context.oversubscribed behind a yield that let another run */
 #define LITTLE  600 /* us without a yield, at least, behind one that cost a turn */
 #define TRIES   20000
 #define NOTHING (1000 * (uint64_t)1000000)
-
-static uint64_t now_ns(void)
-{
-	return begun() + 1000000;
-}
 
 static void yields_in_a_row_are_counted_now_and_then(void **state)
 {
@@ -304,6 +339,7 @@ int main(void)
 		cmocka_unit_test(a_bell_of_the_last_pass_is_the_next_waits),
 		cmocka_unit_test(long_yields_end_the_servers_polling),
 		cmocka_unit_test(the_server_yields_once_for_an_operation),
+		cmocka_unit_test(the_server_lets_the_application_in),
 		cmocka_unit_test(yields_in_a_row_are_counted_now_and_then),
 		cmocka_unit_test(one_that_computes_ends_them),
 	};
