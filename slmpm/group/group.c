@@ -378,12 +378,11 @@ struct group *group_ask(struct endpoint *ep, uint32_t tag, bool part, int *rc)
 	j->board = board;
 	j->bell = bell;
 	error = joining_refusal(&of->our_refused, tag, part, j->number);
-	if (error) { /* the other side takes the join for that */
-		j->group = NULL;
-		j->over = true;
-		group_fail(g, error, "%s says: %s", ep->life->name, of->our_refused.text);
-	}
 	joining_send(j, DUE_JOIN);
+	if (error) { /* the other side may have forgotten it */
+		group_fail(g, error, "%s says: %s", ep->life->name, of->our_refused.text);
+		joining_end(j, error, of->our_refused.text);
+	}
 	return g;
 }
 

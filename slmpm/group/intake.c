@@ -393,7 +393,7 @@ static int take_failed(struct came *c)
 		if (j->over || !joining_refusal(next, j->tag, j->part, j->number))
 			continue;
 		group_fail(j->group, error, "%s says: %s", c->ep->life->name, text);
-		joining_free(j);
+		joining_end(j, error, text); /* the other side may keep it */
 		break;
 	}
 	return 0;

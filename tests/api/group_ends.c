@@ -206,6 +206,53 @@ static int joins_after(void *arg)
 	return 0;
 }
 
+/* Two groups have failed at who founds, which keeps the last one; a member learns of the first as
+ * its join is under way, and joins again. */
+static void join_crossing(slmpm_peer founder, int i, void *arg)
+{
+	_Atomic int *both = arg;
+	slmpm_group group;
+
+	actor_hear(founder, GO);
+	if (i == 1)
+		raise(SIGKILL);
+	*both = 1;
+	while (*both == 1)
+		usleep(1000);
+	REFUSED(slmpm_group_join(&group, founder, 3, PATIENCE), SLMPM_EDEAD, "rank 1");
+	REFUSED(slmpm_group_join(&group, founder, 4, PATIENCE), SLMPM_EDEAD, "rank 1");
+	actor_tell(founder, GO);
+	OK(slmpm_group_join(&group, founder, 3, PATIENCE));
+	actor_hear(founder, DONE);
+	OK(slmpm_group_destroy(group));
+}
+
+static int crossing(void *unused)
+{
+	_Atomic int *both = child_common(sizeof(*both));
+	slmpm_group group;
+	struct circle c = {0};
+
+	(void)unused;
+	circle_begin(&c, 2, join_crossing, both, 30);
+	actor_tell(c.peers[1], GO);
+	EXPECT(slmpm_recv(c.peers[1], GO, NULL, 0, NULL, PATIENCE), -SLMPM_EDEAD);
+	actor_tell(c.peers[0], GO);
+	while (!*both)
+		usleep(1000);
+	for (uint32_t tag = 3; tag <= 4; tag++)
+		REFUSED(slmpm_group_create(&group, c.ctx, c.peers, 2, tag, PATIENCE), SLMPM_EDEAD,
+			"rank 1");
+	*both = 2;
+	actor_hear(c.peers[0], GO);
+	OK(slmpm_group_create(&group, c.ctx, c.peers, 1, 3, 3000 * actor_slow()));
+	actor_tell(c.peers[0], DONE);
+	OK(slmpm_group_destroy(group));
+	EXPECT(circle_wait(&c, 1), -SIGKILL);
+	circle_end(&c);
+	return 0;
+}
+
 /* One has no descriptors left: for the boards of the others. */
 static void join_exhausted(slmpm_peer founder, int i, void *unused)
 {
@@ -521,6 +568,7 @@ int main(void)
 	for (unsigned i = 0; i < 4; i++)
 		EXPECT(child_run(joins_after, &(struct late){.known = i & 1, .apart = i & 2}, 30),
 		       0);
+	EXPECT(child_run(crossing, NULL, 30), 0);
 	EXPECT(child_run(exhausted, NULL, 30), 0);
 	for (unsigned i = 0; i < sizeof(wants) / sizeof(wants[0]); i++)
 		EXPECT(child_run(in_want, &wants[i], 30), 0);
