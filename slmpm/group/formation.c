@@ -106,6 +106,29 @@ void formation_forked(const struct group *g)
 		close_seat(&g->formation->seats[r]);
 }
 
+/* What EP has sent of a group that nothing waits for yet; NULL: nothing. */
+static struct joining *find_waiting(const struct endpoint *ep, uint32_t tag, bool part)
+{
+	if (!ep->rooms->groups)
+		return NULL;
+	LIST_EACH_ENTRY(struct joining, j, &ep->rooms->groups->theirs, node)
+		if (!j->group && !j->over && j->tag == tag && j->part == part)
+			return j;
+	return NULL;
+}
+
+/* Of a group that does not form, the join that has come, or the next. */
+static void refuse_waiting(struct endpoint *ep, uint32_t tag, bool part, int error,
+			   const char *text)
+{
+	struct joining *j = find_waiting(ep, tag, part);
+
+	if (j)
+		joining_end(j, error, text);
+	else if (!part)
+		joining_refuse_next(ep, tag, error, text);
+}
+
 void formation_fail(struct group *g, int error, const char *format, ...)
 {
 	char text[ERROR_DETAIL];
@@ -124,8 +147,8 @@ void formation_fail(struct group *g, int error, const char *format, ...)
 		s->joining = NULL;
 		if (j)
 			joining_end(j, error, text);
-		else if (s->ep && !s->withdrew && !g->part && error != SLMPM_ETIMEOUT)
-			joining_refuse_next(s->ep, g->tag, error, text);
+		else if (s->ep && !s->withdrew && error != SLMPM_ETIMEOUT)
+			refuse_waiting(s->ep, g->tag, g->part, error, text);
 	}
 }
 
@@ -337,23 +360,11 @@ void formation_no_join(struct groups *of)
 		fail_unjoined(g, of, rank);
 }
 
-/* What EP has sent of a group that nothing waits for yet; NULL: nothing. */
-static struct joining *find_waiting(const struct endpoint *ep, uint32_t tag, bool part)
-{
-	if (!ep->rooms->groups)
-		return NULL;
-	LIST_EACH_ENTRY(struct joining, j, &ep->rooms->groups->theirs, node)
-		if (!j->group && !j->over && j->tag == tag && j->part == part)
-			return j;
-	return NULL;
-}
-
 /* By what the thread's detail says it is not begun: those that live learn it. */
 static void formation_refuse(const struct context *ctx, const slmpm_peer *members, uint32_t n,
 			     uint32_t tag, int error)
 {
 	char text[ERROR_DETAIL];
-	struct joining *j;
 
 	snprintf(text, sizeof(text), "%s", group_detail());
 	for (uint32_t r = 0; r < n; r++) {
@@ -366,10 +377,8 @@ static void formation_refuse(const struct context *ctx, const slmpm_peer *member
 			failed = &ep->rooms->groups->failed;
 		if (failed && failed->error && failed->tag == tag && !failed->part)
 			failed->error = 0;
-		else if ((j = find_waiting(ep, tag, false)) != NULL)
-			joining_end(j, error, text);
 		else
-			joining_refuse_next(ep, tag, error, text);
+			refuse_waiting(ep, tag, false, error, text);
 	}
 	(void)error_set(error, "%s", text);
 }

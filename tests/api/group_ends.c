@@ -335,6 +335,54 @@ static int in_want(void *arg)
 	return 0;
 }
 
+/* Of two that have come by then, one with nothing: the other learns it, and both try again. */
+static void join_beside_want(slmpm_peer founder, int i, void *unused)
+{
+	struct rlimit limit, before;
+	slmpm_group group;
+
+	(void)unused;
+	CHECK(getrlimit(RLIMIT_NOFILE, &before) == 0, "limit");
+	limit = before;
+	limit.rlim_cur = (rlim_t)actor_descriptors();
+	if (i == 0) {
+		CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0, "limit");
+		REFUSED(slmpm_group_join(&group, founder, 3, PATIENCE), SLMPM_ENOFILE, "board");
+		CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0, "limit");
+		actor_tell(founder, GO);
+	} else {
+		OK(slmpm_group_join_start(&group, founder, 3));
+		actor_tell(founder, GO);
+		for (int k = 0;
+		     k < 3000 * actor_slow() && circle_query(group).status == -SLMPM_EAGAIN; k++)
+			usleep(1000);
+		EXPECT(circle_query(group).status, -SLMPM_ENOFILE);
+		OK(slmpm_group_destroy(group));
+	}
+	actor_hear(founder, DONE);
+	OK(slmpm_group_join(&group, founder, 3, PATIENCE));
+	OK(slmpm_group_destroy(group));
+}
+
+static int beside_want(void *unused)
+{
+	slmpm_group group;
+	struct circle c = {0};
+
+	(void)unused;
+	circle_begin(&c, 2, join_beside_want, NULL, 30);
+	for (int i = 0; i < 2; i++)
+		actor_hear(c.peers[i], GO);
+	REFUSED(slmpm_group_create(&group, c.ctx, c.peers, 2, 3, PATIENCE), SLMPM_ENOFILE,
+		"rank 0 (");
+	for (int i = 0; i < 2; i++)
+		actor_tell(c.peers[i], DONE);
+	OK(slmpm_group_create(&group, c.ctx, c.peers, 2, 3, PATIENCE));
+	OK(slmpm_group_destroy(group));
+	circle_end(&c);
+	return 0;
+}
+
 /* Who founds dies: before, and as soon as it has founded it. */
 static void die_founding(slmpm_peer member, int i, void *founds)
 {
@@ -572,6 +620,7 @@ int main(void)
 	EXPECT(child_run(exhausted, NULL, 30), 0);
 	for (unsigned i = 0; i < sizeof(wants) / sizeof(wants[0]); i++)
 		EXPECT(child_run(in_want, &wants[i], 30), 0);
+	EXPECT(child_run(beside_want, NULL, 30), 0);
 	EXPECT(child_run(breaks, &dies, 30), 0);
 	EXPECT(child_run(breaks, &leaves, 30), 0);
 	EXPECT(child_run(outlived, NULL, 30), 0);
