@@ -101,17 +101,15 @@ static int said_end(const struct came *c, char *text, size_t size)
 /* It has nothing to come with: a group that waits for it fails, or the next one. */
 static int take_failed_join(struct came *c, struct groups *of)
 {
-	struct failed_join *last = &of->failed;
-	int error = said_end(c, last->text, sizeof(last->text));
+	struct failed_join failed = {.tag = LITTLE_32(c->packet->tag), .part = c->packet->what};
 
-	if (PEER_FAULT(!error || c->n || c->lost))
+	failed.error = said_end(c, failed.text, sizeof(failed.text));
+	if (PEER_FAULT(!failed.error || c->n || c->lost))
 		return -SLMPM_EPROTO;
 	of->their_last = c->number;
-	last->tag = LITTLE_32(c->packet->tag);
-	last->part = c->packet->what;
-	if (joining_refusal(&of->their_refused, last->tag, last->part, c->number))
+	if (joining_refusal(&of->their_refused, failed.tag, failed.part, c->number))
 		return 0;
-	last->error = error;
+	of->failed = failed;
 	formation_no_join(of);
 	return 0;
 }
