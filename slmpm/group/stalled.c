@@ -119,7 +119,7 @@ static struct stand *stand_of(const struct member *m, bool lane)
 	return m->distant && m->distant->stands ? &m->distant->stands[lane] : NULL;
 }
 
-/* What it has said else stays. */
+/* What it has said else stays: its elements are no operation's here. */
 static void take_blocked(struct stand *s, const struct wire_group *packet)
 {
 	s->blocked = LITTLE_32(packet->blocked);
@@ -137,12 +137,13 @@ static bool take_stand(struct member *m, bool lane, const struct wire_group *pac
 	s = stand_of(m, lane);
 	if (!s)
 		return false;
-	if (!s->any || s->generation != LITTLE_32(packet->number))
-		s->blocked = 0;
-	s->any = true;
-	s->generation = LITTLE_32(packet->number);
-	if (LITTLE_32(packet->what) & WIRE_GROUP_BLOCKS)
+	if (s->generation != LITTLE_32(packet->number))
+		*s = (struct stand){.generation = LITTLE_32(packet->number)};
+	if (LITTLE_32(packet->what) & WIRE_GROUP_BLOCKS) {
 		take_blocked(s, packet);
+		return true;
+	}
+	s->any = true;
 	s->number = LITTLE_64(packet->operation);
 	s->suspect = LITTLE_32(packet->rank);
 	s->until = clock_now() + 2 * PAIR_MS * LITTLE_32(packet->within);
@@ -189,7 +190,7 @@ int stalled_said(struct endpoint *ep, const struct wire_group *packet)
 	if (!take_stand(m, lane, packet))
 		return -SLMPM_ENOMEM;
 	g = lane ? m->group->lane : m->group;
-	if (g)
+	if (g && !(what & WIRE_GROUP_BLOCKS))
 		note_stand(g, pair_rank(m), what & WIRE_GROUP_ASKS);
 	m->group->inspect_at = 0;
 	m->group->ctx->news = true;
@@ -209,7 +210,7 @@ COLD const struct stand *stalled_blocked(const struct group *g, uint32_t rank)
 {
 	const struct stand *s = stand_of(member_of(g, rank), true);
 
-	return s && s->any && s->generation == g->boards.generation && s->blocked ? s : NULL;
+	return s && s->generation == g->boards.generation && s->blocked ? s : NULL;
 }
 
 /* It waits as well, as far as is known: for whom; else it is late itself. */
