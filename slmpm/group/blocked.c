@@ -20,7 +20,8 @@
 
 void blocked_begin(struct group *g, const struct collective *op)
 {
-	bool alone = !g->ctx->multiple && !g->ctx->handlers && !g->deposits && !g->overlays;
+	bool alone = !g->ctx->multiple && !g->ctx->handlers && !g->ctx->calls_back &&
+		     !g->deposits && !g->overlays;
 
 	g->blocked.in = alone ? op : NULL;
 }
