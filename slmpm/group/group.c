@@ -505,7 +505,7 @@ int slmpm_group_destroy(slmpm_group group)
 			       !g->waits     ? "an operation" :
 			       g->splitting  ? "slmpm_group_split" :
 			       g->allocation ? "slmpm_group_alloc" :
-					       "slmpm_group_peer or slmpm_put_all");
+					       "slmpm_group_peer, _shrink or slmpm_put_all");
 	if (rc == 0)
 		group_quit(g);
 	context_changed(ctx); /* who waits in it learns that it is gone */

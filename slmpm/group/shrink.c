@@ -209,14 +209,19 @@ static int may_shrink(struct group *g, int timeout_ms)
 		inspect_processes(g);
 	if (!g->status)
 		return error_set(SLMPM_ESTATE, CALL ": the group is not broken");
-	if (!none_is_under_way(g) && (g->apart || is_driven(g)) && timeout_ms)
+	if (!none_is_under_way(g) && (g->apart || is_driven(g)) && timeout_ms) {
+		g->waits++; /* it stays */
 		(void)wait_until(g->ctx, none_is_under_way, g,
 				 timeout_ms < 0 || timeout_ms > ENDS_MS ? ENDS_MS : timeout_ms);
+		g->waits--;
+	}
+	if (!g->status) /* another thread has shrunk it meanwhile */
+		return error_set(SLMPM_ESTATE, CALL ": the group is not broken");
 	if (g->shrinking)
 		return error_set(SLMPM_EBUSY, CALL ": another thread does so");
 	if (!none_is_under_way(g) || g->waits)
 		return error_set(SLMPM_EBUSY, CALL ": another thread has %s under way",
-				 g->waits ? "slmpm_group_peer, _split or _alloc" :
+				 g->waits ? "slmpm_group_peer, _split, _alloc or _shrink" :
 					    "an operation of the group");
 	return 0;
 }
