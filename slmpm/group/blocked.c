@@ -40,7 +40,7 @@ void blocked_end(struct group *g)
 static void blocked_show(struct group *g, uint64_t now)
 {
 	const uint32_t tag = g->blocked.in->coll->tag;
-	const uint64_t word = (uint64_t)tag << 32 | tags_number(g);
+	const uint64_t word = (uint64_t)tag << 32 | (uint32_t)tags_number(g);
 
 	if (!tag || g->under_way || !tags_hold_named(g, tag))
 		return;
@@ -58,13 +58,15 @@ static void blocked_show(struct group *g, uint64_t now)
 /* ---- what follows ---------------------------------------------------------------------------- */
 
 struct block {
-	uint32_t tag, number; /* of what it blocks in; of the last one in the lane */
-	bool before;          /* the operation of this member's that has no tag */
+	uint32_t tag;    /* of what it blocks in */
+	uint64_t number; /* of the last one in the lane */
+	bool before;     /* the operation of this member's that has no tag */
 };
 
 /* NUMBER is that of the operation. What is shown may be over: see waits_in_vain. */
 static bool is_shown_by(const struct group *g, uint32_t r, uint64_t number, struct block *block)
 {
+	const uint64_t own = tags_number(g);
 	const struct stand *s;
 	uint64_t word;
 
@@ -78,7 +80,8 @@ static bool is_shown_by(const struct group *g, uint32_t r, uint64_t number, stru
 	}
 	/* Pairs with the release in blocked_show: what it has posted before is seen as well. */
 	word = atomic_load_explicit(&g->boards.of[r]->blocked, memory_order_acquire);
-	*block = (struct block){(uint32_t)(word >> 32), (uint32_t)word,
+	*block = (struct block){(uint32_t)(word >> 32),
+				own + (uint64_t)(int32_t)((uint32_t)word - (uint32_t)own),
 				!boards_has(&g->boards, r, number)};
 	return block->tag;
 }
@@ -105,8 +108,7 @@ static bool waits_in_vain(const struct group *g, uint32_t r)
 		return false;
 	if (tag)
 		return tags_number(g) == block.number && tags_have_not(g, r, tag);
-	return (int32_t)(tags_number(g) - block.number) <= 0 && block.before &&
-	       blocked_awaits(g, r);
+	return tags_number(g) <= block.number && block.before && blocked_awaits(g, r);
 }
 
 static COLD void blocked_fail(struct group *g, uint32_t r)

@@ -24,9 +24,9 @@ struct stand {
 	uint32_t generation;
 	uint32_t suspect;      /* ... in which it waits for this rank in the end, and 1; 0 */
 	uint32_t marks[MARKS]; /* of the last ones, by number; 0: none */
-	uint32_t blocked; /* in a call of that tag, when it had begun so many without, and ... */
-	uint32_t blocked_number; /* ... with the last one of its lane; 0: in none */
-	uint64_t begun;
+	uint32_t blocked;      /* in a call of that tag; 0: in none */
+	/* With the last one of its lane, and so many begun without a tag. */
+	uint64_t blocked_number, begun;
 	uint32_t about; /* low half of the number of that which it says this of */
 	struct asked_for said;
 };

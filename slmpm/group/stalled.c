@@ -123,7 +123,7 @@ static struct stand *stand_of(const struct member *m, bool lane)
 static void take_blocked(struct stand *s, const struct wire_group *packet)
 {
 	s->blocked = LITTLE_32(packet->blocked);
-	s->blocked_number = (uint32_t)LITTLE_64(packet->operation);
+	s->blocked_number = LITTLE_64(packet->operation);
 	s->begun = LITTLE_64(packet->elements);
 }
 

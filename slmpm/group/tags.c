@@ -388,14 +388,13 @@ bool tags_arm(struct group *g, bool asleep)
 
 /* ---- calls that block ------------------------------------------------------------------------ */
 
-uint32_t tags_number(const struct group *g)
+uint64_t tags_number(const struct group *g)
 {
 	const struct group *lane = g->lane;
 
 	if (!lane)
 		return 0;
-	return (uint32_t)(lane->under_way && !lane->apart ? lane->flat.number :
-							    lane->boards.posted);
+	return lane->under_way && !lane->apart ? lane->flat.number : lane->boards.posted;
 }
 
 bool tags_hold_named(const struct group *g, uint32_t tag)

@@ -36,10 +36,10 @@ void tags_follow(struct group *g);
 void tags_shut(struct group *g);
 void tags_free(struct group *g);
 
-/* Of calls that block (blocked.c): the last one of the lane that has begun, its low half; TAG is
+/* Of calls that block (blocked.c): the last one of the lane that has begun; TAG is
  * held, and a round that has begun names it; it is outstanding; rank R had not started it as it
  * began that round, which is over here. It fails: the group is broken by CULPRIT. */
-uint32_t tags_number(const struct group *g);
+uint64_t tags_number(const struct group *g);
 bool tags_hold_named(const struct group *g, uint32_t tag);
 bool tags_have(const struct group *g, uint32_t tag);
 bool tags_have_not(const struct group *g, uint32_t r, uint32_t tag);
