@@ -63,7 +63,7 @@ static uint32_t width_of(const struct slmpm_coll *c)
  * half as many where there are several. */
 static uint32_t most_pieces(const struct plan_spec *spec)
 {
-	const bool several = spec->processors > 1 && spec->size > 3;
+	const bool several = plan_star_centres(spec->size, spec->processors) > 1;
 
 	if (spec->algorithm != PLAN_STAR)
 		return PIECES;
@@ -75,7 +75,8 @@ static uint32_t most_pieces(const struct plan_spec *spec)
 static uint64_t shared_piece(const struct plan_spec *spec, uint32_t width)
 {
 	const bool star = spec->algorithm == PLAN_STAR;
-	const uint64_t part = spec->count / (spec->processors ? spec->processors : 1) + 1;
+	const uint32_t centres = plan_star_centres(spec->size, spec->processors);
+	const uint64_t part = spec->count / centres + 1;
 	const uint64_t least = spec->count / most_pieces(spec) + 1;
 	uint64_t piece = SHARED_PIECE / width;
 

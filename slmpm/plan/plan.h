@@ -217,6 +217,9 @@ enum plan_algorithm plan_choose(const struct plan_spec *spec, uint32_t width);
 /* All that one member has at one end. */
 uint64_t plan_bytes(const struct plan_spec *spec, uint32_t width);
 
+/* Of a star of SIZE members that share so many processors: each has another member at least. */
+uint32_t plan_star_centres(uint32_t size, uint32_t processors);
+
 /* ---- texts (plan_text.c) --------------------------------------------------------------------- */
 
 /* The plans of all members as a text describes them, once it has been proved that they do what

@@ -41,15 +41,20 @@ static bool has_tokens(const struct plan *p)
 	return p->spec.kind == PLAN_BARRIER;
 }
 
+uint32_t plan_star_centres(uint32_t size, uint32_t processors)
+{
+	const uint32_t centres = processors < size / 2 ? processors : size / 2;
+
+	return centres ? centres : 1;
+}
+
 void prepare_star(struct plan *p)
 {
-	const uint32_t most = p->spec.size / 2, some = p->spec.processors;
 	const uint64_t count = has_tokens(p) ? 0 : p->spec.count;
 	uint32_t sets = 1;
 
 	p->spec.count = count;
-	p->centres = some < most ? some : most;
-	p->centres += !p->centres;
+	p->centres = plan_star_centres(p->spec.size, p->spec.processors);
 	p->piece = p->spec.piece && p->spec.piece < count ? p->spec.piece : count;
 	if (is_in_pieces(p)) {
 		if ((count - 1) / p->piece > UINT32_MAX / 8 / p->spec.size) {

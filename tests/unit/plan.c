@@ -284,6 +284,18 @@ static void shared_processors_count(void **state)
 	assert_int_equal(plan_choose(&spec, 1), PLAN_DISSEMINATION);
 }
 
+/* As many as processors, each with another member. */
+static void stars_have_centres(void **state)
+{
+	(void)state;
+	assert_int_equal(plan_star_centres(4, 2), 2);
+	assert_int_equal(plan_star_centres(4, 4), 2);
+	assert_int_equal(plan_star_centres(3, 2), 1);
+	assert_int_equal(plan_star_centres(16, 15), 8);
+	assert_int_equal(plan_star_centres(16, 0), 1);
+	assert_int_equal(plan_star_centres(1, 2), 1);
+}
+
 static void names_are_known(void **state)
 {
 	(void)state;
@@ -365,6 +377,7 @@ int main(void)
 		cmocka_unit_test(choice_fits),         cmocka_unit_test(names_are_known),
 		cmocka_unit_test(what_is_no_plan),     cmocka_unit_test(many_members),
 		cmocka_unit_test(limits_count),        cmocka_unit_test(shared_processors_count),
+		cmocka_unit_test(stars_have_centres),
 	};
 	int rc;
 
