@@ -56,8 +56,8 @@ struct flat {
 	uint32_t shift;                /* of an element's bytes */
 	bool posted, in_place, again;
 	bool moved; /* bytes have been written or read while it waits; operations_go_on takes note */
-	uint8_t before, between; /* looks: flat_between_looks */
-	calc_kernel *kernel;     /* NULL: of the program's own */
+	uint8_t between;     /* looks: flat_between_looks */
+	calc_kernel *kernel; /* NULL: of the program's own */
 	enum calc_form form;
 	uint32_t next, last; /* sources: the first unfinished one, and behind the last */
 	uint64_t bytes;      /* of this member's part, or of what each combines */
@@ -110,13 +110,6 @@ int flat_step(struct flat *f);
 static inline void flat_between_looks(const struct flat *f)
 {
 	for (unsigned i = 0; i < f->between; i++)
-		clock_between_polls();
-}
-
-/* And before another member's post is looked at for the first time. */
-static inline void flat_before_looks(const struct flat *f)
-{
-	for (unsigned i = 0; i < f->before; i++)
 		clock_between_polls();
 }
 

@@ -5,17 +5,18 @@
  */
 #include "slmpm/board/flat_parts.h"
 
-/* Between its post and looks at the others'. Who waits for a root waits longest: that one may have
- * waited for this member's post before. A root itself waits for none. */
-static INLINE void rest_short(struct flat *f)
+/* Between its post and the first look at another's, as flat_between_looks. Who waits for a root
+ * waits longest: that one may have waited for this member's post before. A root itself waits for
+ * none. */
+static INLINE void rest_short(const struct flat *f)
 {
-	bool all = f->last - f->first == f->b->size;
+	const bool all = f->last - f->first == f->b->size;
+	const unsigned before = all ? (f->bytes ? 7 : 3) : 22;
 
 	if (f->next == f->last || f->b->size == 1 || f->b->crowded) /* else some post much later */
 		return;
-	f->before = all ? (f->bytes ? 7 : 3) : 22;
-	f->between = f->bytes ? 3 : 9;
-	flat_before_looks(f);
+	for (unsigned i = 0; i < before; i++)
+		clock_between_polls();
 }
 
 static void post_short(struct flat *f)
@@ -33,6 +34,7 @@ static void post_short(struct flat *f)
 	/* With a root that changes others have the one after the next; in step they would take it back. */
 	if (f->last - f->first != f->b->size)
 		claim_ahead(&f->b->own->posts[(f->number + 2) % BOARD_SLOTS]);
+	f->between = f->bytes ? 3 : 9;
 }
 
 /* The contribution AT of rank R. The first one is kept, where there is another to come. */

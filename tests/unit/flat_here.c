@@ -40,6 +40,20 @@ static int step(uint32_t r)
 	return flat_step(&f[r]);
 }
 
+/* One that is posted early looks as seldom as one that posts in its turn. */
+static void early(void)
+{
+	CHECK(step(0) == 0, "rank 0 does not wait");
+	CHECK(flat_begin(&f[1], &b[1], &barrier) == 0, "no memory");
+	flat_post_early(&f[1]);
+	CHECK(f[1].posted && f[1].between == f[0].between, "%u turns between looks, not %u",
+	      f[1].between, f[0].between);
+	CHECK(step(2) == 0, "rank 2 does not wait");
+	CHECK(step(3) == 1, "rank 3 waits");
+	for (uint32_t r = 0; r < 3; r++)
+		CHECK(step(r) == 1, "rank %u waits", r);
+}
+
 static void here(bool wanted, const char *why)
 {
 	CHECK(step(0) == 0, "rank 0 does not wait: %s", why);
@@ -66,6 +80,7 @@ static void broadcast(void)
 int main(void)
 {
 	meet();
+	early();
 	here(true, "its own processor is not known");
 	boards_run_on(&b[0], 6);
 	here(false, "the others' are not known");
