@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 enum { RANKS = 16, CENTRES = 2, PORT = 7777, TRIES = 1000, MOST = 1024 };
@@ -155,6 +156,7 @@ static int answer(int listener)
 int sockets_open(const char *networks, int own, int size)
 {
 	const struct sockaddr_in here = address_of(own);
+	const struct timeval most = {.tv_sec = 10}; /* an earlier rank may have failed */
 	int on = 1, listener;
 
 	rank = own;
@@ -163,6 +165,7 @@ int sockets_open(const char *networks, int own, int size)
 		return 0;
 	listener = socket(AF_INET, SOCK_STREAM, 0);
 	setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+	setsockopt(listener, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof most); /* of accept, too */
 	if (bind(listener, (const struct sockaddr *)&here, sizeof here) || listen(listener, RANKS))
 		return 0;
 	for (int r = 0; r < rank; r++)
