@@ -441,9 +441,9 @@ struct wire_group {
 		uint32_t machine; /* LISTENS, MEMBER without descriptors: which one it is on; 0 */
 		uint32_t within;  /* STANDS: ms, in which it says so again; 0: it does not wait */
 	};
-	uint32_t rank; /* of BEGIN; rank: of MEMBER; of ENDED, and 1 more: by which; of
-			   ATTENDS, as it was at first, and 1 more: who is gone; of STANDS,
-			   and 1 more: for which it waits in the end; 0 */
+	/* Of BEGIN; rank: of MEMBER; of ENDED, and 1 more: by which; of ATTENDS, as it was at
+	 * first, and 1 more: who is gone; of STANDS, and 1 more: for which it waits in the end; 0. */
+	uint32_t rank;
 	union {
 		int32_t pid;  /* of MEMBER */
 		int32_t root; /* STANDS: ... root ... */

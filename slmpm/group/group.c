@@ -501,11 +501,12 @@ int slmpm_group_destroy(slmpm_group group)
 			       g->overlays);
 	if (rc == 0 && (g->begun != g->done || tags_wait(g) || g->waits || g->meeting.inside ||
 			g->shrinking || !list_empty(&g->drives)))
-		rc = error_set(SLMPM_EBUSY, "slmpm_group_destroy: %s is under way",
-			       !g->waits     ? "an operation" :
-			       g->splitting  ? "slmpm_group_split" :
-			       g->allocation ? "slmpm_group_alloc" :
-					       "slmpm_group_peer, _shrink or slmpm_put_all");
+		rc = error_set(
+			SLMPM_EBUSY, "slmpm_group_destroy: %s is under way",
+			!g->waits     ? "an operation" :
+			g->splitting  ? "slmpm_group_split" :
+			g->allocation ? "slmpm_group_alloc" :
+					"slmpm_group_peer, slmpm_group_shrink or slmpm_put_all");
 	if (rc == 0)
 		group_quit(g);
 	context_changed(ctx); /* who waits in it learns that it is gone */

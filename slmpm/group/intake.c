@@ -81,11 +81,11 @@ static void join_failed(struct joining *j, struct group *g, uint32_t rank, int r
 	int error = -error_system(rc, "its board cannot be had");
 
 	snprintf(text, sizeof(text), "%s", group_detail());
-	if (g)
+	if (g) {
 		formation_in_vain(g, rank);
-	if (g)
 		formation_fail(g, error, "rank %u (%s) of group %u: %s", rank, j->ep->life->name,
 			       g->tag, text);
+	}
 	joining_end(j, error, text);
 }
 

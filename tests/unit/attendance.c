@@ -66,7 +66,7 @@ static struct pair pairs[N][N];
 static struct endpoint ends[N][N];
 static struct rooms rooms[N][N];
 static struct context context;
-static bool full, starved; /* no connection takes more; there is no memory */
+static bool full, memoryless; /* no connection takes more; there is no memory */
 
 /* ---- in place of the library's --------------------------------------------------------------- */
 
@@ -130,7 +130,7 @@ void __wrap_bootstrap_await_room(struct endpoint *ep, bool on)
 
 void *__wrap_calloc(size_t n, size_t size)
 {
-	return starved ? NULL : __real_calloc(n, size);
+	return memoryless ? NULL : __real_calloc(n, size);
 }
 
 void __wrap_group_break(struct group *g, int status, int32_t culprit)
@@ -498,9 +498,9 @@ static void leaves_without_memory(void)
 	for (unsigned k = 0; k < 2; k++) {
 		const struct message *m = &w.node[0].on_way[1][k];
 
-		full = starved = true;
+		full = memoryless = true;
 		distant_left(&groups[0], true, (const uint64_t[2]){0});
-		full = starved = false;
+		full = memoryless = false;
 		CHECK(groups_send_unsent(rooms[0][1].groups) == 0, "it is full");
 		CHECK(w.node[0].count[1] == k + 1 && m->step == GROUP_ENDED && m->through == 7 &&
 			      m->passed == 3,
