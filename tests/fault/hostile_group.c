@@ -800,7 +800,7 @@ static void read_on(struct raw_peer *p, char reason[112])
 {
 	struct wire_group g;
 
-	while (recv(p->fd, &g, sizeof(g), 0) > 0)
+	while (raw_hear(p->fd, &g, sizeof(g), NULL) > 0)
 		;
 	strcpy(reason, "out of turn");
 }
