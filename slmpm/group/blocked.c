@@ -86,14 +86,14 @@ static bool is_shown_by(const struct group *g, uint32_t r, uint64_t number, stru
 	return block->tag;
 }
 
-/* It is the one that is under way. */
+/* It is the one that is under way. What is only sent to R may go meanwhile. */
 static bool blocked_awaits(const struct group *g, uint32_t r)
 {
 	const struct collective *op = LIST_ENTRY(g->operations.next, struct collective, node);
 
 	if (!g->under_way || op != g->blocked.in)
 		return false;
-	return g->apart ? messages_await(g, r) : flat_waits_for(&g->flat, r);
+	return g->apart ? messages_lack(g, r) : flat_waits_for(&g->flat, r);
 }
 
 /* R's tag is done behind what was the last one in the lane as it showed it: where this member has
@@ -136,8 +136,6 @@ COLD void blocked_inspect(struct group *g, uint64_t now)
 	if (!g->blocked.in || g->error || group_is_broken(g))
 		return;
 	blocked_show(g, now);
-	if (g->apart)
-		messages_note_awaited(g);
 	for (uint32_t r = 0; r < g->boards.size && !g->error; r++)
 		if (waits_in_vain(g, r))
 			blocked_fail(g, r);

@@ -347,6 +347,8 @@ void messages_close(struct group *g);
  * noted last, and how many have come of it. */
 void messages_note_awaited(struct group *g);
 bool messages_await(const struct group *g, uint32_t rank);
+/* The one under way cannot end without a message of RANK that has not come. */
+bool messages_lack(const struct group *g, uint32_t rank);
 /* Of an operation that has not begun here some have come. */
 bool messages_wait(const struct group *g);
 uint64_t messages_came(const struct group *g, uint32_t rank);

@@ -169,6 +169,13 @@ bool messages_await(const struct group *g, uint32_t rank)
 	return g->messages && g->messages->stage != NOT_BEGUN && needs_await(g, rank);
 }
 
+bool messages_lack(const struct group *g, uint32_t rank)
+{
+	const struct messages *m = g->messages;
+
+	return m && m->stage != NOT_BEGUN && messages_came(g, rank) < m->expected[rank];
+}
+
 COLD int needs_ended(const struct group *g)
 {
 	const struct messages *m = g->messages;
