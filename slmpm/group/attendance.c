@@ -72,9 +72,30 @@ static void note_through(struct group *g, uint64_t through)
 	note_number(&g->attendance, NONE, &g->attendance.through, through);
 }
 
-static void note_passed(struct group *g, uint64_t passed)
+/* What D has said counts as far as this member has come, without which none can be through a split
+ * or have passed a meeting. The rest may be a lie that others have believed, who were ahead. */
+static void note_said(struct group *g, const struct distant *d)
 {
-	note_number(&g->attendance, PASSED, &g->attendance.passed, passed);
+	struct attendance *a = &g->attendance;
+
+	if (d->through <= g->boards.posted)
+		note_through(g, d->through);
+	if (d->passed <= a->came)
+		note_number(a, PASSED, &a->passed, d->passed);
+}
+
+static void note_all_said(struct group *g)
+{
+	for (uint32_t s = 0; s < g->seats; s++)
+		if (distant_at(g, s) && !g->members[s].out)
+			note_said(g, distant_at(g, s));
+}
+
+static void take_said(struct member *m, const struct wire_group *packet)
+{
+	m->distant->through = LITTLE_64(packet->through);
+	m->distant->passed = LITTLE_64(packet->passed);
+	note_said(m->group, m->distant);
 }
 
 /* ---- shown ----------------------------------------------------------------------------------- */
@@ -158,10 +179,8 @@ void attendance_gone(struct member *m)
 
 void attendance_left(struct member *m, const struct wire_group *packet)
 {
-	if (m->distant && !m->distant->gone) { /* else nothing of it counts */
-		note_through(m->group, LITTLE_64(packet->through));
-		note_passed(m->group, LITTLE_64(packet->passed));
-	}
+	if (m->distant && !m->distant->gone) /* else nothing of it counts */
+		take_said(m, packet);
 	attendance_gone(m);
 }
 
@@ -197,8 +216,7 @@ int attendance_said(struct endpoint *ep, const struct wire_group *packet)
 			false);
 	if (index)
 		take_fact(m->group, index - 1, LITTLE_64(packet->count));
-	note_through(m->group, LITTLE_64(packet->through));
-	note_passed(m->group, LITTLE_64(packet->passed));
+	take_said(m, packet);
 	d->view = LITTLE_64(packet->view);
 	d->broken = LITTLE_32(packet->number);
 	show_all(m->group);
@@ -262,6 +280,7 @@ void attendance_come(struct group *g, uint64_t number)
 	a->meets = a->changed = true;
 	a->came = number;
 	a->version++;
+	note_all_said(g);
 	connect_all(g);
 	show_all(g);
 }
@@ -336,6 +355,7 @@ void attendance_broken(struct group *g)
 {
 	g->attendance.broken = g->boards.generation + 1;
 	g->attendance.version++;
+	note_all_said(g);
 	show_all(g);
 }
 

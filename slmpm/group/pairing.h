@@ -48,8 +48,10 @@ struct distant {
 	bool questioned; /* another says that it is gone: until an attempt shows it or not */
 	bool called;     /* a connection is wanted until all others have shown that */
 	bool agrees;     /* one is wanted until a shrink is over */
-	/* What it has shown, and up to which version it has been shown that. */
+	/* What it has shown, and up to which version it has been shown that; the last split that any
+	 * is through, and the last meeting that any had passed, as it says. */
 	uint64_t view, has;
+	uint64_t through, passed;
 	uint32_t broken;
 	struct stand *stands; /* in the group and its lane (stalled.c); or NULL */
 };

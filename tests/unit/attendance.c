@@ -38,7 +38,7 @@ struct message {
 
 struct known { /* of another: what counts of struct distant */
 	uint64_t noted, view, has;
-	uint8_t came;
+	uint8_t came, passed;
 	bool gone, ended;
 	uint8_t left;
 };
@@ -165,6 +165,7 @@ static void take_out(unsigned i)
 					  .view = d->view,
 					  .has = d->has,
 					  .came = (uint8_t)d->came,
+					  .passed = (uint8_t)d->passed,
 					  .gone = d->gone,
 					  .ended = members[i][j].ended,
 					  .left = (uint8_t)d->left};
@@ -199,6 +200,7 @@ static void put_in(unsigned i)
 		d->view = k->view;
 		d->has = k->has;
 		d->came = widened(k->came);
+		d->passed = k->passed;
 		d->gone = k->gone;
 		d->left = k->left;
 		members[i][j].ended = k->ended;
@@ -486,6 +488,41 @@ static void is_asked_for(void)
 	CHECK(attempts == 3, "%u attempts", attempts);
 }
 
+/* ---- what cannot be so ----------------------------------------------------------------------- */
+
+static void says(unsigned i, uint64_t through, uint64_t passed)
+{
+	const struct wire_group packet = {
+		.step = GROUP_ATTENDS, .through = through, .passed = passed};
+
+	CHECK(attendance_said(&ends[0][i], &packet) == 0, "ATTENDS");
+}
+
+static void counts(uint64_t through, uint64_t passed)
+{
+	const struct attendance *a = &groups[0].attendance;
+
+	CHECK(a->through == through && a->passed == passed, "through %llu, passed %llu",
+	      (unsigned long long)a->through, (unsigned long long)a->passed);
+}
+
+/* Before this member has come so far; one that repeats it may have come further. */
+static void says_too_much(void)
+{
+	const struct attendance *a = &groups[0].attendance;
+
+	set_up();
+	says(1, UINT64_MAX, UINT64_MAX);
+	says(2, 5, 1);
+	counts(0, 0);
+	CHECK(!a->view, "it is part of the view");
+	attendance_come(&groups[0], 1);
+	counts(0, 1);
+	groups[0].boards.posted = 5;
+	attendance_broken(&groups[0]);
+	counts(5, 1);
+}
+
 /* ---- last words ------------------------------------------------------------------------------ */
 
 /* Twice: what is kept for that is there again. */
@@ -507,6 +544,7 @@ static void leaves_without_memory(void)
 		      "%u: step %u, through %u, passed %u", w.node[0].count[1], m->step, m->through,
 		      m->passed);
 	}
+	groups[1].boards.posted = 7;
 	CHECK(arrives(0, 1), "nothing comes");
 	CHECK(groups[1].attendance.through == 7, "through %llu",
 	      (unsigned long long)groups[1].attendance.through);
@@ -543,6 +581,7 @@ int main(void)
 	for (unsigned i = 0; i < sizeof(scenes) / sizeof(scenes[0]); i++)
 		search(&scenes[i]);
 	is_asked_for();
+	says_too_much();
 	leaves_without_memory();
 	shrinks();
 	return 0;
