@@ -98,32 +98,29 @@ static bool blocked_awaits(const struct group *g, uint32_t r)
 
 /* R's tag is done behind what was the last one in the lane as it showed it: where this member has
  * not come so far, that has not been, and R waits for it still. */
-static bool waits_in_vain(const struct group *g, uint32_t r)
+static bool waits_in_vain(const struct group *g, uint32_t r, struct block *block)
 {
 	const uint32_t tag = g->blocked.in->coll->tag;
 	const uint64_t number = g->apart ? g->boards.posted : g->flat.number;
-	struct block block;
 
-	if (!is_shown_by(g, r, number, &block) || tags_have(g, block.tag))
+	if (!is_shown_by(g, r, number, block) || tags_have(g, block->tag))
 		return false;
 	if (tag)
-		return tags_number(g) == block.number && tags_have_not(g, r, tag);
-	return tags_number(g) <= block.number && block.before && blocked_awaits(g, r);
+		return tags_number(g) == block->number && tags_have_not(g, r, tag);
+	return tags_number(g) <= block->number && block->before && blocked_awaits(g, r);
 }
 
-static COLD void blocked_fail(struct group *g, uint32_t r)
+static COLD void blocked_fail(struct group *g, uint32_t r, uint32_t theirs)
 {
 	const struct slmpm_coll *own = g->blocked.in->coll;
 	char tag[32] = "one without";
-	struct block block;
 
-	(void)is_shown_by(g, r, 0, &block);
 	if (own->tag)
 		(void)snprintf(tag, sizeof(tag), "tag %u", own->tag);
 	(void)error_set(SLMPM_EINVAL,
 			"group %u: " BOARD_MEMBER " blocks in an operation of tag %u, " BOARD_MEMBER
 			" in %s: each waits for the other",
-			g->tag, BOARD_MEMBER_OF(&g->boards, r), block.tag,
+			g->tag, BOARD_MEMBER_OF(&g->boards, r), theirs,
 			BOARD_MEMBER_OF(&g->boards, g->boards.rank), tag);
 	if (own->tag)
 		tags_fail(g, -SLMPM_EINVAL, r);
@@ -133,10 +130,12 @@ static COLD void blocked_fail(struct group *g, uint32_t r)
 
 COLD void blocked_inspect(struct group *g, uint64_t now)
 {
+	struct block block;
+
 	if (!g->blocked.in || g->error || group_is_broken(g))
 		return;
 	blocked_show(g, now);
 	for (uint32_t r = 0; r < g->boards.size && !g->error; r++)
-		if (waits_in_vain(g, r))
-			blocked_fail(g, r);
+		if (waits_in_vain(g, r, &block))
+			blocked_fail(g, r, block.tag);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* native-only */
 /* libs: -Wl,--wrap=offload_came,--wrap=tags_number,--wrap=tags_have,--wrap=operations_fail */
+/* libs: -Wl,--wrap=flat_waits_for */
 /*
  * slmpm/group/blocked.c as it is, at rank 0 of two members: rank 1 shows that it blocks in an
  * operation of tag 5. Which of this member's wait for that one, and what is said then.
@@ -16,10 +17,12 @@
 #define TAG 5
 
 static struct group *const g = &distant_group;
+static struct board board;
 static int failed;
 
 uint64_t __wrap_tags_number(const struct group *of);
 bool __wrap_tags_have(const struct group *of, uint32_t tag);
+bool __wrap_flat_waits_for(const struct flat *f, uint32_t r);
 void __wrap_operations_fail(struct group *of, int error, uint32_t culprit);
 
 uint64_t __wrap_tags_number(const struct group *of)
@@ -28,10 +31,18 @@ uint64_t __wrap_tags_number(const struct group *of)
 	return 0;
 }
 
+/* Meanwhile rank 1 shows another word. */
 bool __wrap_tags_have(const struct group *of, uint32_t tag)
 {
 	(void)of;
+	board.blocked = 0;
 	return tag != TAG;
+}
+
+bool __wrap_flat_waits_for(const struct flat *f, uint32_t r)
+{
+	(void)f;
+	return r == 1;
 }
 
 void __wrap_operations_fail(struct group *of, int error, uint32_t culprit)
@@ -87,8 +98,23 @@ static void sends_and_receives(void)
 	CHECK(!waits(SLMPM_COLL_REDUCE, 1), "what has come of rank 1 does not wait for it");
 }
 
+/* ---- in memory ------------------------------------------------------------------------------- */
+
+static void shows_another(void)
+{
+	const struct board *of[] = {&board, &board};
+
+	distant_set_up();
+	g->apart = false;
+	g->boards.of = of;
+	g->flat.number = 1;
+	board.blocked = (uint64_t)TAG << 32;
+	CHECK(inspect(SLMPM_COLL_BARRIER) == 1, "both wait");
+}
+
 int main(void)
 {
 	sends_and_receives();
+	shows_another();
 	return 0;
 }
