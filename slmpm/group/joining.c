@@ -81,7 +81,7 @@ static int send_join(struct joining *j)
 	const int fds[] = {j->board, j->bell};
 	int rc;
 
-	if (j->error) {
+	if (j->error && !(j->due & DUE_WITHDRAWN)) { /* it has nothing to come with */
 		packet.error = LITTLE_32(wire_error(-j->error));
 		memcpy(packet.text, j->text, sizeof(packet.text));
 		return send_step(j, GROUP_JOIN, &packet, NULL, 0);
@@ -257,12 +257,8 @@ void joining_end(struct joining *j, int error, const char *text)
 	j->over = true;
 	j->error = error;
 	snprintf(j->text, sizeof(j->text), "%s", text);
-	if (j->due & DUE_JOIN) /* it knows nothing of it */
-		joining_free(j);
-	else {
-		j->due = 0;
-		joining_send(j, j->ours ? DUE_WITHDRAWN : DUE_REFUSED);
-	}
+	j->due &= DUE_JOIN; /* its number is not left out */
+	joining_send(j, j->ours ? DUE_WITHDRAWN : DUE_REFUSED);
 }
 
 void joining_refuse_next(struct endpoint *ep, uint32_t tag, int error, const char *text)

@@ -378,7 +378,7 @@ static int unauthenticated(void *unused)
 
 /* ---- what is sent last when there is no room ------------------------------------------------ */
 
-#define FULL 2000 /* of what fills sockets with as little room as they can have */
+#define FULL 2000 /* more than sockets take that have as little room as they can have */
 
 static pid_t *stopped;
 
@@ -388,15 +388,18 @@ static void have_little_room(int option)
 		(void)setsockopt(fd, SOL_SOCKET, option, &(int){1}, sizeof(int));
 }
 
-/* By joins that are given up. */
+/* By joins that are given up, until no more of them may wait for room. */
 static void fill(slmpm_peer peer)
 {
-	for (int k = 0; k < FULL; k++) {
-		slmpm_group unwanted;
+	slmpm_group unwanted;
+	int rc = 0, n = 0;
 
-		OK(slmpm_group_join_start(&unwanted, peer, TAG));
-		OK(slmpm_group_destroy(unwanted));
+	while (rc == 0 && n++ < FULL) {
+		rc = slmpm_group_join_start(&unwanted, peer, TAG);
+		if (rc == 0)
+			OK(slmpm_group_destroy(unwanted));
 	}
+	EXPECT(rc, -SLMPM_ELIMIT);
 }
 
 /* Rank 1 is stopped as rank 0 leaves. */

@@ -15,6 +15,7 @@
 #include <slmpm_group.h>
 
 #include "tests/lib/actor.h"
+#include "tests/lib/child.h"
 #include "tests/lib/offence.h"
 #include "tests/lib/test.h"
 
@@ -811,14 +812,66 @@ static const struct offence deaf[] = {
 	{"R6", "packet 99 behind many joins", withdraw_each, "out of turn", 0},
 };
 
+/* ---- who is joined, and reads late ----------------------------------------------------------- */
+
+static _Atomic uint32_t *joined; /* so many, until no more may be under way */
+
+static void step_is(struct raw_peer *p, enum wire_group_step want, uint32_t number)
+{
+	struct wire_group g;
+
+	CHECK(raw_hear(p->fd, &g, sizeof(g), NULL) == sizeof(g), "nothing came");
+	CHECK(LITTLE_32(g.step) == want && LITTLE_32(g.number) == number,
+	      "step %u of join %u came, not %u of %u", LITTLE_32(g.step), LITTLE_32(g.number), want,
+	      number);
+}
+
+/* An honest one until then: of each join both its steps come. */
+static void read_late(struct raw_peer *p)
+{
+	while (!*joined)
+		usleep(1000);
+	for (uint32_t i = 1; i <= *joined; i++) {
+		step_is(p, GROUP_JOIN, i);
+		step_is(p, GROUP_WITHDRAWN, i);
+	}
+	step(p, 0, 1);
+}
+
+static int64_t join_until_full(slmpm_peer peer, const struct offence *o)
+{
+	slmpm_group group;
+	uint32_t n = 0;
+	int rc = -SLMPM_ETIMEOUT;
+
+	(void)o;
+	while (!*joined && rc == -SLMPM_ETIMEOUT && n < FLOOD) {
+		rc = slmpm_group_join(&group, peer, TAG, 1);
+		n += rc == -SLMPM_ETIMEOUT;
+	}
+	if (!*joined)
+		EXPECT(rc, -SLMPM_ELIMIT);
+	if (!*joined)
+		*joined = n;
+	return slmpm_recv(peer, 1, NULL, 0, NULL, 5);
+}
+
+static const struct trial trial_full = {.inspect = join_until_full};
+
+static const struct offence late[] = {
+	{"R6", "step 0 behind joins that were stuck", read_late, RULE, 0},
+};
+
 int main(void)
 {
+	joined = child_common(sizeof(*joined));
 	victim_begin(&v, "hostile-group");
 	SURVIVE(&v, &trial_legal, joins);
 	SURVIVE(&v, &trial_founded, members);
 	SURVIVE(&v, &trial_joined, founders);
 	SURVIVE(&v, &trial_driven, drivers);
 	SURVIVE(&v, &trial_deaf, deaf);
+	SURVIVE(&v, &trial_full, late);
 	victim_end(&v);
 	return 0;
 }
