@@ -671,13 +671,13 @@ void formation_withdrawn(struct group *g, uint32_t rank, int error, const char *
 	struct seat *s = &f->seats[rank];
 
 	s->joining = NULL;
+	s->withdrew = true;
 	if (f->come == f->others) {
 		formation_fail(g, error, "rank %u (%s) of group %u: it says: %s", rank,
 			       s->ep->life->name, g->tag, text);
 		return;
 	}
 	f->come--;
-	s->withdrew = true;
 	close_seat(s);
 	group_remove(g, rank);
 	formation_take_waiting(g); /* another one of its joins */

@@ -268,7 +268,9 @@ static void join_exhausted(slmpm_peer founder, int i, void *unused)
 	REFUSED(slmpm_group_join(&group, founder, 3, PATIENCE), SLMPM_ENOFILE,
 		i == 1 ? "the board of rank" : "rank 1 (");
 	CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0, "limit");
+	OK(slmpm_group_join(&group, founder, 3, PATIENCE));
 	actor_hear(founder, DONE);
+	OK(slmpm_group_destroy(group));
 }
 
 static int exhausted(void *unused)
@@ -280,8 +282,10 @@ static int exhausted(void *unused)
 	circle_begin(&c, 8, join_exhausted, NULL, 30);
 	REFUSED(slmpm_group_create(&group, c.ctx, c.peers, 8, 3, PATIENCE), SLMPM_ENOFILE,
 		"rank 1 (");
+	OK(slmpm_group_create(&group, c.ctx, c.peers, 8, 3, PATIENCE));
 	for (int i = 0; i < 8; i++)
 		actor_tell(c.peers[i], DONE);
+	OK(slmpm_group_destroy(group));
 	circle_end(&c);
 	return 0;
 }
