@@ -40,14 +40,20 @@ static int step(uint32_t r)
 	return flat_step(&f[r]);
 }
 
-/* One that is posted early looks as seldom as one that posts in its turn. */
+/* One that is posted early looks as seldom as one that posts in its turn, and less often than one
+ * whose bytes come piece by piece, as each does until it is posted. */
 static void early(void)
 {
+	unsigned often;
+
 	CHECK(step(0) == 0, "rank 0 does not wait");
 	CHECK(flat_begin(&f[1], &b[1], &barrier) == 0, "no memory");
+	often = f[1].between;
 	flat_post_early(&f[1]);
 	CHECK(f[1].posted && f[1].between == f[0].between, "%u turns between looks, not %u",
 	      f[1].between, f[0].between);
+	CHECK(often && f[1].between > often, "%u turns between looks, then %u", often,
+	      f[1].between);
 	CHECK(step(2) == 0, "rank 2 does not wait");
 	CHECK(step(3) == 1, "rank 3 waits");
 	for (uint32_t r = 0; r < 3; r++)
