@@ -4,7 +4,8 @@
 /* libs: -Wl,--wrap=flat_waits_for */
 /*
  * slmpm/group/blocked.c as it is, at rank 0 of two members: rank 1 shows that it blocks in an
- * operation of tag 5. Which of this member's wait for that one, and what is said then.
+ * operation of tag 5. Which of this member's wait for that one, what is said then, and what a
+ * packet that shows it changes.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -112,9 +113,47 @@ static void shows_another(void)
 	CHECK(inspect(SLMPM_COLL_BARRIER) == 1, "both wait");
 }
 
+/* ---- who starts more meanwhile --------------------------------------------------------------- */
+
+static void has_functions(void)
+{
+	const struct slmpm_coll c = {.size = sizeof(c), .kind = SLMPM_COLL_BARRIER};
+	const struct collective op = {.group = g, .coll = &c};
+
+	distant_set_up();
+	blocked_begin(g, &op);
+	CHECK(g->blocked.in == &op, "it starts nothing else");
+	g->ctx->calls_back = true;
+	blocked_begin(g, &op);
+	g->ctx->calls_back = false;
+	CHECK(!g->blocked.in, "a function that puts of any group call may start more");
+}
+
+/* ---- what a packet says that blocks ---------------------------------------------------------- */
+
+static void says_no_count(void)
+{
+	struct stand before, s;
+
+	distant_set_up();
+	blocks();
+	CHECK(!stands_said(g).any, "it says where it is");
+	comes((struct wire_group){
+		.operation = 4, .rank = 1, .within = 1000, .about = 4, .elements = 9});
+	before = stands_said(g);
+	blocks();
+	s = stands_said(g);
+	CHECK(s.any && s.number == 4 && s.suspect == 1 && s.until == before.until && s.about == 4 &&
+		      s.said.count == 9,
+	      "operation %llu, %llu elements", (unsigned long long)s.number,
+	      (unsigned long long)s.said.count);
+}
+
 int main(void)
 {
 	sends_and_receives();
 	shows_another();
+	has_functions();
+	says_no_count();
 	return 0;
 }

@@ -41,4 +41,14 @@ static void stands_begin(struct group *g, uint32_t kind, uint64_t come)
 	stands_came = come;
 }
 
+/* What rank 1 has said, of the lane. */
+static struct stand stands_said(const struct group *g)
+{
+	const struct group lane = {
+		.main = (struct group *)(uintptr_t)g, .members = g->members, .boards = g->boards};
+	const struct stand *s = stalled_stand(&lane, 1);
+
+	return s ? *s : (struct stand){.any = false};
+}
+
 #endif
