@@ -862,6 +862,63 @@ static const struct offence late[] = {
 	{"R6", "step 0 behind joins that were stuck", read_late, RULE, 0},
 };
 
+/* ---- who fails to join, and is refused another join ------------------------------------------ */
+
+#define OTHER 6 /* a tag */
+
+static void fail_join(struct raw_peer *p, uint32_t number, uint32_t tag, const char *text)
+{
+	struct wire_group g = of_step(GROUP_JOIN, number);
+
+	g.tag = LITTLE_32(tag);
+	g.error = LITTLE_32(1);
+	strcpy(g.text, text);
+	say(p, g, NULL, 0);
+}
+
+/* An honest one until then. */
+static void fail_both(struct raw_peer *p)
+{
+	fail_join(p, 1, TAG, "the first");
+	take_step_of(p, GROUP_FAILED);
+	fail_join(p, 2, OTHER, "the other");
+	take_step_of(p, GROUP_FAILED);
+	step(p, 0, 1);
+}
+
+static void give_up_other(const slmpm_peer *both)
+{
+	slmpm_group group;
+
+	CHECK(slmpm_group_create_start(&group, v.ctx, both, 2, OTHER) == 0 &&
+		      slmpm_group_destroy(group) == 0,
+	      "%s", slmpm_error_detail());
+}
+
+static int64_t found_both(slmpm_peer peer, const struct offence *o)
+{
+	const slmpm_peer both[] = {peer, {0}};
+	static bool found;
+	slmpm_group group;
+
+	if (!found) {
+		give_up_other(both);
+		(void)slmpm_recv(peer, 1, NULL, 0, NULL, 20);
+		CHECK(slmpm_group_create(&group, v.ctx, both, 2, TAG, 2000 * actor_slow()) < 0 &&
+			      strstr(slmpm_error_detail(), "it says: the first"),
+		      "%s: %s", o->name, slmpm_error_detail());
+		give_up_other(both);
+		found = true;
+	}
+	return slmpm_recv(peer, 1, NULL, 0, NULL, 5);
+}
+
+static const struct trial trial_refused = {.inspect = found_both};
+
+static const struct offence refused[] = {
+	{"R6", "step 0 behind joins that failed", fail_both, RULE, 0},
+};
+
 int main(void)
 {
 	joined = child_common(sizeof(*joined));
@@ -872,6 +929,7 @@ int main(void)
 	SURVIVE(&v, &trial_driven, drivers);
 	SURVIVE(&v, &trial_deaf, deaf);
 	SURVIVE(&v, &trial_full, late);
+	SURVIVE(&v, &trial_refused, refused);
 	victim_end(&v);
 	return 0;
 }
