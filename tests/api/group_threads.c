@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 120 */
+/* libs: -Wl,--wrap=slmpm_wq_reset */
 /*
  * Several groups of the same processes at once, by tags, in the threads of one context; and several
- * of one tag, one after the other.
+ * of one tag, one after the other. And one that another thread would destroy as it is shrunk.
  */
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "tests/lib/child.h"
 #include "tests/lib/circle.h"
+#include "tests/lib/crew.h"
 #include "tests/lib/settings.h"
 
 #define OTHERS  3
@@ -74,8 +79,94 @@ static void others(slmpm_peer peer, int i, void *unused)
 	actor_hear(peer, 2);
 }
 
+/* ---- shrunk ---------------------------------------------------------------------------------- */
+
+#define VICTIM 1
+#define SOON   30000 /* us: the other thread waits by then */
+
+static struct {
+	_Atomic int begun; /* of the others */
+	_Atomic bool agrees;
+} * common;
+/* What is under way does not end, or by this thread alone. */
+static _Atomic bool standing, ends_here;
+static pthread_t main_thread;
+
+int __real_slmpm_wq_reset(slmpm_wq wq);
+int __wrap_slmpm_wq_reset(slmpm_wq wq);
+
+/* The library's, too. */
+int __wrap_slmpm_wq_reset(slmpm_wq wq)
+{
+	if (standing && !(ends_here && pthread_equal(pthread_self(), main_thread)))
+		return -SLMPM_EBUSY;
+	return __real_slmpm_wq_reset(wq);
+}
+
+static void *shrink(void *group)
+{
+	OK(slmpm_group_shrink(*(slmpm_group *)group, PATIENCE));
+	return NULL;
+}
+
+/* As it waits for what is under way to end, which this thread sees first. */
+static void destroy_amidst(slmpm_ctx ctx, slmpm_group g)
+{
+	pthread_t other;
+	struct slmpm_group_info info;
+
+	CHECK(pthread_create(&other, NULL, shrink, &g) == 0, "no thread");
+	usleep(SOON);
+	ends_here = true;
+	do {
+		(void)slmpm_progress(ctx);
+		EXPECT(slmpm_group_destroy(g), -SLMPM_EBUSY);
+		info = circle_query(g);
+	} while (info.begun != info.done);
+	EXPECT(slmpm_group_destroy(g), -SLMPM_EBUSY);
+	common->agrees = true;
+	CHECK(pthread_join(other, NULL) == 0, "no thread");
+}
+
+static void shrinks(const struct crew *crew, int rank)
+{
+	const struct slmpm_coll barrier = {.size = sizeof(barrier), .kind = SLMPM_COLL_BARRIER};
+	slmpm_group g = crew->group[0];
+	slmpm_req req;
+
+	OK(slmpm_barrier(g, PATIENCE));
+	if (rank == VICTIM) {
+		while (common->begun < 2)
+			usleep(1000);
+		raise(SIGKILL);
+	}
+	main_thread = pthread_self();
+	standing = !rank;
+	OK(slmpm_collective_start(g, &barrier, NULL, &req));
+	common->begun++;
+	circle_breaks(g, -SLMPM_EDEAD, VICTIM);
+	if (rank) {
+		while (!common->agrees)
+			usleep(1000);
+		OK(slmpm_group_shrink(g, PATIENCE));
+	} else {
+		destroy_amidst(crew->ctx, g);
+	}
+	OK(slmpm_barrier(g, PATIENCE));
+}
+
 int main(void)
 {
+	const struct crew crew = {.members = 3,
+				  .groups = 1,
+				  .flags = SLMPM_THREADS,
+				  .apart = 6,
+				  .body = shrinks,
+				  .victim = VICTIM,
+				  .code = -SIGKILL};
+
+	common = child_common(sizeof(*common));
+	crew_run(&crew, 30);
 	settings_one_link("shm");
 	c.flags = SLMPM_THREADS;
 	circle_begin(&c, OTHERS, others, NULL, 60);
