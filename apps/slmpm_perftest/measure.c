@@ -7,8 +7,11 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#define SAMPLE_NS       20e6  /* what a sample should last where no count is given */
+#define SAMPLE_NS       20e6  /* what a sample should last where no count is given, ... */
+#define LEAST           8     /* ... but it has so many, ... */
+#define LONG_NS         1e9   /* ... unless it would last longer than that */
 #define STAMPED_MAX     20000 /* single messages timed for the percentiles */
 #define WARM_MAX        10000
 #define CALIBRATIONS    4
@@ -75,12 +78,21 @@ static uint64_t usual_count(const struct job *j)
 	return loop == loop_offload ? 4000 : 25600;
 }
 
+/* Each takes EACH_NS, and LASTS_NS with all that goes with it. */
+static uint64_t count_for(double each_ns, double lasts_ns)
+{
+	double n = SAMPLE_NS / each_ns, most = LONG_NS / lasts_ns;
+
+	n = n < LEAST ? LEAST : n;
+	n = n > most ? most : n;
+	return n < 1 ? 1 : (uint64_t)n;
+}
+
 /* How many messages make a sample; a known count is left alone. */
 static int calibrate(const struct runner *r, struct job *j)
 {
 	struct job try = *j;
 	struct figures f = {0};
-	double want;
 	int rc;
 
 	if (j->count)
@@ -98,16 +110,21 @@ static int calibrate(const struct runner *r, struct job *j)
 		return 0;
 	}
 	try.probe = try.each = false;
-	j->count = j->idle_us ? 4 : 8;
+	j->count = test_offloads(j->test) ? 1 : j->idle_us ? 4 : LEAST;
 	for (int round = 0; round < CALIBRATIONS; round++) { /* colder ones took longer */
+		uint64_t begun = now_ns();
+		double lasted, n = (double)j->count;
+
 		try.count = j->count;
 		rc = run(r, &try, &f, NULL);
 		if (rc < 0)
 			return rc;
-		want = SAMPLE_NS / (f.ns / (double)try.count + 0.1);
-		if (want > 20 * (double)try.count && round < CALIBRATIONS - 1)
-			want = 20 * (double)try.count;
-		j->count = want < 8 ? 8 : (uint64_t)want;
+		lasted = test_offloads(j->test) ? (double)(now_ns() - begun) : f.ns;
+		j->count = count_for(f.ns / n + 0.1, lasted / n + 0.1);
+		if (lasted > LONG_NS)
+			break;
+		if (j->count > 20 * try.count && round < CALIBRATIONS - 1)
+			j->count = 20 * try.count;
 	}
 	return 0;
 }
@@ -134,6 +151,13 @@ static int verify(const struct runner *r, const struct job *j)
 	return rc;
 }
 
+static uint64_t warm_for(uint64_t count)
+{
+	uint64_t n = count / 8 + (count < 4 ? count : 4);
+
+	return n > WARM_MAX ? WARM_MAX : n;
+}
+
 static int prepare(const struct runner *r, struct job *j)
 {
 	struct job warm = *j;
@@ -147,7 +171,7 @@ static int prepare(const struct runner *r, struct job *j)
 	if (j->warm == UINT64_MAX && j->test->kind == KIND_OVERLAP)
 		warm.count = 1;
 	else if (j->warm == UINT64_MAX)
-		warm.count = j->count / 8 > WARM_MAX ? WARM_MAX : j->count / 8 + 4;
+		warm.count = warm_for(j->count);
 	if (rc < 0 || !warm.count || j->test->kind == KIND_LINE)
 		return rc;
 	return run(r, &warm, &f, NULL);
@@ -212,6 +236,19 @@ static bool is_of_singles(const struct job *j, const struct setup *setup)
 	       !test_offloads(j->test);
 }
 
+/* On a terminal, of samples that last: before the Ith of N. */
+static void show_sample(const struct job *j, unsigned i, unsigned n)
+{
+	if (isatty(STDERR_FILENO))
+		fprintf(stderr, "\r\033[K%s: sample %u of %u", j->test->name, i + 1, n);
+}
+
+static void clear_sample(void)
+{
+	if (isatty(STDERR_FILENO))
+		fputs("\r\033[K", stderr);
+}
+
 static int take_samples(const struct runner *r, struct job *j, unsigned n, struct result *out)
 {
 	static double us[SAMPLES_MAX], hops[SAMPLES_MAX], line[SAMPLES_MAX];
@@ -221,6 +258,7 @@ static int take_samples(const struct runner *r, struct job *j, unsigned n, struc
 	static double arm[SAMPLES_MAX], post[SAMPLES_MAX], engine[SAMPLES_MAX], kept[SAMPLES_MAX];
 	static struct hist stamps;
 	struct figures f = {0};
+	bool long_ones = false;
 	int rc = 0;
 
 	n = n > SAMPLES_MAX ? SAMPLES_MAX : n;
@@ -229,6 +267,10 @@ static int take_samples(const struct runner *r, struct job *j, unsigned n, struc
 	    (j->test->by == BY_QUEUE && is_latency(j)) || is_of_singles(j, r->setup))
 		j->each = true;
 	for (unsigned i = 0; i < n && rc >= 0; i++) {
+		uint64_t begun = now_ns();
+
+		if (long_ones)
+			show_sample(j, i, n);
 		rc = run_probed(r, j, &f, &stamps, out);
 		us[i] = sample_us(j, &f, &stamps);
 		line[i] = (f.before + f.after) / 2;
@@ -248,9 +290,12 @@ static int take_samples(const struct runner *r, struct job *j, unsigned n, struc
 		post[i] = f.extra.post_ns / 1e3;
 		engine[i] = f.extra.by_engine;
 		kept[i] = f.extra.kept;
+		long_ones |= (double)(now_ns() - begun) > LONG_NS / 4;
 		spent[0][i] = f.extra.near_ns / 1e3 / (double)j->count / crossings(j);
 		spent[1][i] = both[i] / crossings(j) - spent[0][i];
 	}
+	if (long_ones)
+		clear_sample();
 	if (rc < 0)
 		return rc;
 	out->samples = n;

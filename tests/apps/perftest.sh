@@ -89,6 +89,9 @@ for test in pause_lat pause_rate; do
 	grep -Eq "\"$test\".*\"lat_us\":[0-9.]+,.*\"first_us\":[0-9.]+,\"to10_us\":[0-9.]+,\"to100_us\":null,\"cpu_us\":[0-9]" \
 		"$dir/out" || { cat "$dir/out"; fail "$test: no figures"; }
 done
+# What takes long is counted less often.
+"$perf" -t send_lat --idle-us 260000 --samples 1 -w 0 --json >"$dir/out" 2>"$dir/err" || fail "260 ms each: exit status $?"
+grep -q '"count":[1-3],' "$dir/out" || { cat "$dir/out"; fail "samples of 260 ms each last longer than a second"; }
 "$perf" -t pause_lat -n 3 --idle-us 100 --samples 1 | grep -q '  the first [0-9.]* us, processor time of a burst' || fail "pause_lat: nothing for people"
 
 # Work queues: entries that wait for each other, hops beside those by hand, a chain beside a computation.
