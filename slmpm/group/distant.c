@@ -119,6 +119,8 @@ static void take_attempt(struct member *m, uint64_t now)
 	d->attempt = NULL;
 	d->has_answered = false;
 	d->answered.fd = -1;
+	if (got.rc < 0)
+		snprintf(d->why, sizeof(d->why), "%.*s", (int)sizeof(d->why) - 1, got.detail);
 	/* It listened when the group was formed. */
 	if (got.rc == -SLMPM_ENOENT || (got.rc < 0 && d->lost)) {
 		m->ended = d->lost;
@@ -130,6 +132,13 @@ static void take_attempt(struct member *m, uint64_t now)
 	c.fd = got.rc;
 	if (got.rc < 0 || pair_adopt(m, &c, true) < 0)
 		pair_due(m, now + PAIR_AGAIN_MS * PAIR_MS);
+}
+
+const char *distant_unreached(const struct group *g, uint32_t rank)
+{
+	const struct distant *d = member_of(g, rank)->distant;
+
+	return d ? d->why : "";
 }
 
 /* It was found on this machine, and could not be reached so after all: over the network then. */
@@ -275,6 +284,7 @@ void distant_up(struct member *m)
 	if (!m->distant || g->state != GROUP_HAS_FORMED)
 		return;
 	m->distant->lost = m->distant->questioned = false;
+	m->distant->why[0] = 0;
 	if (g->status && !g->left)
 		say_broken(m, g->status, g->culprit < 0 ? BOARD_NONE : (uint32_t)g->culprit);
 	attendance_up(m);

@@ -235,6 +235,8 @@ uint16_t distant_port(const struct group *g);
 int distant_put(struct group *g, uint32_t rank, const char *url, const unsigned char *key);
 void distant_free(struct member *m);
 void distant_forked(const struct member *m);
+/* Why the last attempt to connect with RANK has come to nothing; "": it has not. */
+const char *distant_unreached(const struct group *g, uint32_t rank);
 /* What the pair of sockets is for others: a connection with M that is wanted is made. */
 void distant_step(struct member *m, uint64_t now);
 /* What has come to a listener of a group as EP, and says PROOF: it is a member, and its key is EP's

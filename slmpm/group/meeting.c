@@ -141,13 +141,15 @@ static bool meeting_is_over(void *arg)
 static COLD int meeting_late(struct group *g, int timeout_ms)
 {
 	uint32_t r = g->meeting.next;
+	const char *why = distant_unreached(g, r);
 	char waited[GROUP_WAITED];
 
 	group_page_waited(g, timeout_ms, waited);
 	return late_error(g->ctx, NULL, timeout_ms,
 			  "meeting %" PRIu64 " of group %u: rank %u, "
-			  "process %d, has not come%s",
-			  g->meeting.number, g->tag, r, g->boards.processes[r], waited);
+			  "process %d, has not come%s%s%s",
+			  g->meeting.number, g->tag, r, g->boards.processes[r],
+			  *why ? ", and is not reached: " : "", why, waited);
 }
 
 static int meeting_wait(struct group *g, int timeout_ms)
@@ -170,6 +172,7 @@ static int meeting_wait(struct group *g, int timeout_ms)
 static int meeting_conclude(struct group *g)
 {
 	struct meeting *m = &g->meeting;
+	const char *why;
 	int rc = m->result;
 
 	m->result = 0;
@@ -181,10 +184,12 @@ static int meeting_conclude(struct group *g)
 				 CALL ": a former member of group %u, process %d, died before it "
 				      "had come to meeting %" PRIu64,
 				 g->tag, m->lost, m->number);
+	why = distant_unreached(g, m->next);
 	return error_set(-rc,
 			 CALL ": rank %u of group %u, process %d, died before it had come to "
-			      "meeting %" PRIu64,
-			 m->next, g->tag, g->boards.processes[m->next], m->number);
+			      "meeting %" PRIu64 "%s%s",
+			 m->next, g->tag, g->boards.processes[m->next], m->number, *why ? ": " : "",
+			 why);
 }
 
 static void meeting_begin(struct group *g)

@@ -28,6 +28,7 @@ struct distant {
 	bool has_answered;
 	bool stays;   /* not by memory, though it is on this machine */
 	bool refused; /* nothing listens there any more */
+	char why[96]; /* the last attempt has come to nothing; or "" */
 	enum { STAYS, LEFT_AT_END, LEFT_IN_ORDER } left; /* as it has said, ... */
 	uint32_t left_in; /* ... in which generation, when it had done so many operations: ... */
 	uint64_t did[2];  /* ... without tags, and of the lane */

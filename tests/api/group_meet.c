@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 120 */
 /* waits */
+/* libs: -Wl,--wrap=connect */
 /*
  * Groups that form while their processes go on, and meetings: none passes before all have come;
  * deadlines break nothing; who has left is not waited for; who dies ends one meeting, the same one
  * at all members.
  */
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -577,6 +580,63 @@ static int killed(void *unused)
 	return 0;
 }
 
+/* ---- no way to one another ------------------------------------------------------------------- */
+
+static _Atomic bool cut;
+
+int __real_connect(int fd, const struct sockaddr *to, socklen_t size);
+int __wrap_connect(int fd, const struct sockaddr *to, socklen_t size);
+
+/* The library's, too. */
+int __wrap_connect(int fd, const struct sockaddr *to, socklen_t size)
+{
+	if (!cut)
+		return __real_connect(fd, to, size);
+	errno = EHOSTUNREACH;
+	return -1;
+}
+
+static void meet_cut(slmpm_peer founder, int i, void *unused)
+{
+	int64_t until = actor_now_ms() + PATIENCE;
+	char rank[16];
+	slmpm_group g;
+
+	(void)unused;
+	OK(slmpm_group_join(&g, founder, TAG, PATIENCE));
+	cut = true;
+	do /* until an attempt has been made */
+		EXPECT(slmpm_group_meet(g, SHORT), -SLMPM_ETIMEOUT);
+	while (!strstr(slmpm_error_detail(), "is not reached") && actor_now_ms() < until);
+	snprintf(rank, sizeof(rank), "rank %d", !i);
+	CHECK(strstr(slmpm_error_detail(), rank) && strstr(slmpm_error_detail(), "tcp://") &&
+		      strstr(slmpm_error_detail(), strerror(EHOSTUNREACH)),
+	      "%s", slmpm_error_detail());
+	actor_tell(founder, GO);
+	actor_hear(founder, GO); /* the other one has seen it, too */
+	cut = false;
+	OK(slmpm_group_meet(g, PATIENCE));
+	OK(slmpm_group_destroy(g));
+}
+
+static int cut_off(void *unused)
+{
+	struct circle c = {0};
+	slmpm_group g;
+
+	(void)unused;
+	apart = true;
+	begin(&c, 2, meet_cut, NULL);
+	OK(slmpm_group_create(&g, c.ctx, c.peers, 2, TAG, PATIENCE));
+	for (int i = 0; i < 2; i++)
+		actor_hear(c.peers[i], GO);
+	for (int i = 0; i < 2; i++)
+		actor_tell(c.peers[i], GO);
+	OK(slmpm_group_destroy(g));
+	circle_end(&c);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	static int sizes[] = {2, 3, MOST};
@@ -596,5 +656,6 @@ int main(int argc, char **argv)
 	}
 	EXPECT(child_run(killed, NULL, 60), 0);
 	EXPECT(child_run(passed, NULL, 60), 0);
+	EXPECT(child_run(cut_off, NULL, 60), 0);
 	return 0;
 }
