@@ -17,12 +17,17 @@ fail() { echo "$*" >&2; cat "$dir"/out "$dir"/err >&2; exit 1; }
 for host in alpha beta gamma; do netns_host $host; done
 netns_link alpha beta
 netns_link alpha gamma
+export SLMPM_INSECURE=y SLMPM_RUN_DIR=$dir
+# Members of DaCS's that cannot reach each other learn why their barrier does not end.
+SLMPM_TIMEOUT=100 netns_on alpha timeout 40 "$bin/slmpm_run" -q -H beta,gamma --remote "$netns_remote env -i PATH=$PATH" \
+	--runner "$bin/slmpm_run" "$SLMPM_BUILD/tests/apps/net_dacs" >"$dir/out" 2>"$dir/err" || fail "net_dacs: $?"
+[ "$(grep -c "^DACS_ERR_DACSD_FAILURE: .*: rank [01], .* is not reached: .*: tcp://10.77.*: Network is unreachable" "$dir/out")" = 2 ] ||
+	fail "net_dacs: $(cat "$dir/out")"
 # beta and gamma reach each other by way of alpha.
 netns_on alpha sh -c 'echo 1 >/proc/sys/net/ipv4/ip_forward' 2>/dev/null || netns_skip "no forwarding here"
 netns_on beta ip route add 10.77.2.0/24 via 10.77.1.1
 netns_on gamma ip route add 10.77.1.0/24 via 10.77.2.1
 
-export SLMPM_INSECURE=y SLMPM_RUN_DIR=$dir
 # group HOSTS COUNT
 group() {
 	netns_on alpha timeout 40 "$bin/slmpm_run" -q -H "$1" --remote "$netns_remote env -i PATH=$PATH" --runner "$bin/slmpm_run" \
