@@ -172,7 +172,7 @@ void attendance_gone(struct member *m)
 	if (!d || d->gone || !(m->ended || d->left || d->refused))
 		return;
 	attendance_note(m->group, (uint32_t)(m - m->group->members),
-			d->left == LEFT_IN_ORDER ? BOARD_LEFT : 0, true);
+			d->left == LEFT_IN_ORDER ? BOARD_LEFT : d->fact, true);
 	show_all(m->group);
 	m->group->ctx->news = true;
 }
@@ -184,15 +184,17 @@ void attendance_left(struct member *m, const struct wire_group *packet)
 	attendance_gone(m);
 }
 
-/* What M knows of INDEX, which is gone, it says; whether that is so, only an attempt of this
- * member's own shows. */
+/* What another knows of INDEX, which is gone, it says; whether that is so, only an attempt of this
+ * member's own shows: until then it does not count. */
 static void take_fact(struct group *g, uint32_t index, uint64_t came)
 {
 	struct member *of = &g->members[index];
 
 	if (!of->distant)
 		return;
-	attendance_note(g, index, came, false);
+	of->distant->fact = came > of->distant->fact ? came : of->distant->fact;
+	if (of->distant->gone)
+		attendance_note(g, index, came, false);
 	if (of->out || of->distant->gone || pair_is_up(of->pair))
 		return;
 	of->distant->questioned = true;

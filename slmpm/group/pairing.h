@@ -44,7 +44,7 @@ struct distant {
 	uint64_t has_view, has_verdict;
 	/* Meetings that it has come to, as far as is known; whether it is gone, as this member has
 	 * found, and in which version of what is shown: attendance.c. */
-	uint64_t came, noted;
+	uint64_t came, noted, fact; /* fact: to how many, as others say */
 	bool gone;
 	bool questioned; /* another says that it is gone: until an attempt shows it or not */
 	bool called;     /* a connection is wanted until all others have shown that */

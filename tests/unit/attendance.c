@@ -38,7 +38,7 @@ struct message {
 
 struct known { /* of another: what counts of struct distant */
 	uint64_t noted, view, has;
-	uint8_t came, passed;
+	uint8_t came, passed, fact;
 	bool gone, ended;
 	uint8_t left;
 };
@@ -166,6 +166,7 @@ static void take_out(unsigned i)
 					  .has = d->has,
 					  .came = (uint8_t)d->came,
 					  .passed = (uint8_t)d->passed,
+					  .fact = (uint8_t)d->fact,
 					  .gone = d->gone,
 					  .ended = members[i][j].ended,
 					  .left = (uint8_t)d->left};
@@ -201,6 +202,7 @@ static void put_in(unsigned i)
 		d->has = k->has;
 		d->came = widened(k->came);
 		d->passed = k->passed;
+		d->fact = widened(k->fact);
 		d->gone = k->gone;
 		d->left = k->left;
 		members[i][j].ended = k->ended;
@@ -523,6 +525,20 @@ static void says_too_much(void)
 	counts(5, 1);
 }
 
+/* Of one that lives as well as any: it counts when that is found to be gone. */
+static void says_of_another(void)
+{
+	const struct wire_group packet = {.step = GROUP_ATTENDS, .rank = 3, .count = 9};
+	const struct distant *d = &distants[0][2];
+
+	set_up();
+	CHECK(attendance_said(&ends[0][1], &packet) == 0, "ATTENDS");
+	CHECK(!d->came, "it has come to meeting %llu", (unsigned long long)d->came);
+	members[0][2].ended = true;
+	attendance_gone(&members[0][2]);
+	CHECK(d->came == 9, "it had come to meeting %llu", (unsigned long long)d->came);
+}
+
 /* ---- last words ------------------------------------------------------------------------------ */
 
 /* Twice: what is kept for that is there again. */
@@ -582,6 +598,7 @@ int main(void)
 		search(&scenes[i]);
 	is_asked_for();
 	says_too_much();
+	says_of_another();
 	leaves_without_memory();
 	shrinks();
 	return 0;
