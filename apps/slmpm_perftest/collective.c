@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include <slmpm_deposit.h>
+#include <slmpm_plan.h>
 
 #define WORDS      256 /* sent and answered by hand */
 #define WARM_WORDS 16
@@ -320,6 +321,16 @@ static int verify(struct part *t, const struct job *j)
 
 /* ---- the measurement ---- */
 
+/* Of the last operation; NULL: it has sent no messages of a plan. */
+static const char *algorithm_of(const struct part *t)
+{
+	struct slmpm_group_info info = {.size = sizeof(info)};
+
+	if (t->what->kind == PUT_ALL || slmpm_group_query(t->group, &info) < 0)
+		return NULL;
+	return slmpm_plan_algorithm(info.algorithm);
+}
+
 static ALWAYS_INLINE int one(struct part *t, uint64_t i, bool touch)
 {
 	int rc;
@@ -400,6 +411,7 @@ static int time_all(struct pair *p, struct part *t, const struct job *j, struct 
 	else if (rc >= 0)
 		rc = j->touch ? repeat(t, j, NULL, true) : repeat(t, j, NULL, false);
 	p->extra.each_ns = (double)(now_ns() - begin) / (double)j->count;
+	p->extra.algorithm = algorithm_of(t);
 	if (rc >= 0)
 		rc = sum_processors(p, t, worked);
 	return rc < 0 || t->members > 2 ? rc : by_hand(p);

@@ -299,6 +299,7 @@ static int take_samples(const struct runner *r, struct job *j, unsigned n, struc
 	if (rc < 0)
 		return rc;
 	out->samples = n;
+	out->algorithm = f.extra.algorithm;
 	/* Where the placement did not stand still there is no one figure for it. */
 	out->line_ns = out->mixed ? -1 : median(line, n);
 	out->hops = is_latency(j) && out->line_ns > 0 ? median(hops, n) : -1;

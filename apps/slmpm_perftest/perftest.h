@@ -222,6 +222,7 @@ struct pair {
 		double far_cpu;         /* share of the time that side 1 was at work */
 		double cpu_ns, near_ns; /* processor time of both sides, in all, and of side 0 */
 		double group_ns;        /* the same of all members, of the operations alone */
+		const char *algorithm;  /* of these, where they send messages; or NULL */
 		/* After a pause: the first message, the others, and of these the first 9 and 99. */
 		double first_ns, rest_ns, to10_ns, to100_ns;
 		/* Work queues: re-arming 1,000 entries, posting one; shares of the entries that the
@@ -338,6 +339,7 @@ struct result {
 	double arm_us, post_us, by_engine, kept; /* of work queues */
 	/* Of one-sided operations, how a mirror finds changes, or members of a group meet; "" else */
 	char path[16];
+	const char *algorithm; /* of collective operations by messages; else NULL */
 	uint64_t reads, writes;
 	unsigned samples, retaken, mixed;
 	struct hist hist;

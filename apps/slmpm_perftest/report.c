@@ -86,6 +86,8 @@ static void json(const struct result *r, bool hist)
 	printf(*r->path ? "\"%s\"" : "null", r->path);
 	key("link", (double)r->job.link - 1);
 	key("members", j->test->by == BY_GROUP ? (double)j->members : -1);
+	printf(",\"algorithm\":");
+	printf(r->algorithm ? "\"%s\"" : "null", r->algorithm);
 	printf(",\"touch\":%s,\"burst\":%" PRIu64 ",\"idle_us\":%" PRIu64
 	       ",\"samples\":%u,\"retaken\":%u,\"mixed\":%u",
 	       j->touch ? "true" : "false", j->burst, j->idle_us, r->samples, r->retaken, r->mixed);
