@@ -223,7 +223,6 @@ int wait_until(struct context *ctx, wait_test *test, void *arg, int timeout_ms)
 		w.deadline = deadline; /* what waiting for another thread took counts */
 	}
 	ctx->polling = true;
-	ctx->rounds = 0;
 	while (!test(arg)) {
 		uint32_t polls = wait_polls(&w);
 

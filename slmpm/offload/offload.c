@@ -256,15 +256,10 @@ static int run_prepare(struct offload *o, struct offload_slot *slot, const struc
 static int run_start(struct offload *o, uint32_t index, const struct offload_run *run,
 		     struct plan *p)
 {
-	struct steps *s = malloc(sizeof(*s));
-	int rc;
+	struct steps s;
 
-	if (!s)
-		return error_set(SLMPM_ENOMEM, "for a run");
-	steps_begin(s, o, index, run, p);
-	rc = run_post(o, &o->slot[index], s);
-	free(s);
-	return rc;
+	steps_begin(&s, o, index, run, p);
+	return run_post(o, &o->slot[index], &s);
 }
 
 static int run_start_own(struct offload *o, uint32_t index, const struct offload_run *run,
