@@ -12,6 +12,7 @@
 #include "slmpm/base/clock.h"
 #include "slmpm/base/error.h"
 #include "slmpm/part.h"
+#include "slmpm/request.h"
 #include "slmpm/scan.h"
 #include "slmpm/net/topology.h"
 #include "slmpm/base/sized.h"
@@ -176,6 +177,7 @@ static void context_free(struct context *ctx)
 		close(ctx->kick);
 	alarm_close(ctx);
 	stats_close(ctx);
+	requests_release(ctx);
 	handle_free(&context_table, ctx);
 }
 
@@ -228,6 +230,7 @@ static struct context *context_new(const struct config *config, const struct slm
 	ctx->dial_max = (uint32_t)config->connections;
 	list_init(&ctx->secondary);
 	list_init(&ctx->spent);
+	list_init(&ctx->retired);
 	init_locks(ctx);
 	return ctx;
 }

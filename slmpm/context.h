@@ -88,6 +88,8 @@ struct context {
 	struct list secondary;    /* struct secondary: links of peers with several */
 	struct engine_port *port; /* where the engine brings back what it has moved; or NULL */
 	struct list spent;        /* requests that have been told to one of these: to be dropped */
+	struct list retired;      /* requests that have been dropped: the next are made of them */
+	uint32_t retired_count;
 
 	struct scan *scan;      /* the polling thread's, without the lock; or NULL */
 	struct domain *domains; /* fabrics opened so far (domain.c) */

@@ -19,13 +19,52 @@ enum mode_op request_mode_op(enum request_kind kind)
 					MODE_SEND;
 }
 
-struct request *request_new(void)
-{
-	struct request *r = handle_new(&request_table);
+#define RETIRED 256 /* kept by a context at most: the others are any context's */
 
-	if (!r)
+static struct request *take_retired(struct context *ctx)
+{
+	struct list *last = ctx->retired.prev;
+
+	list_remove(last);
+	ctx->retired_count--;
+	return LIST_ENTRY(last, struct request, node);
+}
+
+struct request *request_new(struct context *ctx)
+{
+	struct request *r;
+
+	if (LIKELY(ctx->retired_count)) {
+		r = take_retired(ctx);
+		handle_renew(&request_table, r);
+	} else {
+		r = handle_new(&request_table);
+	}
+	if (r)
+		r->home = handle_id(ctx);
+	else
 		error_set(SLMPM_ENOMEM, "for a request");
 	return r;
+}
+
+/* One that outlives its context may find another there, which is not its own. */
+static void request_free(struct request *r)
+{
+	struct context *ctx = r->ctx;
+
+	if (!ctx || handle_id(ctx) != r->home || ctx->retired_count == RETIRED) {
+		handle_free(&request_table, r);
+		return;
+	}
+	handle_retire(r);
+	list_append(&ctx->retired, &r->node);
+	ctx->retired_count++;
+}
+
+void requests_release(struct context *ctx)
+{
+	while (ctx->retired_count)
+		handle_free(&request_table, take_retired(ctx));
 }
 
 int request_init(struct request *r, enum request_kind kind, struct context *ctx,
@@ -138,8 +177,8 @@ void request_drop(struct request *r)
 	r->pieces = r->few;
 	free(r->owned);
 	r->owned = NULL;
-	if (atomic_load_explicit(&r->handle.generation, memory_order_relaxed))
-		handle_free(&request_table, r);
+	if (handle_is_live(r))
+		request_free(r);
 }
 
 void *request_walk_on(struct request_walk *w, uint64_t most, uint64_t *n)

@@ -66,6 +66,7 @@ struct request {
 	struct handle handle; /* generation 0 on the stack */
 	struct list node;     /* in a transmit queue, announced, or the posted receives */
 	struct context *ctx;
+	uint64_t home;       /* handle_id(ctx), where it has a handle of its own */
 	struct endpoint *ep; /* receives: NULL for any peer */
 	enum request_kind kind;
 	bool done;
@@ -141,8 +142,10 @@ static inline bool request_is_one_sided(const struct request *r)
 	return r->kind >= REQUEST_PUT || r->fifo.put;
 }
 
-/* One with a handle; NULL with the detail set. */
-struct request *request_new(void);
+/* One with a handle; NULL with the detail set. It is CTX's from then on: request_init. */
+struct request *request_new(struct context *ctx);
+/* CTX is closed: what it has kept for more of them is any context's. */
+void requests_release(struct context *ctx);
 /* Copies IOV's description; -SLMPM_E* for bad pieces or sizes. */
 int request_init(struct request *r, enum request_kind kind, struct context *ctx,
 		 struct endpoint *ep, uint32_t stream, const struct slmpm_iov *iov, int n);

@@ -93,7 +93,7 @@ int am_sendv(struct endpoint *ep, uint16_t id, const void *head, size_t head_len
 	if (rc < 0)
 		return rc;
 	if (!completion_blocks(how, req))
-		r = request_new();
+		r = request_new(ep->ctx);
 	if (!r)
 		return -SLMPM_ENOMEM;
 	rc = am_fill_as(r, ep, id, head, head_len, iov, n, how ? how->flags : 0);
@@ -145,7 +145,7 @@ static COLD int answer_later(struct endpoint *ep, uint16_t id, const void *head,
 
 	if (!am_may_wait(ep, id, len))
 		return -SLMPM_ELIMIT;
-	r = request_new();
+	r = request_new(ep->ctx);
 	if (!r)
 		return -SLMPM_ENOMEM;
 	rc = am_fill(r, ep, id, head, head_len, &piece, 1, true);

@@ -87,12 +87,29 @@ void *handle_new(struct handle_table *t)
 		remember(t);
 	pthread_mutex_lock(&t->lock);
 	h = handle_free_slot(t);
-	if (h) {
-		memset((unsigned char *)h + t->kept, 0, t->object_size - t->kept);
-		atomic_fetch_add_explicit(&h->generation, 1, memory_order_relaxed);
-	}
+	if (h)
+		handle_renew(t, h);
 	pthread_mutex_unlock(&t->lock);
 	return h;
+}
+
+/* Who has the object alone stores, others only look. */
+static void next_generation(struct handle *h)
+{
+	uint32_t generation = atomic_load_explicit(&h->generation, memory_order_relaxed);
+
+	atomic_store_explicit(&h->generation, generation + 1, memory_order_relaxed);
+}
+
+void handle_renew(const struct handle_table *t, void *object)
+{
+	memset((unsigned char *)object + t->kept, 0, t->object_size - t->kept);
+	next_generation(object);
+}
+
+void handle_retire(void *object)
+{
+	next_generation(object);
 }
 
 void handle_free(struct handle_table *t, void *object)
@@ -100,7 +117,8 @@ void handle_free(struct handle_table *t, void *object)
 	struct handle *h = object;
 
 	pthread_mutex_lock(&t->lock);
-	atomic_fetch_add_explicit(&h->generation, 1, memory_order_relaxed);
+	if (handle_is_live(h))
+		handle_retire(h);
 	h->next_free = t->first_free;
 	t->first_free = h->index + 1;
 	pthread_mutex_unlock(&t->lock);

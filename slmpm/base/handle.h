@@ -55,6 +55,10 @@ size_t handle_chunk_size(const struct handle_table *t, bool first);
 /* A live object, zeroed behind what is kept; NULL when memory or the table is exhausted. */
 void *handle_new(struct handle_table *t);
 void handle_free(struct handle_table *t, void *object);
+/* For an owner who takes the same object again, and needs no lock of the table's for that: its
+ * handle is stale from now on; live again, and it zeroed, as a new one. */
+void handle_retire(void *object);
+void handle_renew(const struct handle_table *t, void *object);
 /* The slot of INDEX whether live or not; NULL if there is none. For walking a table. */
 void *handle_slot(struct handle_table *t, uint32_t index);
 /* In the child after fork: all handles, of each table, answer EFORKED from here on. */

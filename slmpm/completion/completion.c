@@ -219,7 +219,7 @@ void leaving_await(struct endpoint *ep, int timeout_ms)
 
 bool leaving_notify(struct endpoint *ep, struct notified *notified, const struct slmpm_done *done)
 {
-	struct request *r = request_new();
+	struct request *r = request_new(ep->ctx);
 
 	if (!r)
 		return false;

@@ -187,8 +187,8 @@ static int put_await(struct line *l, struct request *r, int timeout_ms)
 static int put_all_begin(struct group *g, const struct slmpm_put_spec *p,
 			 const struct slmpm_how *how, slmpm_req *req)
 {
-	struct request *r = request_new();
 	struct context *ctx = g->ctx;
+	struct request *r = request_new(ctx);
 	struct line *l;
 	uint64_t id;
 	bool bound;

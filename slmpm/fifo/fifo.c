@@ -96,7 +96,7 @@ int fifo_put(const struct operation *o)
 	if (rc < 0)
 		return rc;
 	if (!completion_blocks(&o->full, o->req))
-		r = request_new();
+		r = request_new(ep->ctx);
 	if (!r)
 		return -SLMPM_ENOMEM;
 	rc = message_begin(r, fifo_put_prepare(r, o), &o->full, o->req);
@@ -294,7 +294,7 @@ static struct request *fifo_store_prepare(struct fifo_entry *e, struct region *r
 					  uint64_t offset)
 {
 	const struct slmpm_iov piece = {(void *)(uintptr_t)e->data, e->len};
-	struct request *r = request_new();
+	struct request *r = request_new(e->ctx);
 
 	if (!r)
 		return NULL;

@@ -480,7 +480,7 @@ static int drive_begin(struct group *g, const struct slmpm_drive *c, const struc
 		       slmpm_req *req)
 {
 	struct context *ctx = g->ctx;
-	struct request *r = request_new();
+	struct request *r = request_new(ctx);
 	struct drive *d;
 	uint64_t id;
 	bool bound;

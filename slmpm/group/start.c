@@ -71,7 +71,7 @@ int operation_start(struct collective *op, const struct slmpm_how *how, slmpm_re
 
 	if (rc < 0)
 		return rc;
-	r = request_new();
+	r = request_new(g->ctx);
 	if (!r)
 		return -SLMPM_ENOMEM;
 	(void)request_init(r, REQUEST_COLLECTIVE, g->ctx, NULL, 0, NULL, 0);

@@ -30,7 +30,7 @@ static struct request *part_new(struct endpoint *ep, uint64_t len)
 {
 	const struct loans *l = ep->rooms->loans;
 	struct slmpm_iov piece = {area_at(l->area, l->ready), len - l->ready};
-	struct request *r = request_new();
+	struct request *r = request_new(ep->ctx);
 
 	if (!r)
 		return NULL;

@@ -109,7 +109,7 @@ static int send_here(struct overlay *n, const struct overlay_send *s)
 static int send_and_leave(struct overlay *n, struct overlay_send *s, const struct slmpm_how *how,
 			  slmpm_req *req)
 {
-	struct request *r = request_new();
+	struct request *r = request_new(n->ctx);
 	int rc = -SLMPM_ENOMEM;
 
 	if (r) {

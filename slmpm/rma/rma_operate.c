@@ -261,7 +261,7 @@ static void account(const struct operation *o, bool direct)
 /* With a request of the caller's, which is done when it gets it. */
 static int reach_for_request(const struct operation *o)
 {
-	struct request *r = request_new();
+	struct request *r = request_new(o->remote->ep->ctx);
 	int rc;
 
 	if (!r)
@@ -383,7 +383,8 @@ static int rma_operate_prepare(struct request *r, const struct operation *o, boo
 static int operate_by_request(const struct operation *o, bool stored)
 {
 	struct request stack = {.piece_count = 0};
-	struct request *r = completion_blocks(&o->full, o->req) ? &stack : request_new();
+	struct request *r =
+		completion_blocks(&o->full, o->req) ? &stack : request_new(o->remote->ep->ctx);
 
 	if (!r)
 		return -SLMPM_ENOMEM;

@@ -69,7 +69,7 @@ int slmpm_probe(slmpm_peer peer, uint32_t stream, struct slmpm_done *done, int t
 int message_hold(struct context *ctx, struct endpoint *ep, uint32_t stream,
 		 const struct slmpm_how *how)
 {
-	struct request *r = request_new();
+	struct request *r = request_new(ctx);
 
 	if (!r)
 		return -SLMPM_ENOMEM;

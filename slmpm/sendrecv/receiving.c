@@ -280,7 +280,7 @@ int64_t slmpm_recv(slmpm_peer peer, uint32_t stream, void *buf, size_t cap, stru
 int message_recvv(struct context *ctx, struct endpoint *ep, uint32_t stream,
 		  const struct slmpm_iov *iov, int n, const struct slmpm_how *how, slmpm_req *req)
 {
-	struct request *r = request_new();
+	struct request *r = request_new(ctx);
 	int rc;
 
 	if (!r)

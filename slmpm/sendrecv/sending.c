@@ -94,7 +94,7 @@ static COLD int sendv_by_request(struct endpoint *ep, uint32_t stream, const str
 				 int n, const struct slmpm_how *how, slmpm_req *req)
 {
 	struct request stack = {.piece_count = 0};
-	struct request *r = completion_blocks(how, req) ? &stack : request_new();
+	struct request *r = completion_blocks(how, req) ? &stack : request_new(ep->ctx);
 	int rc;
 
 	if (!r)

@@ -180,7 +180,7 @@ static struct request *ask_serve_prepare(struct endpoint *ep, struct region *reg
 {
 	const struct wire_share *w = &ep->rooms->share->in.offer;
 	const struct slmpm_iov piece = {region_at(region, w->target.offset), w->target.length};
-	struct request *r = request_new();
+	struct request *r = request_new(ep->ctx);
 
 	if (!r)
 		return NULL;

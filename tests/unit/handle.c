@@ -64,6 +64,31 @@ static void a_stale_handle_finds_nothing(void **state)
 	handle_free(&things, again);
 }
 
+/* Nor are others given what an owner takes again by itself. */
+static void an_owner_takes_the_same_again(void **state)
+{
+	struct thing *t = handle_new(&things), *other;
+	uint64_t id = handle_id(t);
+
+	(void)state;
+	t->value = 1;
+	handle_retire(t);
+	is_refused(id, SLMPM_EHANDLE, "stale");
+	other = handle_new(&things);
+	assert_ptr_not_equal(other, t);
+	handle_renew(&things, t);
+	assert_int_equal(t->value, 0);
+	assert_int_not_equal(handle_id(t), id);
+	assert_ptr_equal(handle_get(&things, handle_id(t)), t);
+	is_refused(id, SLMPM_EHANDLE, "stale");
+	handle_retire(t);
+	handle_free(&things, t);
+	assert_ptr_equal(handle_new(&things), t); /* live, once it is new */
+	assert_ptr_equal(handle_get(&things, handle_id(t)), t);
+	handle_free(&things, t);
+	handle_free(&things, other);
+}
+
 static void forged_handles_find_nothing(void **state)
 {
 	struct thing *t = handle_new(&things);
@@ -238,6 +263,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_handle_finds_its_object),
 		cmocka_unit_test(a_stale_handle_finds_nothing),
+		cmocka_unit_test(an_owner_takes_the_same_again),
 		cmocka_unit_test(forged_handles_find_nothing),
 		cmocka_unit_test(another_tables_handle_finds_nothing),
 		cmocka_unit_test(many_come_and_go),

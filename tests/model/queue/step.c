@@ -88,13 +88,14 @@ static void forget_ended(struct workqueue *wq)
 	}
 }
 
-/* Requests that have ended are dropped now, and not when the next one begins. */
+/* Requests that have ended are dropped now, and not when the next one begins; none is kept. */
 static void forget_spent(struct context *ctx)
 {
 	LIST_EACH(at, &ctx->spent) {
 		list_remove(at);
 		request_drop(LIST_ENTRY(at, struct request, node));
 	}
+	requests_release(ctx);
 }
 
 /* All are judged. */
