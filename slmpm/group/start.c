@@ -118,13 +118,16 @@ int slmpm_collective_start(slmpm_group group, const struct slmpm_coll *coll,
 
 	if (!g)
 		return rc;
-	rc = sized_take(CALL, &full, coll, sizeof(full));
+	if (UNLIKELY(!coll || coll->size != sizeof(*coll))) {
+		rc = sized_take(CALL, &full, coll, sizeof(full));
+		coll = &full;
+	}
 	if (rc == 0)
 		rc = how_take(CALL, &all, how, 0);
 	if (rc == 0 && completion_blocks(&all, req))
-		rc = collective_await(g, &full, all.timeout_ms);
+		rc = collective_await(g, coll, all.timeout_ms);
 	else if (rc == 0)
-		rc = start_once(g, &full, &all, req);
+		rc = start_once(g, coll, &all, req);
 	context_unlock(ctx);
 	return rc;
 }
