@@ -15,9 +15,10 @@
 /* For ever, since others may come to it when what it was for is gone. */
 static unsigned char probe[PROBE_SIZE], echo[PROBE_SIZE];
 
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
 bool attach_own_probe(struct attach_probe *own)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	static pid_t owner; /* a forked child needs bytes of its own */
 	bool has;
 
@@ -30,6 +31,11 @@ bool attach_own_probe(struct attach_probe *own)
 	own->at = (uint64_t)(uintptr_t)probe;
 	own->echo = (uint64_t)(uintptr_t)echo;
 	return has;
+}
+
+void attach_forked(void)
+{
+	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 }
 
 int attach_copy(int32_t pid, void *local, uint64_t remote, uint64_t n, bool write)

@@ -21,6 +21,7 @@ struct attach_probe {
 
 /* This process's, which stays as long as it lives. False: it has none. */
 bool attach_own_probe(struct attach_probe *own);
+void attach_forked(void);
 /* N bytes between LOCAL and REMOTE, an address of process PID: 1, or a negative errno. */
 int attach_copy(int32_t pid, void *local, uint64_t remote, uint64_t n, bool write);
 /* PID's memory has P's bytes, where P says: it is the process that has given P. 1, 0, or a negative

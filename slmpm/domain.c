@@ -17,10 +17,11 @@
 #define USUAL_SIZE     64 /* of each: longer ones have room as they are */
 #define USUAL_CREDIT   (1 << 20)
 
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
 /* A probe makes something real each time: once is enough. */
 const struct fabric_caps *domain_caps(const struct fabric *fabric)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	static struct {
 		const char *name;
 		struct fabric_caps caps;
@@ -35,6 +36,11 @@ const struct fabric_caps *domain_caps(const struct fabric *fabric)
 		known[i].name = fabric->name;
 	pthread_mutex_unlock(&lock);
 	return &known[i].caps;
+}
+
+void domain_caps_forked(void)
+{
+	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 }
 
 bool domain_is_native(const struct fabric *fabric)

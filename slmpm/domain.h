@@ -40,5 +40,6 @@ void domain_close_all(struct context *ctx);
 /* After fork, in the child: links are copies from now on; then their descriptors are closed. */
 void domain_mark_forked(struct context *ctx);
 void domain_forked(struct context *ctx);
+void domain_caps_forked(void);
 
 #endif

@@ -24,26 +24,37 @@ int endpoint_bad_handle(slmpm_peer peer)
 	return handle_error(&endpoint_table, peer.id & ~ENDPOINT_LINK_BITS);
 }
 
+static pthread_mutex_t tables_lock = PTHREAD_MUTEX_INITIALIZER;
+
 const struct fabric *endpoint_fabric(const struct fabric *fabric)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	static struct fabric tables[8];
 	struct fabric with = *fabric;
 	bool other = false;
 
 	PART_EACH(part, parts.before)
 		other |= (*part)(&with);
-	pthread_mutex_lock(&lock);
+	with.name = NULL;
+	pthread_mutex_lock(&tables_lock);
 	for (size_t i = 0; other && i < sizeof(tables) / sizeof(tables[0]); i++) {
-		if (!tables[i].name)
+		if (!tables[i].name) {
 			tables[i] = with;
+			atomic_signal_fence(
+				memory_order_release); /* a child of fork has it whole */
+			tables[i].name = fabric->name;
+		}
 		if (tables[i].name == fabric->name) {
 			fabric = &tables[i];
 			break;
 		}
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&tables_lock);
 	return fabric;
+}
+
+void endpoint_fabric_forked(void)
+{
+	tables_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 }
 
 /* Nothing has changed where there is no memory for it. */

@@ -248,6 +248,7 @@ struct endpoint *endpoint_new(struct context *ctx, const struct fabric *fabric);
 int endpoint_over(struct endpoint *ep, const struct fabric *fabric);
 /* What calls FABRIC for an endpoint's link: FABRIC, or tables before it (trace.h, landing.h). */
 const struct fabric *endpoint_fabric(const struct fabric *fabric);
+void endpoint_fabric_forked(void);
 /* Takes everything apart and frees the handle. */
 void endpoint_free(struct endpoint *ep);
 /* The endpoint of a handle, or NULL: endpoint_bad_handle says why. */

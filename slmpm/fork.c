@@ -2,10 +2,13 @@
 /* A child of fork: what it inherits of its parent's is dropped, its handles say so. */
 #include <unistd.h>
 
+#include "shm/attach.h"
+#include "slmpm/base/log.h"
 #include "slmpm/watch.h"
 #include "slmpm/domain.h"
 #include "slmpm/endpoint.h"
 #include "slmpm/part.h"
+#include "slmpm/stats.h"
 
 /* The child drops its copies of what belongs to the parent: a socket kept open here would hide
  * the parent's end from its peers. */
@@ -32,8 +35,19 @@ static void close_inherited(void)
 	}
 }
 
+/* A thread that the child does not have, the engine's perhaps, may have had one of these. */
+static void open_locks(void)
+{
+	log_forked();
+	attach_forked();
+	domain_caps_forked();
+	endpoint_fabric_forked();
+	stats_forked();
+}
+
 static void fork_forked(void)
 {
+	open_locks();
 	close_inherited();
 	PART_EACH(part, parts.fork)
 		(*part)();

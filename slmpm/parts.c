@@ -48,6 +48,7 @@
 #include "slmpm/monitor/totals.h"
 #include "slmpm/overlay/overlay.h"
 #include "slmpm/stats.h"
+#include "slmpm/track/chain.h"
 #include "slmpm/workqueue/leaver.h"
 #include "slmpm/workqueue/workqueue.h"
 
@@ -262,7 +263,7 @@ const struct parts parts = {
 	PARTS(fork_context, listener_forked_all, engine_forked, monitor_forked, mirror_forked,
 	      dial_forked, group_forked),
 	PARTS(fork, trace_fork, memory_forked, engine_fork, aggregate_forked, totals_forked,
-	      foreign_forked),
+	      foreign_forked, chain_forked, parent_forked, element_forked),
 };
 
 #define ONE_SIDED                                                                                  \

@@ -188,6 +188,11 @@ void stats_violation(const char *rule)
 	pthread_mutex_unlock(&lock);
 }
 
+void stats_forked(void)
+{
+	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}
+
 int slmpm_violation_at(int i, const char **name, uint64_t *violations)
 {
 	bool there;

@@ -37,5 +37,6 @@ void *stats_map(int fd, size_t least, size_t *size);
 /* Of a text from there one line of visible ASCII, whatever it was. */
 void stats_tame(char *text, size_t size);
 void stats_violation(const char *rule);
+void stats_forked(void);
 
 #endif

@@ -28,6 +28,11 @@ void slmpm_log(int level, slmpm_log_fn *fn, void *arg)
 	pthread_mutex_unlock(&lock);
 }
 
+void log_forked(void)
+{
+	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}
+
 void log_set_level(int level)
 {
 	atomic_store(&log_level, level);

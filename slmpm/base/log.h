@@ -17,5 +17,6 @@ __attribute__((format(printf, 2, 3), cold)) void log_line(int level, const char 
 __attribute__((format(printf, 3, 4), cold)) void log_limited(struct log_limit *limit, int level,
 							     const char *format, ...);
 void log_set_level(int level);
+void log_forked(void);
 
 #endif

@@ -130,6 +130,11 @@ static bool element_is_free(uint32_t id)
 	return !mine[id] && fcntl(file, F_GETLK, &l) == 0 && l.l_type == F_UNLCK;
 }
 
+void element_forked(void)
+{
+	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}
+
 static int element_begin(slmpm_ctx handle, int type)
 {
 	const struct topology *t;

@@ -33,6 +33,8 @@ uint64_t process_deadlines(struct context *ctx, uint64_t now);
 void process_free(struct endpoint *ep);
 /* In a forked child: the parent-death pipe is the parent's alone. */
 void process_forked(struct endpoint *ep);
+void parent_forked(void);
+void element_forked(void);
 
 /* ---- launch.c ------------------------------------------------------------------------------- */
 

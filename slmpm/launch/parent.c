@@ -109,6 +109,11 @@ static int connect_parent(slmpm_ctx handle)
 	return ep ? rc : -SLMPM_ENOMEM;
 }
 
+void parent_forked(void)
+{
+	parent_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}
+
 int slmpm_parent_in(slmpm_ctx ctx, slmpm_peer *peer)
 {
 	int rc = 0;

@@ -158,3 +158,8 @@ int chain_install(chain_take *take)
 	pthread_mutex_unlock(&chain.lock);
 	return rc;
 }
+
+void chain_forked(void)
+{
+	chain.lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}

@@ -18,5 +18,6 @@ typedef bool chain_take(uintptr_t at);
  * the signal, a store would kill; another negative errno.
  */
 int chain_install(chain_take *take);
+void chain_forked(void);
 
 #endif

@@ -5,7 +5,9 @@
  * it does or keeps hides the parent's end from its peers or breaks the parent's channels.
  */
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -192,6 +194,61 @@ static void fork_host(void)
 	OK(slmpm_shut(i.ctx, PATIENCE));
 }
 
+/* ---- the host forks while another thread has a lock of the library's ---- */
+
+enum { FREE, ASKED, AMIDST };
+
+static _Atomic int probing;
+
+/* In place of the C library's: a probe, with the lock of what is known of fabrics, takes long. */
+int memfd_create(const char *name, unsigned flags)
+{
+	int asked = ASKED;
+
+	if (!strcmp(name, "slmpm-probe") &&
+	    atomic_compare_exchange_strong(&probing, &asked, AMIDST))
+		while (atomic_load(&probing) == AMIDST)
+			usleep(1000);
+	return (int)syscall(SYS_memfd_create, name, flags);
+}
+
+static int connect_once(void *none)
+{
+	slmpm_peer peers[2];
+	slmpm_ctx ctx;
+
+	(void)none;
+	OK(slmpm_open(&ctx, NULL));
+	actor_pair(ctx, &peers[0], &peers[1]);
+	OK(slmpm_shut(ctx, PATIENCE));
+	return 0;
+}
+
+static void *connect_beside(void *none)
+{
+	(void)connect_once(none);
+	return NULL;
+}
+
+static int fork_amidst(void *none)
+{
+	pthread_t other;
+	slmpm_ctx ctx;
+	int rc;
+
+	OK(slmpm_open(&ctx, NULL));
+	atomic_store(&probing, ASKED);
+	CHECK(pthread_create(&other, NULL, connect_beside, none) == 0, "no thread");
+	while (atomic_load(&probing) != AMIDST)
+		usleep(1000);
+	rc = child_run(connect_once, none, 10 * (unsigned)actor_slow());
+	atomic_store(&probing, FREE);
+	CHECK(rc == 0, "the child: %d", rc);
+	CHECK(pthread_join(other, NULL) == 0, "the thread");
+	OK(slmpm_shut(ctx, PATIENCE));
+	return 0;
+}
+
 /* ---- the accelerator forks, and dies before its child ---- */
 
 _Noreturn static void sleep_long(void)
@@ -280,6 +337,7 @@ int main(int argc, char **argv)
 
 	actor_begin(argc, argv, roles);
 	CHECK(prctl(PR_SET_CHILD_SUBREAPER, 1) == 0, "orphans cannot be adopted");
+	EXPECT(child_run(fork_amidst, NULL, 30 * (unsigned)actor_slow()), 0);
 	fork_host();
 	outlive(NULL);
 	outlive("raw");
