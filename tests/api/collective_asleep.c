@@ -5,6 +5,7 @@
  * With SLMPM_ENGINE=thread started operations go on while no thread of the application is in a
  * call: one computes meanwhile, or all sleep; and nothing wakes up while nothing arrives.
  */
+#include <dirent.h>
 #include <slmpm_queue.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -171,8 +172,20 @@ static long sleeps_of_others(void)
 	return all.ru_nvcsw - own.ru_nvcsw;
 }
 
+static void await_others_asleep(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	const struct dirent *e;
+
+	CHECK(tasks, "no /proc/self/task");
+	while ((e = readdir(tasks)))
+		if (atoi(e->d_name) && atoi(e->d_name) != gettid())
+			actor_await_state(atoi(e->d_name), "S");
+	closedir(tasks);
+}
+
 /* What is started is posted and announced by the call: the engine's thread sleeps on until the last
- * one rings. */
+ * one rings, which it does when that has been seen. */
 static void a_start_wakes_none(const struct crew *crew, int rank)
 {
 	struct slmpm_coll c = {.size = sizeof(c), .kind = SLMPM_COLL_BARRIER};
@@ -181,11 +194,15 @@ static void a_start_wakes_none(const struct crew *crew, int rank)
 
 	for (int i = 0; i < ROUNDS; i++) {
 		OK(slmpm_barrier(crew->group[0], PATIENCE));
-		usleep(rank ? 4 * ROUND_US : 2 * ROUND_US);
+		while (rank && atomic_load(reached) <= i)
+			usleep(ROUND_US);
+		await_others_asleep();
 		woken -= sleeps_of_others();
 		OK(slmpm_collective_start(crew->group[0], &c, NULL, &req));
 		usleep(ROUND_US);
 		woken += sleeps_of_others();
+		if (!rank)
+			atomic_store(reached, i + 1);
 		EXPECT(slmpm_wait(&req, 1, NULL, PATIENCE), 0);
 	}
 	CHECK(rank || woken <= ROUNDS / 2, "woken %ld times", woken);
@@ -198,6 +215,8 @@ static void one_dies(const struct crew *crew, int rank)
 	struct slmpm_coll c = {.size = sizeof(c), .kind = SLMPM_COLL_BARRIER};
 	const int error = crew->arg ? SLMPM_ETIMEOUT : SLMPM_EDEAD;
 
+	OK(slmpm_barrier(crew->group[0], PATIENCE)); /* by TCP one that was never connected may
+						      * as well have left as died */
 	if (rank == crew->victim) { /* once the others have begun, or have given up */
 		while (atomic_load(reached) < MEMBERS - 1)
 			usleep(NAP);
@@ -243,6 +262,7 @@ int main(void)
 	}
 	if (actor_slow() > 1)
 		return 0;
+	*reached = 0;
 	setenv("SLMPM_WAIT", "adaptive", 1);
 	crew = (struct crew){.members = 2, .groups = 1, .body = a_start_wakes_none};
 	crew_run(&crew, 40);
