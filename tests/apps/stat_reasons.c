@@ -319,12 +319,22 @@ static bool known_to_be_faster(struct stage *s)
 	return send_until(s, SLMPM_REASON_FASTER);
 }
 
-/* Memory outside of regions, to which it has to attach. */
+/* Memory outside of regions, to which it has to attach. One that does not come to it is not waited
+ * for. */
 static bool by_the_peers_engine(struct stage *s)
 {
-	struct slmpm_mode mode = put(s, KIB(200), SLMPM_VIA(SLMPM_BY_PUT));
+	int64_t until = actor_now_ms() + PATIENCE;
+	struct slmpm_done done;
 
-	chosen_expect(&mode, "under way", SLMPM_BY_PUT, SLMPM_REASON_ENGINE);
+	do {
+		struct slmpm_mode mode = put(s, KIB(200), SLMPM_VIA(SLMPM_BY_PUT));
+
+		if (mode.reason != SLMPM_REASON_ABSENT)
+			chosen_expect(&mode, "under way", SLMPM_BY_PUT, SLMPM_REASON_ENGINE);
+		EXPECT(slmpm_wait(&s->in_flight[--s->count].req, 1, &done, PATIENCE), 0);
+		OK(done.status);
+	} while (done.reason == SLMPM_REASON_ABSENT && actor_now_ms() < until);
+	CHECK(done.reason == SLMPM_REASON_ENGINE, "%s", slmpm_reason_name((int)done.reason));
 	return true;
 }
 
