@@ -121,23 +121,24 @@ static int busy_far(void *arg)
 
 static int role_orphan(slmpm_peer unused, char **words)
 {
-	int64_t began = actor_now_ms();
+	int64_t began = actor_now_ms(), until = atoll(words[1]);
 	slmpm_peer host;
 	int rc = slmpm_parent(&host);
 	char end = rc == -SLMPM_EDEAD || rc == -SLMPM_ECLOSED ? 'g' : 'b';
 
 	(void)unused;
-	if (actor_now_ms() - began < COMPUTE / 2)
+	if (actor_now_ms() < (until + began) / 2)
 		end = 'e';
 	return write(atoi(words[0]), &end, 1) == 1 ? 0 : 1;
 }
 
 static int start_and_die(void *arg)
 {
-	char text[16];
+	char text[16], until[24];
 
 	snprintf(text, sizeof(text), "%d", *(const int *)arg);
-	(void)actor_spawn("-orphan", text, NULL);
+	snprintf(until, sizeof(until), "%lld", (long long)actor_now_ms() + COMPUTE);
+	(void)actor_spawn("-orphan", text, until);
 	compute();
 	_exit(0);
 }
