@@ -94,18 +94,18 @@ done
 
 # The screen, in a terminal of its own.
 if [ -n "$has_terminal" ]; then
-	TERM=xterm timeout 10 script -qec "stty rows 24 cols 160; '$stat' --watch=0.1 -n 3 $loop" "$dir/screen" >/dev/null 2>"$out" </dev/null
+	TERM=xterm timeout 40 script -qec "stty rows 24 cols 160; '$stat' --watch=0.1 -n 3 $loop" "$dir/screen" >/dev/null 2>"$out" </dev/null
 	rc=$?
 	[ $rc = 0 ] || fail "--watch: exit status $rc"
 	grep -q "epoll_loop" "$dir/screen" || { cp "$dir/screen" "$out"; fail "--watch shows no link"; }
 	grep -q "job $number: 2 instances" "$dir/screen" || { cp "$dir/screen" "$out"; fail "--watch shows no job"; }
 	grep -q 'INB/s *AGE' "$dir/screen" && grep -q ' requests' "$dir/screen" || { cp "$dir/screen" "$out"; fail "--watch leaves out the last column"; }
 	for size in "24 80" "2 10" "1 1"; do # what is too wide is cut, and not in the next line
-		TERM=xterm timeout 10 script -qec "stty rows ${size% *} cols ${size#* }; '$stat' --watch=0.1 -n 2 $loop" "$dir/screen" >/dev/null 2>"$out" </dev/null || fail "--watch, $size: exit status $?"
+		TERM=xterm timeout 40 script -qec "stty rows ${size% *} cols ${size#* }; '$stat' --watch=0.1 -n 2 $loop" "$dir/screen" >/dev/null 2>"$out" </dev/null || fail "--watch, $size: exit status $?"
 		! grep -q ' requests' "$dir/screen" || { cp "$dir/screen" "$out"; fail "--watch, $size: lines go on in the next ones"; }
 	done
-	TERM=xterm timeout 10 script -qec "'$stat' --watch=30 -s queue" "$dir/screen" >/dev/null 2>"$out" <<<q || fail "--watch does not end by q"
-	TERM=nothing timeout 10 script -qec "'$stat' --watch" "$dir/screen" >/dev/null 2>&1 </dev/null && fail "a terminal that is not known"
+	TERM=xterm timeout 40 script -qec "'$stat' --watch=30 -s queue" "$dir/screen" >/dev/null 2>"$out" <<<q || fail "--watch does not end by q"
+	TERM=nothing timeout 40 script -qec "'$stat' --watch" "$dir/screen" >/dev/null 2>&1 </dev/null && fail "a terminal that is not known"
 	grep -q 'not known (TERM=nothing)' "$dir/screen" || { cp "$dir/screen" "$out"; fail "TERM=nothing: why?"; }
 fi
 # Several links of a peer, each by itself.
@@ -125,7 +125,7 @@ values=$("$json" json links.0.paths.{0.link,0.state,1.link,1.state,1.queue_depth
 grep -Eq "^slmpm_path_ring_out_segments\{pid=\"$pair\",.*,path=\"1\",fabric=\"tcp\"\} [1-9]" "$out" || fail "--prometheus: paths"
 # It ends while a screen follows it.
 if [ -n "$has_terminal" ]; then
-	TERM=xterm timeout 20 script -qefc "stty rows 24 cols 160; '$stat' --watch=0.05 $pair" "$dir/screen2" >/dev/null 2>&1 </dev/null 3>&- 5>&- &
+	TERM=xterm timeout 40 script -qefc "stty rows 24 cols 160; '$stat' --watch=0.05 $pair" "$dir/screen2" >/dev/null 2>&1 </dev/null 3>&- 5>&- &
 	watcher=$!
 	until_there 'link 1' cat "$dir/screen2"
 	exec 5>&-
@@ -185,7 +185,7 @@ values=$("$json" json groups.0.{pid,group,rank,size,waiting,operations.0.kind,me
 grep -q "^slmpm_group_waiting_members{pid=\"$group\",group=\"0\"} 1\$" "$out" &&
 	grep -Eq "^slmpm_group_wait_seconds\{pid=\"$group\",group=\"0\"\} [0-9]*\.[0-9]" "$out" || fail "--prometheus of a group"
 if [ -n "$has_terminal" ]; then
-	TERM=xterm timeout 10 script -qec "stty rows 24 cols 160; '$stat' --watch=0.1 -n 1 $group" "$dir/screen" >/dev/null 2>"$out" </dev/null
+	TERM=xterm timeout 40 script -qec "stty rows 24 cols 160; '$stat' --watch=0.1 -n 1 $group" "$dir/screen" >/dev/null 2>"$out" </dev/null
 	grep -q "waits for rank 2, process $member (stopped), for " "$dir/screen" || { cp "$dir/screen" "$out"; fail "--watch shows no group"; }
 fi
 kill -KILL "$member" $group
@@ -248,7 +248,7 @@ ask() { # ask MINIMUM PATTERN
 	env $settings SLMPM_ENGINE=thread "$perf" --listen $url >"$dir/asked" 2>&1 &
 	asked=$!
 	until_there listening cat "$dir/asked"
-	env $settings SLMPM_ENGINE=none "$perf" --connect $url -t put_bw -s 4m -n 20000 >"$dir/asker" 2>&1 &
+	env $settings SLMPM_ENGINE=none "$perf" --connect $url -t put_bw -s 4m -n 100000000 >"$dir/asker" 2>&1 &
 	asker=$!
 	pids+=("$asked" "$asker")
 	until_there "$2" "$stat" -d $asker
