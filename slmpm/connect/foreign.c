@@ -84,6 +84,8 @@ NO_CHECKS static void begin_to_close(struct waiting *w, int i, int fd)
 	atomic_store(&w->fd[i], CLOSING);
 	pid = start_apart();
 	if (pid == 0) {
+		/* Its parent may be killed before it does the same. */
+		atomic_store(&w->closer[i], (pid_t)syscall(SYS_getpid));
 		(void)syscall(SYS_close, fd);
 		_exit(0);
 	}

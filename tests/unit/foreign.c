@@ -197,6 +197,9 @@ static int lose_the_supervisor(void *arg)
 		}
 		await_closed(fd);
 		usleep(50 * TICK_US);
+		for (int j = 0; j < SECONDS * 1000 && !foreign_has_room(FOREIGN_EACH - 1, SENDER);
+		     j++) /* the next supervisor counts what is closed */
+			usleep(TICK_US);
 		CHECK(!foreign_has_room(FOREIGN_EACH, SENDER) &&
 			      foreign_has_room(FOREIGN_EACH - 1, SENDER),
 		      "what is stuck is forgotten");
