@@ -197,16 +197,13 @@ static void meet_others(struct context *ctx, const struct waiter *w)
 		(void)progress_context(ctx);
 }
 
-int wait_until(struct context *ctx, wait_test *test, void *arg, int timeout_ms)
+/* What it waits for has not come by now. */
+static NOINLINE int wait_long(struct context *ctx, wait_test *test, void *arg, int timeout_ms)
 {
 	uint64_t deadline = ctx->multiple ? clock_deadline(timeout_ms) : 0;
 	struct waiter w = {.ctx = ctx, .timeout_ms = timeout_ms, .test = test, .arg = arg};
 	int rc = 0;
 
-	if (UNLIKELY(ctx->handling))
-		return test(arg) ? 0 : context_forbids(ctx, "waiting");
-	if (ctx->armed && !ctx->sleeping)
-		wait_disarm(ctx);
 	if (ctx->multiple)
 		meet_others(ctx, &w);
 	while (ctx->multiple && ctx->polling) {
@@ -237,6 +234,15 @@ int wait_until(struct context *ctx, wait_test *test, void *arg, int timeout_ms)
 	if (ctx->waiting)
 		pthread_cond_broadcast(&ctx->changed);
 	return test(arg) ? 0 : rc;
+}
+
+int wait_until(struct context *ctx, wait_test *test, void *arg, int timeout_ms)
+{
+	if (UNLIKELY(ctx->handling))
+		return test(arg) ? 0 : context_forbids(ctx, "waiting");
+	if (ctx->armed && !ctx->sleeping)
+		wait_disarm(ctx);
+	return test(arg) ? 0 : wait_long(ctx, test, arg, timeout_ms);
 }
 
 struct connecting {
