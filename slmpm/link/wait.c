@@ -220,6 +220,8 @@ static NOINLINE int wait_long(struct context *ctx, wait_test *test, void *arg, i
 		w.deadline = deadline; /* what waiting for another thread took counts */
 	}
 	ctx->polling = true;
+	if (!timeout_ms) /* its only pass finds what has come */
+		ctx->rounds = 0;
 	while (!test(arg)) {
 		uint32_t polls = wait_polls(&w);
 
