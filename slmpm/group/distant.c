@@ -119,8 +119,8 @@ static void take_attempt(struct member *m, uint64_t now)
 	d->attempt = NULL;
 	d->has_answered = false;
 	d->answered.fd = -1;
-	if (got.rc < 0)
-		snprintf(d->why, sizeof(d->why), "%.*s", (int)sizeof(d->why) - 1, got.detail);
+	snprintf(d->why, sizeof(d->why), "%.*s", (int)sizeof(d->why) - 1,
+		 got.rc < 0 ? got.detail : "");
 	/* It listened when the group was formed. */
 	if (got.rc == -SLMPM_ENOENT || (got.rc < 0 && d->lost)) {
 		m->ended = d->lost;
@@ -220,6 +220,7 @@ int distant_admit(struct endpoint *ep, const unsigned char *proof)
 	if (stands(m))
 		return -SLMPM_ELIMIT;
 	s->secret = m->distant->key;
+	m->distant->why[0] = 0;
 	drop_attempt_of(m);
 	pair_drop(m);
 	return pair_attach(m, ep, false) ? 0 : -SLMPM_ENOMEM;

@@ -530,7 +530,7 @@ COLD int pair_error(struct member *m, const char *call, int timeout_ms)
 		return error_set(p->ep->life->error ? p->ep->life->error : SLMPM_ECLOSED,
 				 "%s: " BOARD_MEMBER ": %s", call,
 				 BOARD_MEMBER_OF(&m->group->boards, r), p->ep->life->reason);
-	if (m->distant && *m->distant->why)
+	if (m->distant && *m->distant->why && !pair_lives(p))
 		return late_error(m->group->ctx, NULL, timeout_ms, "%s: %s", what, m->distant->why);
 	return late_error(m->group->ctx, pair_lives(p) ? p->ep : NULL, timeout_ms,
 			  "%s: it has not answered", what);
