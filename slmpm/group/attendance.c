@@ -87,7 +87,7 @@ static void note_said(struct group *g, const struct distant *d)
 static void note_all_said(struct group *g)
 {
 	for (uint32_t s = 0; s < g->seats; s++)
-		if (distant_at(g, s) && !g->members[s].out)
+		if (distant_at(g, s) && !g->members[s].out && !distant_at(g, s)->gone)
 			note_said(g, distant_at(g, s));
 }
 
