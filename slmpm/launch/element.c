@@ -92,6 +92,7 @@ static int element_open_file(void)
 {
 	const struct config *config = config_get();
 	const char *folders[] = {"/run/lock", "/var/lock", "/tmp"};
+	unsigned char *before = mine;
 	int fd = -ENOENT;
 
 	if (file >= 0 && owner == getpid())
@@ -99,7 +100,7 @@ static int element_open_file(void)
 	if (file >= 0) /* forked: the locks stayed with the parent */
 		close(file);
 	file = -1;
-	free(mine);
+	free(before); /* a child that is forked here has neither */
 	mine = calloc(1, (size_t)last_element(SLMPM_ELEMENT_ACCELERATOR) + 1);
 	if (!mine)
 		return error_set(SLMPM_ENOMEM, "for the elements");
