@@ -82,14 +82,13 @@ static void others(slmpm_peer peer, int i, void *unused)
 /* ---- shrunk ---------------------------------------------------------------------------------- */
 
 #define VICTIM 1
-#define SOON   30000 /* us: the other thread waits by then */
 
 static struct {
 	_Atomic int begun; /* of the others */
 	_Atomic bool agrees;
 } * common;
 /* What is under way does not end, or by this thread alone. */
-static _Atomic bool standing, ends_here;
+static _Atomic bool standing, shrinking, ends_here;
 static pthread_t main_thread;
 
 int __real_slmpm_wq_reset(slmpm_wq wq);
@@ -98,7 +97,10 @@ int __wrap_slmpm_wq_reset(slmpm_wq wq);
 /* The library's, too. */
 int __wrap_slmpm_wq_reset(slmpm_wq wq)
 {
-	if (standing && !(ends_here && pthread_equal(pthread_self(), main_thread)))
+	bool here = pthread_equal(pthread_self(), main_thread);
+
+	shrinking = shrinking || (standing && !here);
+	if (standing && !(ends_here && here))
 		return -SLMPM_EBUSY;
 	return __real_slmpm_wq_reset(wq);
 }
@@ -116,7 +118,8 @@ static void destroy_amidst(slmpm_ctx ctx, slmpm_group g)
 	struct slmpm_group_info info;
 
 	CHECK(pthread_create(&other, NULL, shrink, &g) == 0, "no thread");
-	usleep(SOON);
+	while (!shrinking)
+		usleep(1000);
 	ends_here = true;
 	do {
 		(void)slmpm_progress(ctx);
