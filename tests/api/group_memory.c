@@ -349,6 +349,10 @@ static void death(slmpm_group g, int rank, int n)
 
 	part_of(m, rank, LEN)[0] = rank + 100;
 	OK(slmpm_barrier(g, PATIENCE));
+	*(volatile int64_t *)&part_of(m, rank, LEN)[1] = 1;
+	for (int r = 0; r < n - 1 && rank == n - 1; r++) /* else one could fail in the barrier */
+		while (*(volatile int64_t *)&part_of(m, r, LEN)[1] != 1)
+			usleep(1000);
 	if (rank == n - 1)
 		raise(SIGKILL);
 	REFUSED(slmpm_group_alloc(&none, g, LEN, 0, 0, PATIENCE), SLMPM_EDEAD, "rank");
