@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,7 +101,9 @@ static int element_open_file(void)
 	if (file >= 0) /* forked: the locks stayed with the parent */
 		close(file);
 	file = -1;
-	free(before); /* a child that is forked here has neither */
+	mine = NULL;
+	atomic_signal_fence(memory_order_seq_cst); /* a child does not free it again */
+	free(before);
 	mine = calloc(1, (size_t)last_element(SLMPM_ELEMENT_ACCELERATOR) + 1);
 	if (!mine)
 		return error_set(SLMPM_ENOMEM, "for the elements");

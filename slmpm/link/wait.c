@@ -197,7 +197,7 @@ static void meet_others(struct context *ctx, const struct waiter *w)
 		(void)progress_context(ctx);
 }
 
-/* What it waits for has not come by now. */
+/* What it waits for is not there yet. */
 static NOINLINE int wait_long(struct context *ctx, wait_test *test, void *arg, int timeout_ms)
 {
 	uint64_t deadline = ctx->multiple ? clock_deadline(timeout_ms) : 0;
