@@ -261,7 +261,7 @@ static uint64_t live(uint64_t seed)
 static void lives_at_random(void **state)
 {
 	const char *text = getenv("SLMPM_TEST_MS");
-	int64_t end = actor_now_ms() + (text ? atoll(text) : 1500);
+	int64_t end = actor_now_ms() + (text ? atoll(text) : 800);
 	struct rng g = {rng_run_seed((uint64_t)actor_now_ms())};
 	uint64_t packets = 0, incarnations = 0;
 

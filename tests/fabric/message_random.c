@@ -100,7 +100,7 @@ static void figures_add_up(void)
 static int test(const struct setting *s)
 {
 	const char *ms = getenv("SLMPM_TEST_MS");
-	int64_t until = actor_now_ms() + (ms ? atoll(ms) : 250);
+	int64_t until = actor_now_ms() + (ms ? atoll(ms) : 100);
 
 	(void)s;
 	duo.aloud = getenv("SLMPM_TEST_TRACE");

@@ -20,7 +20,7 @@
 #include "tests/lib/raw_peer.h"
 #include "tests/lib/settings.h"
 
-#define SECONDS  4
+#define SECONDS  2
 #define BOUND_MS 3000
 #define PACKET   8192
 #define LOANS    (1u << 20)

@@ -163,7 +163,7 @@ int main(int argc, char **argv)
 	setenv("SLMPM_HANDSHAKE_MS", "60000", 0);
 	start_all();
 	memcpy(before, next_seq, sizeof(before));
-	end = now_ms() + 1000 * (seconds ? strtoull(seconds, NULL, 10) : 4);
+	end = now_ms() + 1000 * (seconds ? strtoull(seconds, NULL, 10) : 2);
 	while (now_ms() < end)
 		for (int i = 0; i < 100; i++)
 			take_one();

@@ -8,7 +8,7 @@
  * from their numbers, and leave. Now and then any of them is killed, or stopped for a while, at any
  * moment, and started again; some talkers write over the hub's ring. Whoever is not killed has to
  * find every message there, once, in order and whole; of who is killed what slmpm_send had taken
- * (over TCP a part of it, in order). 8 seconds without --minutes.
+ * (over TCP a part of it, in order). 4 seconds without --minutes.
  */
 #include <poll.h>
 #include <signal.h>
@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tests/lib/actor.h"
@@ -192,7 +193,7 @@ static void soak(double seconds, uint64_t seed)
 int main(int argc, char **argv)
 {
 	const char *seconds_said = getenv("SLMPM_TEST_SECONDS");
-	double seconds = seconds_said ? strtod(seconds_said, NULL) : 8;
+	double seconds = seconds_said ? strtod(seconds_said, NULL) : 4;
 	uint64_t seed = 0;
 
 	for (int i = 1; i < argc; i += 2) {
@@ -207,7 +208,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: soak [--minutes M] [--seed S]\n");
 		return 2;
 	}
-	seed = rng_run_seed(seed ? seed : 1);
+	seed = rng_run_seed(seed ? seed : (uint64_t)time(NULL));
 	setenv("SLMPM_SECRET", "00112233445566778899aabbccddeeff", 1);
 	unsetenv("SLMPM_LINKS");
 	board = child_common(sizeof(*board));
