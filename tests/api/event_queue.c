@@ -263,6 +263,7 @@ int main(int argc, char **argv)
 	static const struct actor roles[] = {{"idle", role_idle}, {NULL, NULL}};
 
 	actor_begin(argc, argv, roles);
+	settings_set("SLMPM_RING_SEGMENTS", "128"); /* each cycle makes two */
 	run("held", held, NULL);
 	run("refused", refused, NULL);
 	run("over shared memory", many, NULL);

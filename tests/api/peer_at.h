@@ -139,7 +139,7 @@ static inline int server_run(void *arg)
 	world->ready++;
 	while (!world->over) {
 		serve(&s);
-		usleep(200); /* others need the processor */
+		usleep((useconds_t)(200 * actor_slow())); /* others need the processor */
 	}
 	serve(&s);
 	OK(slmpm_shut(s.ctx, PATIENCE));

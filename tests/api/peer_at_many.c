@@ -151,6 +151,7 @@ int main(void)
 {
 	static char *const fabrics[] = {"shm", "tcp"};
 
+	settings_set("SLMPM_RING_SEGMENTS", "128"); /* each connection makes two */
 	for (int i = 0; i < 2; i++) {
 		world = child_common(sizeof(*world));
 		CHECK(child_run(all, fabrics[i], 85) == 0, "%s: see above", fabrics[i]);
