@@ -15,6 +15,8 @@ grep -q "$lines lines" doc/adding_a_fabric.md || fail "$fabric has $lines lines:
 rm -rf "$here"
 mkdir -p "$here/gen" "$here/tests/fabric" "$here/tests/fault" "$here/tests/stress" || exit 1
 { cat "$SLMPM_BUILD/gen/fabric_list.h"; echo "FABRIC(pipe)"; } >"$here/gen/fabric_list.h"
+linker= # the quickest that is here
+! command -v ld.lld >/dev/null || linker=-fuse-ld=lld
 compile() {
 	"${CC:-gcc}" -std=gnu11 -O2 -g -pthread "$@"
 }
@@ -26,7 +28,7 @@ done
 over() { # TEST [WAY]
 	program=$here/tests/$1
 	[ -x "$program" ] || compile "$SLMPM_BUILD/obj/tests/$1.o" "$here"/*.o \
-		"$SLMPM_BUILD"/obj/tests/lib/*.o "$SLMPM_BUILD/obj/inner.a" -lcmocka -luring -lm -ldl -o "$program" || fail "linking $1"
+		"$SLMPM_BUILD"/obj/tests/lib/*.o "$SLMPM_BUILD/obj/inner.a" -lcmocka -luring -lm -ldl $linker -Wl,-S -o "$program" || fail "linking $1"
 	if env SLMPM_TEST_FABRIC=pipe SLMPM_FABRIC=pipe ${2:+"SLMPM_TEST_WAY=$2"} "$program" >"$here/out" 2>&1; then
 		echo "ok $1 $2"
 	else
