@@ -587,6 +587,7 @@ static int role_refuser(slmpm_peer host, char **words)
 	actor_tell(host, GO);
 	usleep(50000);
 	OK(slmpm_mem_revoke(bytes, host, PATIENCE));
+	actor_tell(host, GO);
 	actor_hear(host, OVER);
 	OK(slmpm_ctr_query(c, &info));
 	EXPECT(info.done, 0);
@@ -596,6 +597,7 @@ static int role_refuser(slmpm_peer host, char **words)
 /* A put that its target refuses is not counted, though no answer was asked for. */
 static void put_refused_there(void)
 {
+	bool at_once = !strcmp(getenv("SLMPM_RMA"), "auto"); /* done before it is taken back */
 	struct slmpm_iov value = {here, 8};
 	struct slmpm_done done;
 	struct slmpm_wr wr;
@@ -607,13 +609,15 @@ static void put_refused_there(void)
 	OK(slmpm_cq_create(ctx, &cq));
 	create(0, SLMPM_WQ_UNACKNOWLEDGED);
 	actor_hear(a, GO);
-	if (!strcmp(getenv("SLMPM_RMA"), "auto"))
-		usleep(100000); /* else it is done at once */
+	if (at_once)
+		actor_hear(a, GO);
 	wr = counted(one_sided(SLMPM_OP_PUT, 0, &value, 1));
 	if (slmpm_post(wq, &wr, 1) == 1) {
 		EXPECT(slmpm_cq_wait(cq, &done, 1, PATIENCE), 1);
 		EXPECT(done.status, -SLMPM_EACCES);
 	}
+	if (!at_once)
+		actor_hear(a, GO);
 	actor_tell(a, OVER);
 	OK(slmpm_wq_destroy(wq));
 	actor_join(a, 0);
