@@ -290,6 +290,8 @@ static int play(void *arg)
 	struct host h;
 
 	settings_one_link(k->fabric);
+	if (plain) /* they are made by the thousand */
+		settings_set("SLMPM_RING_SEGMENTS", "1k");
 	if (k->links) {
 		OK(setenv("SLMPM_LINKS", k->links, 1));
 		OK(setenv("SLMPM_LINKS_AFTER", "0", 1));
