@@ -5,7 +5,7 @@
 #include "tests/lib/one_processor.h"
 #include "tests/lib/step.h"
 
-#define TRIPS 3
+#define TRIPS 2
 #define TRIES 2
 #define MOST  20000000
 
