@@ -21,6 +21,7 @@
 
 #include <dacs.h>
 
+#include "tests/lib/filler.h"
 #include "tests/lib/test.h"
 
 #define UP    DACS_DE_PARENT, DACS_PID_PARENT /* the partner, seen from an accelerator */
@@ -182,23 +183,8 @@ __attribute__((unused)) static void pair_await(struct child c, uint32_t want)
 }
 
 /* Bytes that depend on where they are and on SEED. */
-__attribute__((unused)) static void pair_fill(void *data, size_t len, unsigned seed)
-{
-	unsigned char *bytes = data;
-
-	for (size_t i = 0; i < len; i++)
-		bytes[i] = (unsigned char)((i * 31 + i / 251 + seed * 17) & 0xff);
-}
-
-__attribute__((unused)) static bool pair_filled(const void *data, size_t len, unsigned seed)
-{
-	const unsigned char *bytes = data;
-
-	for (size_t i = 0; i < len; i++)
-		if (bytes[i] != (unsigned char)((i * 31 + i / 251 + seed * 17) & 0xff))
-			return false;
-	return true;
-}
+#define pair_fill(data, len, seed)   actor_fill(data, seed, len)
+#define pair_filled(data, len, seed) actor_filled(data, seed, len)
 
 static int pair_role(const struct pair_entry *roles, int argc, char **argv)
 {

@@ -146,48 +146,6 @@ void actor_nap(slmpm_ctx ctx)
 	(void)slmpm_progress(ctx);
 }
 
-static uint64_t mix(uint64_t x)
-{
-	x = (x ^ x >> 31) * UINT64_C(0x9e3779b97f4a7c15);
-	return x ^ x >> 29;
-}
-
-static uint64_t filler(uint64_t seed, size_t at)
-{
-	return htole64(mix(seed + at));
-}
-
-/* Word by word, and not by a call for each: they are many. */
-void actor_fill(void *to, uint64_t seed, size_t n)
-{
-	unsigned char *at = to;
-	uint64_t word;
-	size_t i;
-
-	for (i = 0; i + sizeof(word) <= n; i += sizeof(word)) {
-		word = filler(seed, i);
-		memcpy(at + i, &word, sizeof(word));
-	}
-	word = filler(seed, i);
-	if (i < n)
-		memcpy(at + i, &word, n - i);
-}
-
-bool actor_filled(const void *from, uint64_t seed, size_t n)
-{
-	const unsigned char *at = from;
-	uint64_t word;
-	size_t i;
-
-	for (i = 0; i + sizeof(word) <= n; i += sizeof(word)) {
-		memcpy(&word, at + i, sizeof(word));
-		if (word != filler(seed, i))
-			return false;
-	}
-	word = filler(seed, i);
-	return i == n || !memcmp(at + i, &word, n - i);
-}
-
 int actor_events(slmpm_ctx ctx, uint32_t type)
 {
 	struct slmpm_event e = {.size = sizeof(e)};

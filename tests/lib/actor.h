@@ -12,6 +12,7 @@
 
 #include <slmpm.h>
 
+#include "tests/lib/filler.h"
 #include "tests/lib/test.h"
 
 #define PATIENCE 20000 /* ms: what never happens in a test that passes */
@@ -49,10 +50,6 @@ void actor_nap(slmpm_ctx ctx);
 int actor_events(slmpm_ctx ctx, uint32_t type);
 /* This program's file. */
 const char *actor_self(void);
-
-/* Byte I of a message with this SEED depends on both, and on nothing else. */
-void actor_fill(void *to, uint64_t seed, size_t n);
-bool actor_filled(const void *at, uint64_t seed, size_t n);
 
 /* Nothing has come, *TIMES in a row so far: others may run; later on sleeps a moment, or until
  * something comes. */
