@@ -9,10 +9,12 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tests/lib/actor.h"
 #include "tests/lib/child.h"
+#include "tests/lib/random.h"
 #include "tests/lib/way.h"
 
 #define SIZE   ((size_t)512 << 10)
@@ -240,6 +242,7 @@ static void revoke_amidst(slmpm_peer peer, int32_t kind, int round)
 
 static int each_kind(const struct way *w, slmpm_peer peer)
 {
+	struct rng rng = {rng_run_seed((uint64_t)time(NULL))};
 	slmpm_mem flags;
 	slmpm_rmem read;
 	void *base;
@@ -249,12 +252,15 @@ static int each_kind(const struct way *w, slmpm_peer peer)
 	give(flags, peer, FLAG, SLMPM_READ);
 	read = way_open(peer, SOURCE);
 	for (int32_t kind = 0; kind < KINDS; kind++) {
+		int chosen = (int)rng_below(&rng, ROUNDS); /* where it is slow */
+
 		if (kind == PUT_PLAIN && !way_is_direct()) /* it wants no answer */
 			continue;
 		if (w->slow && kind >= LONG && kind <= LONG_COPIED)
 			continue;
 		for (int round = 0; round < ROUNDS; round++)
-			revoke_amidst(peer, kind, round);
+			if (actor_slow() == 1 || round == chosen)
+				revoke_amidst(peer, kind, round);
 	}
 	OK(slmpm_mem_release(read));
 	return 0;

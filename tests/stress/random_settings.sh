@@ -3,12 +3,17 @@
 # timeout: 120
 #
 # The random calls of random_ops.c under settings that lead along other ways: checksums, nothing or all sent unasked,
-# packets of any size, totals told at once or late, little credit, little room for loans, no membarrier.
+# packets of any size, totals told at once or late, little credit, little room for loans, no membarrier. Data races show
+# where there are threads: under a thread sanitizer a third of these will do, another each time.
 set -u
 log=$(mktemp) || exit 1
 trap 'rm -f "$log"' EXIT
 
+number=$RANDOM
+
 try() {
+	number=$((number + 1))
+	case ${SLMPM_SAN:-} in *thread*) [ $((number % 3)) = 0 ] || return 0 ;; esac
 	env SLMPM_TEST_SECONDS=0 "$@" "$SLMPM_BUILD/tests/stress/random_ops" >"$log" 2>&1 && echo "$*: $(tail -n 1 "$log")" && return
 	echo "failed with $*"
 	tail -c 2000 "$log"
