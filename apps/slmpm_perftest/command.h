@@ -12,7 +12,7 @@ struct command {
 	struct job job;        /* but for test and size */
 	char names[NAMES_MAX]; /* of tests, separated by commas */
 	const char *fabric, *listen, *connect, *mailbox, *dump, *modes, *to;
-	uint64_t size, max;
+	uint64_t size, max, times; /* each that of the one before */
 	bool sized, serve, far, sink, crew, decisions;
 };
 

@@ -12,13 +12,13 @@ static int measure_sizes(struct command *c, struct pair *pair, const struct test
 	uint64_t size = c->sized && !fixed ? c->size : test->size;
 	uint64_t max = c->sized && !fixed ? c->max : test->size;
 
-	for (;; size = size ? size * 2 : 1) {
+	for (;; size = size ? size * c->times : 1) {
 		c->job.test = test;
 		c->job.size = size;
 		if (measure(pair, &c->setup, &c->job, &result) < 0)
 			return 1;
 		report(&c->setup, &result);
-		if (size >= max || size * 2 > max)
+		if (size >= max || size > max / c->times)
 			return 0;
 	}
 }

@@ -45,8 +45,8 @@ enum {
 
 static const struct argp_option options[] = {
 	{"test", 't', "TEST[,TEST]", 0, "What to measure; see the list below", 1},
-	{"size", 's', "SIZE[:MAX]", 0,
-	 "Bytes of a message, or all powers of two up to MAX (k, m, g)", 1},
+	{"size", 's', "SIZE[:MAX[:TIMES]]", 0,
+	 "Bytes of a message, or up to MAX, each TIMES the one before [2] (k, m, g)", 1},
 	{"count", 'n', "COUNT", 0, "Messages of a sample [as many as fill 20 ms]", 1},
 	{"warm", 'w', "WARM", 0, "Messages before the first sample [an eighth of COUNT]", 1},
 	{"samples", OPT_SAMPLES, "N", 0, "Samples of which the median is told [5; 1 with --serve]",
@@ -112,16 +112,21 @@ static const struct argp_option options[] = {
 
 static void parse_sizes(struct argp_state *state, struct command *c, char *text)
 {
-	char *colon = strchr(text, ':');
+	char *colon = strchr(text, ':'), *times = colon ? strchr(colon + 1, ':') : NULL;
 
 	if (colon)
 		*colon++ = '\0';
+	if (times)
+		*times++ = '\0';
 	if (parse_number(text, &c->size) || c->size > SLMPM_MESSAGE_MAX)
 		REFUSE("-s %s: a size is 0 to 8g, as in -s 64 or -s 8:1m", text);
 	c->max = c->size;
 	if (colon &&
 	    (parse_number(colon, &c->max) || c->max < c->size || c->max > SLMPM_MESSAGE_MAX))
 		REFUSE("-s %s:%s: the second size is from the first to 8g", text, colon);
+	c->times = 2;
+	if (times && (parse_number(times, &c->times) || c->times < 2))
+		REFUSE("-s %s:%s:%s: a size is twice the one before, or more", text, colon, times);
 	c->sized = true;
 }
 

@@ -14,6 +14,7 @@ fail() { echo "$*" >&2; cat "$dir"/err* >&2; exit 1; }
 "$perf" -t send_lat,send_bw,copy_bw -s 64:128 -n 200 --samples 1 >"$dir/out" 2>"$dir/err" || fail "exit status $?"
 [ "$(wc -l <"$dir/out")" = 7 ] || { cat "$dir/out"; fail "not a heading and six lines"; }
 head -n 1 "$dir/out" | grep -q '^test .*cpu$' || fail "no heading"
+[ "$("$perf" -t copy_bw -s 1:1k:30 -n 8 --samples 1 | awk '{ print $2 }' | xargs)" = "bytes 1 30 900" ] || fail "each 30 times the one before"
 "$perf" -t send_lat,send_bw,put_bw,get_lat,am_rate,mirror_rate -s 8:4m -n 20 --samples 1 >"$dir/out" 2>"$dir/err" || fail "exit status $?"
 awk 'length > 80 { exit 1 }' "$dir/out" || { cat "$dir/out"; fail "more than 80 columns"; }
 "$perf" -t send_lat -s 128m -n 1 --samples 1 >"$dir/out" 2>"$dir/err" || fail "128 MiB: exit status $?"
@@ -280,6 +281,7 @@ refused "as in -s 64" -t send_lat -s big
 refused "as in -s 64" -t send_lat -s -1
 refused "as in -s 64" -t send_lat -s 9g
 refused "from the first" -t send_lat -s 64:8
+refused "twice the one before" -t send_lat -s 8:64:1
 refused "a number from 1" -t send_lat -n 0
 refused "adaptive spin block" -t send_lat --wait forever
 refused "there are: .*shm" -t send_lat --fabric carrier-pigeon

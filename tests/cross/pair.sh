@@ -34,8 +34,8 @@ meet() {
 
 for wait in adaptive block; do
 	for test in send_lat,send_bw loan_lat put_lat,put_bw,get_lat,get_bw,fadd,cswap am_lat,am_rate mirror_lat,mirror_rate; do
-		meet $wait-$test-1 "$native" "$SLMPM_EMULATOR $foreign" -t $test -s 1:1m -n 8 --wait $wait
-		meet $wait-$test-2 "$SLMPM_EMULATOR $foreign" "$native" -t $test -s 1:1m -n 8 --wait $wait
+		meet $wait-$test-1 "$native" "$SLMPM_EMULATOR $foreign" -t $test -s 1:1m:32 -n 8 --wait $wait
+		meet $wait-$test-2 "$SLMPM_EMULATOR $foreign" "$native" -t $test -s 1:1m:32 -n 8 --wait $wait
 	done
 done
 

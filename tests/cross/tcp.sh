@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # Two processes of different machines, perhaps of different byte orders, meet over TCP, either way round: they stay on
-# the network, or find out that they share a machine. slmpm_perftest looks at the bytes that arrive.
+# the network, or find out that they share a machine. slmpm_perftest looks at the bytes that arrive. Asleep: who spins beside
+# all that a test run has going waits for a processor at each message.
 set -u
 native=$SLMPM_NATIVE/bin foreign=$SLMPM_BUILD/bin
 fail() { echo "$*" >&2; exit 1; }
@@ -26,7 +27,7 @@ unset SLMPM_SECRET
 for fabric in tcp shm; do
 	export SLMPM_FABRIC=$fabric
 	for test in send_lat,send_bw loan_lat put_lat,get_lat,fadd am_lat; do
-		meet "$native" "$SLMPM_EMULATOR $foreign" -t $test -s 1:256k -n 8
-		meet "$SLMPM_EMULATOR $foreign" "$native" -t $test -s 1:256k -n 8
+		meet "$native" "$SLMPM_EMULATOR $foreign" -t $test -s 1:256k:8 -n 8 --wait block
+		meet "$SLMPM_EMULATOR $foreign" "$native" -t $test -s 1:256k:8 -n 8 --wait block
 	done
 done

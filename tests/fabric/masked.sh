@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The tools over a fabric without one-sided operations, in a library that has it built in: slmpm_info names
 # the path and the reason, and slmpm_perftest measures, having verified what it moves.
-# has-time
 # native-only
 # timeout: 240
 here=$SLMPM_BUILD/masked
@@ -24,7 +23,7 @@ out=$here/out
 grep -Eq '^ +8  smt, [a-z]+ +request, only +request, only$' "$out" && grep -q "^the other's memory: am$" "$out" ||
 	{ cat "$out"; fail "--protocols does not say am"; }
 for test in put_lat get_lat put_bw get_bw; do
-	"$SLMPM_BUILD/bin/slmpm_perftest" --fabric sendonly -t $test -s 8:64k -n 200 --samples 1 >"$out" 2>&1 ||
+	"$SLMPM_BUILD/bin/slmpm_perftest" --fabric sendonly -t $test -s 8:64k:8 -n 20 --samples 1 --wait block >"$out" 2>&1 ||
 		{ cat "$out"; fail "slmpm_perftest -t $test"; }
 done
 SLMPM_FABRIC=noread "$SLMPM_BUILD/bin/slmpm_info" --protocols >"$out" 2>&1 || { cat "$out"; fail "--protocols of noread"; }
