@@ -6,12 +6,17 @@
 #include "apps/slmpm_info/lead.h"
 #include "apps/slmpm_info/pair.h"
 
-#define ROUNDS                                                                                     \
-	48 /* before what is counted as many, by which the library learns what each way takes */
+#define LEARNED                                                                                    \
+	48 /* rounds before those that are counted: the library learns what each way takes */
 
 enum call { CALL_SEND, CALL_PUT, CALL_GET, CALLS };
 
 static const char *const calls[CALLS] = {"send", "put", "get"};
+
+static uint32_t counted(uint64_t size)
+{
+	return size < PAIR_BYTES ? LEARNED : LEARNED / 6; /* these take long */
+}
 
 static int make_call(struct lead *pair, enum call call, uint64_t size)
 {
@@ -26,11 +31,11 @@ static int make_call(struct lead *pair, enum call call, uint64_t size)
 	}
 }
 
-static int repeat(struct lead *pair, enum call call, uint64_t size)
+static int repeat(struct lead *pair, enum call call, uint64_t size, uint32_t times)
 {
 	int rc = 0;
 
-	for (int i = 0; i < ROUNDS && rc >= 0; i++)
+	for (uint32_t i = 0; i < times && rc >= 0; i++)
 		rc = make_call(pair, call, size);
 	return rc;
 }
@@ -61,14 +66,15 @@ static json_t *describe(const struct slmpm_monitor *before, const struct slmpm_m
 static json_t *try_call(struct lead *pair, enum call call, uint64_t size)
 {
 	struct slmpm_monitor before = {.size = 0}, after = {.size = 0};
-	int rc = call == CALL_SEND ? lead_order(pair, size, 2 * ROUNDS, PAIR_EACH) : 0;
+	uint32_t times = counted(size);
+	int rc = call == CALL_SEND ? lead_order(pair, size, LEARNED + times, PAIR_EACH) : 0;
 
 	if (rc >= 0)
-		rc = repeat(pair, call, size);
+		rc = repeat(pair, call, size, LEARNED);
 	if (rc >= 0)
 		rc = slmpm_monitor(pair->peer, &before, sizeof(before));
 	if (rc >= 0)
-		rc = repeat(pair, call, size);
+		rc = repeat(pair, call, size, times);
 	if (rc >= 0)
 		rc = slmpm_monitor(pair->peer, &after, sizeof(after));
 	if (rc >= 0)
