@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 120 */
+/* waits */
 /* libs: -Wl,--wrap=slmpm_wq_reset */
 /*
  * Operations with tags: members start those of a group in different orders, in between others that

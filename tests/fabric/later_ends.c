@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 60 */
+/* waits */
 /*
  * Operations that a fabric begins and tells of later (tests/fabric/masked.h), and what comes in
  * between: packets that a fenced one follows, a deadline, a region that is released, a link that is
