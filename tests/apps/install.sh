@@ -4,7 +4,6 @@
 # What `make install` leaves: programs of others build against it by pkg-config, as C and as C++, and
 # run, DaCS programs by the names that they know; the examples build there; the tools run from there; every call has its
 # page; `make uninstall` takes all of it away.
-# has-time
 # native-only
 # timeout: 240
 set -u
@@ -87,7 +86,7 @@ END
 for cxx in g++ clang++; do
 	command -v $cxx >/dev/null || continue
 	for h in "$root$prefix"/include/*.h; do
-		h=${h##*/} standards="11 14 17 20"
+		h=${h##*/} standards="11 20"
 		[ $h != dacs.h ] || standards="98 $standards"
 		printf '#include <%s>\n#include <%s>\n' $h $h >"$work/a.cc"
 		for std in $standards; do
