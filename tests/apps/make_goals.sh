@@ -5,7 +5,7 @@
 # and says which goal would; and what users give in CPPFLAGS, CFLAGS, LDFLAGS, LDLIBS is added to what is needed.
 # has-time
 # native-only
-# timeout: 240
+# timeout: 600
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 unset MAKEFLAGS MAKELEVEL CPPFLAGS CFLAGS LDFLAGS LDLIBS CC CROSS

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The model checker: its memory, every scenario with the orders as they are, the mutation table. */
-/* timeout: 400 */
+/* timeout: 600 */
 /* native-only */
 /* has-time */
 #include <stdatomic.h>

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # native-only
 # has-time
-# timeout: 300
+# timeout: 600
 #
 # Faults in the code of work queues, a line each, that the model checker's scenes must find: the file is changed, compiled,
 # and put in front of the library. So are those in the lock of a context, which is compiled into its scenario.

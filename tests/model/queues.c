@@ -2,7 +2,7 @@
 /* The model checker of work queues: every scene, as the code is (README.md). */
 /* native-only */
 /* has-time */
-/* timeout: 300 */
+/* timeout: 600 */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
