@@ -11,10 +11,12 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tests/lib/actor.h"
 #include "tests/lib/child.h"
+#include "tests/lib/random.h"
 #include "tests/lib/settings.h"
 
 #define LONG    ((size_t)3 << 20) /* announced */
@@ -274,7 +276,10 @@ int main(int argc, char **argv)
 	static const char *const fabrics[] = {"shm", "tcp"}, *const engines[] = {"none", "inline",
 										 "thread"};
 
+	struct rng rng;
+
 	actor_begin(argc, argv, roles);
+	rng.state = rng_run_seed((uint64_t)time(NULL));
 	for (int i = 0; i < 2 * 3 * 16; i++) {
 		const struct cell c = {
 			.fabric = fabrics[i % 2],
@@ -286,6 +291,8 @@ int main(int argc, char **argv)
 		};
 		char name[120];
 
+		if (actor_slow() > 1 && !rng_one_in(&rng, 3))
+			continue; /* others each time */
 		snprintf(name, sizeof(name), "%s, %s, %s, %s thread, the %s is asked%s", c.fabric,
 			 c.engine, c.connected ? "connected" : "spawned",
 			 c.threads ? "more than one" : "one", c.caller ? "caller" : "called",

@@ -129,7 +129,7 @@ static uint64_t smaller(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* Of 64 MiB: less than a tenth of what a copy takes. */
+/* Of a long one: less than a tenth of what a copy takes. */
 static int cost(void *arg)
 {
 	const struct cell *c = arg;
@@ -161,8 +161,8 @@ static int cost(void *arg)
 		put = smaller(put, t2 - t1);
 		get = smaller(get, t3 - t2);
 	}
-	printf("processor time of 64 MiB: memcpy %llu us, put %llu us (%.1f %%), get %llu us (%.1f %%)\n",
-	       (unsigned long long)copy / 1000, (unsigned long long)put / 1000,
+	printf("processor time of %zu MiB: memcpy %llu us, put %llu us (%.1f %%), get %llu us (%.1f %%)\n",
+	       LONG >> 20, (unsigned long long)copy / 1000, (unsigned long long)put / 1000,
 	       100.0 * (double)put / (double)copy, (unsigned long long)get / 1000,
 	       100.0 * (double)get / (double)copy);
 	CHECK(actor_stats(peer).asked, "nothing was asked for");

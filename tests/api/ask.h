@@ -15,8 +15,13 @@
 #include "tests/lib/child.h"
 #include "tests/lib/settings.h"
 
-#define SIZE   ((size_t)4 << 20)
-#define LONG   ((size_t)64 << 20)
+#define SIZE ((size_t)4 << 20)
+/* With a thread sanitizer each byte that is set is several of its own. */
+#ifdef __SANITIZE_THREAD__
+#define LONG ((size_t)16 << 20)
+#else
+#define LONG ((size_t)64 << 20)
+#endif
 #define ENGINE "SLMPM_ENGINE=thread"
 
 enum word { CHECK_FIRST = 1, FILL, BUSY, REVOKE, READY, END }; /* with a seed */
