@@ -11,6 +11,7 @@
 # V=1 shows the commands, LTO=1 optimizes across files, WERROR=-Werror, MAN= installs no man pages,
 # SAN=address,undefined|thread builds with sanitizers, CROSS=aarch64-linux-gnu|s390x-linux-gnu for that machine.
 # FABRIC=tcp, or a list of links as in tcp,tcp or shm,tcp, has tests go that way (tests/README.md).
+# TEST_LDFLAGS is added where tests are linked, but for SAN: TEST_LDFLAGS=-Wl,-S leaves out what is for debuggers, four fifths.
 # UNCHECKED=1 leaves out the checks of what a peer wrote: what they cost, for the bench and nothing else.
 
 version = $(shell sed -n 's/^\#define SLMPM_VERSION_$(1) //p' include/slmpm.h)
@@ -241,7 +242,7 @@ $(OUT)/lib/mpi_coll-%.so: $(MPI_SRC) $(wildcard apps/mpi_coll/*.h include/*.h) $
 
 # Tests link an archive of their own: a unit test sees the inside of the one header it tests. There are hundreds: the linker is
 # the quickest that is here, and what a sanitizer adds is not relocated anew by each process.
-LINK_TEST := $(LINK) $(if $(CROSS)$(LTO),,$(if $(shell command -v ld.lld; :),-fuse-ld=lld)) $(if $(SAN),-no-pie)
+LINK_TEST := $(LINK) $(if $(CROSS)$(LTO),,$(if $(shell command -v ld.lld; :),-fuse-ld=lld)) $(if $(SAN),-no-pie,$(TEST_LDFLAGS))
 $(TEST_BIN): $(OUT)/%: $(OBJ)/%.o $(TEST_LIB) $(INNER)
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
