@@ -142,7 +142,7 @@ int main(void)
 {
 	const char *seconds = getenv("SLMPM_TEST_SECONDS");
 	time_t until = time(NULL) + (seconds ? atol(seconds) : 2);
-	uint64_t seed = rng_run_seed((uint64_t)time(NULL)), episodes = 0;
+	uint64_t seed = rng_run_seed(1), episodes = 0;
 
 	CHECK(setenv("SLMPM_ATTACH", "y", 0) == 0, "setenv"); /* large ones are fetched, too */
 	hub.scratch = malloc(LONGEST);
