@@ -16,7 +16,9 @@
 #define MISSED        4 /* turns without the other way after it came to nothing; twice as many, */
 #define MOST_MISSED   8192 /* ... and so on, to so many */
 #define GAP           2    /* times what a turn takes: so much of the time until the next counts */
-#define HOPELESS      8    /* times the usual cost: the rest of a run would change nothing */
+#define HOPELESS      8    /* times the usual cost: the rest of a run would change nothing, ... */
+#define AGREED        2    /* ... nor where so many turns agree that it is a quarter more */
+#define CHANGED       4    /* the usual cost by this part: the other's may have, too */
 
 struct choice *choice_of(struct choice *choices, uint64_t length)
 {
@@ -158,11 +160,11 @@ static void choice_charge(struct choice *c, uint32_t cost)
 	limit(c);
 }
 
-/* No more than so much is waited for, and the rest later: what is put off so is limited, or the
- * tries would take more than their part where each of them is spared. */
-static void choice_spare(struct choice *c)
+/* No more than so many TURNS are waited for, and the rest later: what is put off so is limited, or
+ * the tries would take more than their part where each of them is spared. */
+static void choice_spare(struct choice *c, uint64_t turns)
 {
-	uint64_t most = c->cost[c->usual] * (uint64_t)(c->tries ? SELDOM_BUDGET : LEAST_BUDGET);
+	uint64_t most = c->cost[c->usual] * turns;
 	uint64_t left = c->cost[c->usual] * (uint64_t)MOST_BUDGET, part;
 
 	if (c->deferred <= most || c->spared >= left)
@@ -173,20 +175,22 @@ static void choice_spare(struct choice *c)
 	c->spared += part;
 }
 
-/* What has delayed a try may be chance, or gone when all else has changed. */
+/* What has delayed a try may be chance; and when the usual way's cost has changed, the other's may
+ * have, too. */
 static void forgive(struct choice *c)
 {
 	uint64_t now = c->cost[c->usual], then = c->then;
 
-	if (c->cost[!c->usual] / 4 < now)
-		choice_spare(c);
-	if (2 * now <= 3 * then && 2 * then <= 3 * now)
+	if (now - now / CHANGED <= then && then - then / CHANGED <= now) {
+		if (c->cost[!c->usual] / 4 < now)
+			choice_spare(c, c->tries ? SELDOM_BUDGET : LEAST_BUDGET);
 		return;
+	}
 	if (then)
 		c->left = 0;
 	c->then = (uint32_t)now;
 	limit(c);
-	choice_spare(c);
+	choice_spare(c, c->tries ? SELDOM_BUDGET : 0);
 }
 
 /* Good news at once, bad news when several agree: what falls from turn to turn, as a cost after a
@@ -207,6 +211,15 @@ static void estimate(struct choice *c, bool other, uint32_t cost)
 	c->seen[other] = 0;
 }
 
+/* The rest of a run would change nothing. */
+static bool is_lost(const struct choice *c, bool other, uint32_t cost)
+{
+	uint32_t usual = c->cost[c->usual];
+
+	return cost / HOPELESS > usual ||
+	       (c->seen[other] >= AGREED && c->least[other] - c->least[other] / 5 > usual);
+}
+
 void choice_learn(struct choice *c, bool other, enum choice_note note, uint64_t took,
 		  uint64_t length)
 {
@@ -224,8 +237,7 @@ void choice_learn(struct choice *c, bool other, enum choice_note note, uint64_t 
 		c->usual = !c->usual;
 		if (c->run)
 			end_run(c);
-	} else if (c->run && other != c->usual && note == CHOICE_TIMED &&
-		   cost / HOPELESS > c->cost[c->usual]) {
+	} else if (c->run && other != c->usual && note == CHOICE_TIMED && is_lost(c, other, cost)) {
 		end_run(c);
 	}
 	refresh(c);

@@ -122,6 +122,19 @@ static void outlasts_a_slow_change(void)
 	expect(1.03, &even, 20000);
 }
 
+/* Two loads by turns, each with another shorter way: both are found within their turn. */
+static void follows_changes(void)
+{
+	struct ways plain = {{7000, 4000}, 0, 0, 0}, touched = {{12000, 20000}, 0, 0, 0};
+
+	forget();
+	run(&plain, 2000);
+	for (int i = 0; i < 20; i++) {
+		expect(1.15, &touched, 600); /* 1.67: never */
+		expect(1.15, &plain, 600);   /* 1.75: never */
+	}
+}
+
 /* What was the longer way under one load is tried soon under the next one, and found. */
 static void begins_anew(void)
 {
@@ -352,6 +365,7 @@ int main(void)
 	outlasts_the_change();
 	outlasts_a_slow_change();
 	begins_anew();
+	follows_changes();
 	forgives();
 	keeps_to_the_budget();
 	spares_what_is_near();
