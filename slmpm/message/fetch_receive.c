@@ -313,6 +313,9 @@ static int read_on(struct endpoint *ep, struct fetch_in *p)
 
 	if (p->failed)
 		return REFUSED;
+	/* The sender may have claimed the rest meanwhile: then there is nothing to take. */
+	if (p->notified && out && !is_through(p) && !fetch_inspect(ep, p))
+		return AGAIN;
 	if (p->asked)
 		return LATER; /* the sender is about to say that it has taken it back */
 	if (is_through(p) && p->claim < p->done)
