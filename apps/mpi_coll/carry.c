@@ -11,8 +11,9 @@
 #include <stdio.h>
 #include <time.h>
 
-#define LOOKS  16     /* between two times that MPI goes on */
-#define NAP_NS 100000 /* and the longest that it waits for that */
+#define LOOKS    16       /* between two times that MPI goes on, and others have the processor */
+#define AWAKE_NS 10000000 /* then it sleeps between them ... */
+#define NAP_NS   100000   /* ... so long at most */
 
 /* A request that never completes: to test it has all of MPI go on, as a probe need not. */
 static MPI_Request never = MPI_REQUEST_NULL;
@@ -68,22 +69,45 @@ static void nap(slmpm_ctx ctx)
 		ppoll(&fd, 1, &most, NULL);
 }
 
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+int test_idly(slmpm_req *req, struct slmpm_done *done, const struct idling *i)
+{
+	if (i->looks % LOOKS != LOOKS / 2)
+		return slmpm_test(req, done);
+	/* An engine's thread, where there is one, leaves the polling to one that waits. */
+	return slmpm_wait(req, 1, done, 0) == 0;
+}
+
+void pass_idly(slmpm_ctx ctx, struct idling *i)
+{
+	if (++i->looks % LOOKS)
+		return;
+	mpi_go_on();
+	if (!i->since)
+		i->since = now_ns();
+	else if (i->looks % (LOOKS * LOOKS) == 0)
+		i->naps = now_ns() - i->since > AWAKE_NS;
+	if (i->naps)
+		nap(ctx);
+	else
+		sched_yield();
+}
+
 /* As slmpm_wait. */
 static int wait_for(slmpm_ctx ctx, slmpm_req *req, struct slmpm_done *done)
 {
+	struct idling idling = {0};
 	int rc;
 
-	for (unsigned looks = 1; !(rc = slmpm_test(req, done)); looks++) {
-		int how = slmpm_spin(ctx, 0);
-
-		if (how == SLMPM_SPIN_YIELD)
-			sched_yield();
-		else if (how == SLMPM_SPIN_SLEEP)
-			nap(ctx);
-		if (how != SLMPM_SPIN_ON || looks % LOOKS == 0)
-			mpi_go_on();
-	}
-	(void)slmpm_spin(ctx, 1);
+	while (!(rc = test_idly(req, done, &idling)))
+		pass_idly(ctx, &idling);
 	return rc;
 }
 

@@ -78,6 +78,17 @@ int packed_give(struct packed *p, void *buffer, int count, MPI_Datatype type, MP
 
 /* Does C, which all ranks of COMM do: MPI_SUCCESS, or what COMM's error handler returns. */
 int carry(const struct member *m, MPI_Comm comm, struct slmpm_coll *c);
+/* A wait for what a context is to bring: zero at first. */
+struct idling {
+	unsigned looks;
+	bool naps;
+	uint64_t since; /* ns */
+};
+
+/* As slmpm_test. */
+int test_idly(slmpm_req *req, struct slmpm_done *done, const struct idling *i);
+/* Then, where it has not ended: MPI goes on, others have the processor, each now and then. */
+void pass_idly(slmpm_ctx ctx, struct idling *i);
 /* No more of them. */
 void carry_end(void);
 
@@ -111,9 +122,11 @@ struct packed *started_to(struct started *s);
 void started_unpack(struct started *s, void *buffer, int count, MPI_Datatype type);
 /* Begins it: a request of MPI's. As carry. */
 int started_begin(struct started *s, const struct member *m, MPI_Request *request);
-/* Whether there are any; those that have ended are completed. */
 bool started_any(void);
-void started_keep(void);
+/* Those that have ended are completed. */
+void started_keep(const struct idling *i);
+/* Until none of those is outstanding. */
+void started_await(int n, const MPI_Request requests[]);
 
 /* ---- summary.c ------------------------------------------------------------------------------- */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Operations that are started: each is a generalized request of MPI's, completed by whichever call
- * waits or tests. They go on in a thread of their own, so that a rank may meanwhile be in any call
- * of MPI's, or in none.
+ * waits or tests. While a rank is in another call of MPI's, or in none, a thread has them go on: it
+ * polls only where the rank has not since a nap ago, and no start wakes it.
  */
 #include "apps/mpi_coll/coll.h"
 
@@ -10,8 +10,10 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
-#define NAP_MS 10 /* the longest that the thread sleeps */
+#define NAP_MS 1
+#define NAPS   100 /* with none outstanding, before it sleeps until there is one */
 
 struct started {
 	struct started *next;
@@ -27,34 +29,56 @@ struct started {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t begun = PTHREAD_COND_INITIALIZER;
 static struct started *all; /* that have not ended */
 static _Atomic unsigned count;
+static _Atomic unsigned kept; /* so often has the rank polled */
+static pthread_cond_t begun = PTHREAD_COND_INITIALIZER;
+static bool asleep; /* the thread, until the next one */
 
 /* ---- the thread ------------------------------------------------------------------------------ */
 
+static void sleep_until_begun(void)
+{
+	pthread_mutex_lock(&lock);
+	asleep = true;
+	while (!count)
+		pthread_cond_wait(&begun, &lock);
+	asleep = false;
+	pthread_mutex_unlock(&lock);
+}
+
 static void *go_on(void *arg)
 {
+	const struct timespec nap = {.tv_nsec = NAP_MS * 1000000};
 	slmpm_ctx ctx = started_context();
 	struct pollfd fd = {.fd = slmpm_fd(ctx), .events = POLLIN};
+	unsigned seen = 0, naps = 0;
 
 	for (;;) {
-		pthread_mutex_lock(&lock);
-		while (!count)
-			pthread_cond_wait(&begun, &lock);
-		pthread_mutex_unlock(&lock);
-		if (slmpm_progress(ctx) < 0)
+		bool away = seen == kept;
+
+		seen = kept;
+		naps = count ? 0 : naps + 1;
+		if (naps > NAPS)
+			sleep_until_begun();
+		else if (naps || !away)
+			nanosleep(&nap, NULL);
+		else if (slmpm_progress(ctx) < 0)
 			return arg; /* it has been closed */
-		if (slmpm_arm(ctx) == 0)
+		else if (slmpm_arm(ctx) == 0)
 			poll(&fd, 1, NAP_MS);
 	}
 }
 
-static void start_thread(void)
+/* With the lock. */
+static void wake_thread(void)
 {
-	static bool there; /* under the lock */
+	static bool there;
 	pthread_t thread;
 
+	kept++;
+	if (asleep)
+		pthread_cond_signal(&begun);
 	if (there || pthread_create(&thread, NULL, go_on, NULL) != 0)
 		return;
 	there = true;
@@ -148,11 +172,10 @@ int started_begin(struct started *s, const struct member *m, MPI_Request *reques
 	PMPI_Grequest_start(query, free_state, cancel, s, &s->request);
 	*request = s->request;
 	pthread_mutex_lock(&lock);
-	start_thread();
 	s->next = all;
 	all = s;
 	count++;
-	pthread_cond_signal(&begun);
+	wake_thread();
 	pthread_mutex_unlock(&lock);
 	return MPI_SUCCESS;
 }
@@ -162,25 +185,69 @@ bool started_any(void)
 	return count;
 }
 
-void started_keep(void)
+/* S, at AT, has ended: RC and DONE as of slmpm_test. */
+static void complete(struct started **at, int rc, const struct slmpm_done *done)
+{
+	struct started *s = *at;
+	MPI_Request request = s->request;
+
+	*at = s->next;
+	count--;
+	finish(s, rc > 0 && done->status >= 0);
+	PMPI_Grequest_complete(request);
+}
+
+void started_keep(const struct idling *i)
 {
 	struct slmpm_done done;
 
 	if (!count || pthread_mutex_trylock(&lock) != 0)
 		return; /* another thread does it */
+	kept++;
 	for (struct started **at = &all; *at;) {
-		struct started *s = *at;
-		int rc = slmpm_test(&s->req, &done);
-		MPI_Request request = s->request;
+		int rc = test_idly(&(*at)->req, &done, i);
 
-		if (rc == 0) {
-			at = &s->next;
-			continue;
-		}
-		*at = s->next;
-		count--;
-		finish(s, rc > 0 && done.status >= 0);
-		PMPI_Grequest_complete(request);
+		if (rc == 0)
+			at = &(*at)->next;
+		else
+			complete(at, rc, &done);
 	}
 	pthread_mutex_unlock(&lock);
+}
+
+static struct started **find_started(MPI_Request request)
+{
+	struct started **at = &all;
+
+	while (*at && (*at)->request != request)
+		at = &(*at)->next;
+	return at;
+}
+
+/* True: it has ended, or is none. */
+static bool keep_one(MPI_Request request, const struct idling *i)
+{
+	struct slmpm_done done;
+	struct started **at;
+	int rc = 1;
+
+	pthread_mutex_lock(&lock);
+	kept++;
+	at = find_started(request);
+	if (*at) {
+		rc = test_idly(&(*at)->req, &done, i);
+		if (rc)
+			complete(at, rc, &done);
+	}
+	pthread_mutex_unlock(&lock);
+	return rc;
+}
+
+void started_await(int n, const MPI_Request requests[])
+{
+	struct idling idling = {0};
+
+	for (int i = 0; i < n; i++)
+		while (count && !keep_one(requests[i], &idling))
+			pass_idly(started_context(), &idling);
 }
