@@ -423,6 +423,8 @@ enum wire_group_step {
 	/* Of who founds, to one that is to join: the first of its joins of `tag` behind `number` is
 	 * of a group that does not form. */
 	GROUP_FAILED = 14,
+	/* Of either of two that were members: it needs this connection no more. */
+	GROUP_RELEASED = 15,
 };
 
 #define WIRE_GROUP_APART     1u /* BEGIN: its members meet by messages */

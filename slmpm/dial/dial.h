@@ -54,6 +54,8 @@ void dial_forget(struct named *n);
 
 /* Is nothing under way with EP, nothing unread, and none of its memory open? */
 bool dial_is_idle(const struct endpoint *ep);
+/* Something of it is read in place, or written. */
+bool dial_has_lent(const struct endpoint *ep);
 /* Of one that has ended: nothing of it is unread, or read in place. */
 bool dial_is_read(const struct endpoint *ep);
 /* Messages of N streams from STREAM on lie here that no receive has taken. */

@@ -25,10 +25,15 @@ static bool reads_areas(const struct endpoint *ep)
 	return false;
 }
 
+bool dial_has_lent(const struct endpoint *ep)
+{
+	return held_any(ep) || ep->lent != LENT_NONE;
+}
+
 bool dial_is_read(const struct endpoint *ep)
 {
-	return !ep->before && !ep->unpack.left && list_empty(&ep->kept) && !held_any(ep) &&
-	       !reads_areas(ep) && list_empty(&ep->rooms->am->entries) && ep->lent == LENT_NONE;
+	return !ep->before && !ep->unpack.left && list_empty(&ep->kept) && !dial_has_lent(ep) &&
+	       !reads_areas(ep) && list_empty(&ep->rooms->am->entries);
 }
 
 bool dial_has_unread(const struct endpoint *ep, uint32_t stream, uint32_t n)

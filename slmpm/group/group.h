@@ -362,6 +362,8 @@ uint64_t pairs_deadlines(struct context *ctx, uint64_t now);
 void pair_up(struct endpoint *ep);
 void pair_ended(struct endpoint *ep);
 void pair_left(struct endpoint *ep);
+/* EP's other side needs it no more. */
+int pair_released(struct endpoint *ep);
 void pairs_stop(struct context *ctx);
 /* Its bell rang. */
 void pairs_rang(struct group *g);

@@ -420,13 +420,15 @@ int group_packet(struct endpoint *ep, const struct wire_group *packet, int *fds,
 	bool ours = c.step >= GROUP_BEGIN && c.step != GROUP_LISTENS;
 	struct joining *j;
 
-	if (PEER_FAULT(c.step < GROUP_JOIN || c.step > GROUP_FAILED ||
+	if (PEER_FAULT(c.step < GROUP_JOIN || c.step > GROUP_RELEASED ||
 		       (n && c.step != GROUP_JOIN && c.step != GROUP_MEMBER)))
 		return -SLMPM_EPROTO;
 	if (c.step == GROUP_JOIN)
 		return take_join(&c);
 	if (c.step == GROUP_FAILED)
 		return take_failed(&c);
+	if (c.step == GROUP_RELEASED)
+		return pair_released(ep);
 	if (c.step == GROUP_ENDED)
 		return distant_ended(ep, packet);
 	if (c.step == GROUP_ATTENDS)

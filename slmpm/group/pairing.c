@@ -148,25 +148,29 @@ static int pair_new(struct member *m, int fd, bool own)
 	return pair_adopt(m, &c, own);
 }
 
+static void pair_close(const struct pair *p, const char *why)
+{
+	bool was_up = p->ep->state == SLMPM_PEER_UP;
+
+	if (was_up)
+		progress_drain(p->ep);
+	if (p->ep->state == SLMPM_PEER_UP)
+		dial_say_close(p->ep);
+	endpoint_end(p->ep, SLMPM_PEER_CLOSED, SLMPM_ECLOSED, why);
+	bootstrap_stop(p->ep, was_up ? NULL : p->ep->life->reason);
+}
+
 void pair_drop(struct member *m)
 {
 	struct pair *p = m->pair;
-	bool was_up;
 
 	if (!p)
 		return;
 	m->pair = NULL;
 	p->member = NULL;
 	m->group->ctx->unpaired = true;
-	if (!pair_lives(p))
-		return;
-	was_up = p->ep->state == SLMPM_PEER_UP;
-	if (was_up)
-		progress_drain(p->ep);
-	if (p->ep->state == SLMPM_PEER_UP)
-		dial_say_close(p->ep);
-	endpoint_end(p->ep, SLMPM_PEER_CLOSED, SLMPM_ECLOSED, "it has a new connection");
-	bootstrap_stop(p->ep, was_up ? NULL : p->ep->life->reason);
+	if (pair_lives(p))
+		pair_close(p, "it has a new connection");
 }
 
 /* ---- steps ---------------------------------------------------------------------------------- */
@@ -264,14 +268,65 @@ static void pair_step(struct member *m, uint64_t now)
 	m->group->ctx->news |= m->wanted && m->error;
 }
 
+/* ---- those that no group has any more -------------------------------------------------------- */
+
+/* Who founds a part, and those that it is formed of, know each other by these. */
+static bool is_of_part(const struct endpoint *ep)
+{
+	LIST_EACH_ENTRY(const struct group, g, &ep->ctx->groups, node) {
+		if (!g->part)
+			continue;
+		if (g->founder == handle_id(ep))
+			return true;
+		for (uint32_t s = 0; !g->founder && s < g->seats; s++)
+			if (g->members[s].peer == handle_id(ep))
+				return true;
+	}
+	return false;
+}
+
+/* Either side may still need what its application has the handle of, or a group: it ends once both
+ * have said that they do not. */
+static void pair_release(struct pair *p)
+{
+	struct wire_group packet = {.step = LITTLE_32(GROUP_RELEASED)};
+
+	if (p->known || p->member || !pair_is_up(p) || is_of_part(p->ep))
+		return;
+	if (!p->released)
+		groups_send(p->ep, &packet);
+	p->released = true;
+	if (p->theirs)
+		pair_close(p, "its group has gone");
+}
+
+int pair_released(struct endpoint *ep)
+{
+	struct pair *p = ep->rooms->pair;
+
+	if (PEER_FAULT(!p))
+		return -SLMPM_EPROTO;
+	p->theirs = ep->ctx->unpaired = true;
+	context_changed(ep->ctx);
+	return 0;
+}
+
+/* What is unread of one that both have released was the group's. */
+static bool pair_is_read(const struct pair *p)
+{
+	return !p->ep->life->was_up || dial_is_read(p->ep) ||
+	       (p->released && p->theirs && !dial_has_lent(p->ep));
+}
+
 /* Those that have ended, and that the application has never known, are not its to close. */
 static void pairs_reap(struct context *ctx)
 {
 	ctx->unpaired = false;
 	LIST_EACH_ENTRY(struct pair, p, &ctx->paired, node) {
+		pair_release(p);
 		if (p->known || pair_lives(p) || (p->member && p->member->wanted))
 			continue;
-		if (!p->ep->life->was_up || dial_is_read(p->ep))
+		if (pair_is_read(p))
 			endpoint_free(p->ep);
 		else
 			ctx->unpaired = true;
@@ -371,6 +426,7 @@ void pair_up(struct endpoint *ep)
 {
 	struct pair *p = ep->rooms->pair;
 
+	ep->ctx->unpaired |= p && !p->member;
 	if (!p || !p->member)
 		return;
 	if (ep->rooms->listener)
@@ -437,7 +493,7 @@ void pair_leave(struct member *m)
 {
 	const struct pair *p = pair_let_go(m);
 
-	m->group->ctx->unpaired |= p && !pair_lives(p);
+	m->group->ctx->unpaired |= p != NULL;
 }
 
 void pairs_leave(struct group *g)
@@ -445,13 +501,14 @@ void pairs_leave(struct group *g)
 	for (uint32_t s = 0; s < g->seats; s++) {
 		struct pair *p = pair_let_go(&g->members[s]);
 
-		if (!p)
-			continue;
-		if (p->ep->life->was_up || p->known)
-			g->ctx->unpaired |= !pair_lives(p);
-		else
+		/* Else it may be up at the other side, and known there. */
+		if (p && g->apart && !p->ep->life->was_up && !p->known)
 			endpoint_free(p->ep);
 	}
+	if (list_empty(&g->ctx->paired))
+		return;
+	g->ctx->unpaired = true; /* of a part: it was formed by others' */
+	context_changed(g->ctx);
 }
 
 /* ---- for the rooms above -------------------------------------------------------------------- */

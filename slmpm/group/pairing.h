@@ -17,6 +17,7 @@ struct pair {
 	struct member *member; /* NULL: its group has gone, or has another one with it */
 	bool known;            /* the application has its handle */
 	bool own;              /* this side made it */
+	bool released, theirs; /* it is needed no more, as this side has said, and the other */
 };
 
 /* Where a member is that has no board. */

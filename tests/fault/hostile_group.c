@@ -266,7 +266,7 @@ static void no_step(struct raw_peer *p)
 
 static void step_too_many(struct raw_peer *p)
 {
-	step(p, GROUP_FAILED + 1, 1);
+	step(p, GROUP_RELEASED + 1, 1);
 }
 
 static void fail_for_nothing(struct raw_peer *p)
@@ -293,6 +293,11 @@ static void end_as_no_member(struct raw_peer *p)
 	step(p, GROUP_ENDED, 1);
 }
 
+static void release_as_no_member(struct raw_peer *p)
+{
+	step(p, GROUP_RELEASED, 0);
+}
+
 static void show_as_no_member(struct raw_peer *p)
 {
 	step(p, GROUP_VIEW, 1);
@@ -307,6 +312,7 @@ static const struct offence joins[] = {
 	{"R8", "listens for nothing", listen_for_nothing, RULE, 0},
 	{"R8", "a member's end by what is none", end_as_no_member, RULE, 0},
 	{"R8", "what a member shows by what is none", show_as_no_member, RULE, 0},
+	{"R8", "release by what is none", release_as_no_member, RULE, 0},
 	{"R8", "comes to a meeting by what is none", attend_as_no_member, RULE, 0},
 	{"S7", "half a join", short_join, RULE, 0},
 	{"S1", "a join without descriptors", join_without, RULE, 0},
