@@ -317,6 +317,13 @@ bool agree_waits_for(const struct agreement *a, uint32_t r)
 	       (!read_view(a->b, r, &said) || !are_alike(a->b, said.gone, a->gone));
 }
 
+bool agree_has_begun(const struct boards *b, uint32_t r)
+{
+	struct said said;
+
+	return b->of[r] && read_view(b, r, &said);
+}
+
 /* ---- by messages ----------------------------------------------------------------------------- */
 
 bool agree_give(const struct boards *b, bool verdict, struct said *said)

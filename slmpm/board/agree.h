@@ -50,6 +50,9 @@ int agree_step(struct agreement *a);
 /* After 0: rank R has not said the same. */
 bool agree_waits_for(const struct agreement *a, uint32_t r);
 
+/* Rank R of a group that this member has not shrunk does so: it takes part in nothing else. */
+bool agree_has_begun(const struct boards *b, uint32_t r);
+
 /* ---- by messages ----------------------------------------------------------------------------- */
 
 /* What this member has shown, or its VERDICT, last. False: nothing yet. */

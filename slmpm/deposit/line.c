@@ -2,10 +2,12 @@
 /* Lines of members along which a put to many goes, and what is to be sent to each of these. */
 #include "slmpm/deposit/deposit.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "slmpm/board/agree.h"
 #include "slmpm/completion/queue.h"
 #include "slmpm/endpoint.h"
 #include "slmpm/part.h"
@@ -280,6 +282,21 @@ void deposit_ended(struct endpoint *ep)
 	lines_lost(&d->lines, pair_rank(m), error);
 }
 
+/* RANK is in slmpm_group_shrink, and waits for this member there: it has left all lines. What the
+ * group is broken by is why. */
+static int line_left_by(struct line *l, uint32_t rank)
+{
+	struct group *g = l->of->group;
+
+	if (!agree_has_begun(&g->boards, rank))
+		return 0;
+	group_inspect(g);
+	if (l->origin == line_self(l) && g->status == -SLMPM_EDEAD)
+		line_refuse(l, -SLMPM_EDEAD, (uint32_t)g->culprit,
+			    "rank %" PRId32 " of the group has died", g->culprit);
+	return -SLMPM_ECLOSED;
+}
+
 /* Those that the line sends to or needs, and that have gone. */
 static void line_inspect(struct line *l)
 {
@@ -295,6 +312,7 @@ static void line_inspect(struct line *l)
 		if (!f && r != l->origin && !ranks_have(&l->ranks, r))
 			continue;
 		error = pair_gone(g, r);
+		error = error ? error : line_left_by(l, r);
 		if (!error)
 			continue;
 		if (f)

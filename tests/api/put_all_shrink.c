@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* timeout: 60 */
+/*
+ * One put to many while a target dies: the others are in slmpm_group_shrink by then, so that each
+ * side would wait for the other.
+ */
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <slmpm_deposit.h>
+
+#include "tests/lib/crew.h"
+
+#define SPACE 3
+#define SOON  1500 /* ms: it ends before */
+
+static char memory[1000];
+
+static int put(const struct crew *c, const int32_t *ranks, int n)
+{
+	static const char from[sizeof(memory)] = "x";
+	const struct slmpm_put_spec p = {.size = sizeof(p),
+					 .flags = *(const uint32_t *)c->arg,
+					 .space = SPACE,
+					 .len = sizeof(from),
+					 .from = from,
+					 .rank = ranks,
+					 .count = n};
+	const struct slmpm_how how = {.size = sizeof(how), .timeout_ms = SOON * actor_slow()};
+
+	return slmpm_put_all(c->group[0], &p, &how, NULL);
+}
+
+/* ---- the others shrink ----------------------------------------------------------------------- */
+
+static void shrinks(const struct crew *c, int rank)
+{
+	const slmpm_group g = c->group[0];
+
+	OK(slmpm_group_space(g, SPACE, memory, sizeof(memory)));
+	OK(slmpm_barrier(g, PATIENCE));
+	if (rank == c->victim)
+		raise(SIGKILL);
+	if (rank == 0) {
+		usleep(30000 * (useconds_t)actor_slow()); /* without progress: it knows nothing */
+		REFUSED(put(c, NULL, 0), SLMPM_EDEAD, "rank 3");
+	} else {
+		REFUSED(slmpm_barrier(g, PATIENCE), SLMPM_EDEAD, "rank 3");
+	}
+	OK(slmpm_group_shrink(g, PATIENCE));
+	OK(slmpm_barrier(g, PATIENCE));
+}
+
+static void play(crew_body *body, uint64_t apart, uint32_t flags, int victim)
+{
+	const struct crew c = {.members = 4,
+			       .groups = 1,
+			       .apart = apart,
+			       .body = body,
+			       .arg = &flags,
+			       .victim = victim,
+			       .code = -SIGKILL};
+
+	crew_run(&c, 20);
+}
+
+int main(void)
+{
+	static const uint32_t ways[] = {SLMPM_PUT_ALL_BROADCAST | SLMPM_PUT_ALL_LINE,
+					SLMPM_PUT_ALL_FORWARD | SLMPM_PUT_ALL_DIRECT};
+
+	for (int i = 0; i < 2; i++)
+		for (uint64_t apart = 0; apart < 16; apart += 14)
+			play(shrinks, apart, ways[i], 3);
+	return 0;
+}
