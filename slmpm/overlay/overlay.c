@@ -301,19 +301,36 @@ static struct edge *not_ready(const struct overlay *n)
 	return NULL;
 }
 
+/* A member that does not come, and so perhaps others that wait for it elsewhere. */
+static bool has_lost_one(const struct overlay *n)
+{
+	group_inspect(n->group);
+	return n->group->status == -SLMPM_EDEAD || n->group->status == -SLMPM_ECLOSED;
+}
+
 static bool is_laid(void *arg)
 {
 	const struct overlay *n = arg;
 
-	return n->status || !not_ready(n);
+	return n->status || !not_ready(n) || has_lost_one(n);
+}
+
+static int end_without(struct overlay *n)
+{
+	overlay_break(n, n->group->status, n->group->culprit,
+		      n->group->status == -SLMPM_EDEAD ? "it has died" : "it has left the group");
+	return overlay_error(n);
 }
 
 static int overlay_meet(struct overlay *n, int timeout_ms)
 {
 	const uint64_t deadline = clock_deadline(timeout_ms);
-	int rc = meet_neighbours(n, deadline, timeout_ms);
 	const struct edge *e;
+	int rc;
 
+	if (has_lost_one(n))
+		return end_without(n);
+	rc = meet_neighbours(n, deadline, timeout_ms);
 	if (rc < 0)
 		return rc;
 	progress_opportunistic(n->ctx); /* one that has come early may have ended since */
@@ -321,6 +338,8 @@ static int overlay_meet(struct overlay *n, int timeout_ms)
 			 timeout_ms > 0 ? clock_ms(clock_now(), deadline, -1) : timeout_ms);
 	rc = overlay_error(n);
 	e = rc == 0 ? not_ready(n) : NULL;
+	if (e && has_lost_one(n))
+		return end_without(n);
 	return e ? late_error(n->ctx, e->ep, timeout_ms, OPEN ": rank %u has not laid it",
 			      e->rank) :
 		   rc;

@@ -93,6 +93,25 @@ static void goes_on(const struct crew *crew, int rank)
 	OK(slmpm_overlay_close(o, PATIENCE));
 }
 
+/* Rank 0 does not know it yet; the others wait for it in slmpm_group_shrink. */
+static void lays_without(const struct crew *crew, int rank)
+{
+	const struct slmpm_network net = line_of(4);
+	slmpm_overlay o;
+
+	OK(slmpm_barrier(crew->group[0], PATIENCE));
+	if (rank == crew->victim)
+		(void)raise(SIGKILL);
+	if (rank == 0) {
+		usleep(20000 * (useconds_t)actor_slow());
+		REFUSED(slmpm_overlay_open(&o, crew->group[0], &net, NULL, 1500 * actor_slow()),
+			SLMPM_EDEAD, "rank 2");
+	} else {
+		REFUSED(slmpm_barrier(crew->group[0], PATIENCE), SLMPM_EDEAD, "rank 2");
+	}
+	OK(slmpm_group_shrink(crew->group[0], PATIENCE));
+}
+
 /* What is sent ends, too. */
 static void sends_end(const struct crew *crew, int rank)
 {
@@ -394,6 +413,7 @@ int main(void)
 {
 	play("one dies", 4, dies, 2);
 	play("the others go on", 4, goes_on, 2);
+	play("it is laid without one", 4, lays_without, 2);
 	play("what is sent ends", 3, sends_end, 2);
 	play("one is late", 3, late, 0);
 	play("they differ", 2, differ, 0);
