@@ -557,7 +557,8 @@ bool pair_is_decided(void *arg)
 	const struct member *m = arg;
 	const struct pair *p = m->pair;
 
-	return m->out || pair_is_up(p) || m->error || m->ended || has_left_group(m) ||
+	return m->out || pair_is_up(p) || (m->error && !is_closed_end(m->error)) || m->ended ||
+	       has_left_group(m) ||
 	       (p && !pair_lives(p) && !comes_again(p->ep));
 }
 
@@ -571,7 +572,7 @@ COLD int pair_error(struct member *m, const char *call, int timeout_ms)
 		return error_set(m->ended ? SLMPM_EDEAD : SLMPM_ECLOSED,
 				 "%s: process %d is not in the group any more", call, m->pid);
 	snprintf(what, sizeof(what), "%s: a connection with rank %u", call, r);
-	if (m->ended)
+	if (m->ended || (is_closed_end(m->error) && member_is_dead(m)))
 		return error_set(SLMPM_EDEAD, "%s: " BOARD_MEMBER " has died", call,
 				 BOARD_MEMBER_OF(&m->group->boards, r));
 	if (m->distant && m->distant->refused)
@@ -581,7 +582,7 @@ COLD int pair_error(struct member *m, const char *call, int timeout_ms)
 	if (has_left_group(m))
 		return error_set(SLMPM_ECLOSED, "%s: " BOARD_MEMBER " has left the group", call,
 				 BOARD_MEMBER_OF(&m->group->boards, r));
-	if (m->error)
+	if (m->error && !is_closed_end(m->error))
 		return error_system(m->error, what);
 	if (p && !pair_lives(p) && !comes_again(p->ep))
 		return error_set(p->ep->life->error ? p->ep->life->error : SLMPM_ECLOSED,

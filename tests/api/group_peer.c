@@ -389,6 +389,37 @@ static int dies(void *unused)
 	return play(3, die_late, kill_stopped);
 }
 
+/* Its bell goes before its process does. */
+static void close_bell(slmpm_peer founder, int i, void *unused)
+{
+	slmpm_group group = joined(founder);
+	slmpm_peer peer;
+
+	(void)unused;
+	OK(slmpm_barrier(group, PATIENCE));
+	if (i == 1) {
+		CHECK(syscall(SYS_close_range, 3, ~0u, 0) == 0, "close");
+		usleep(50000);
+		(void)raise(SIGKILL);
+	}
+	usleep(20000);
+	REFUSED(slmpm_group_peer(group, 1, &peer, PATIENCE), SLMPM_EDEAD, "rank 1 (process");
+	actor_hear(founder, DONE);
+}
+
+static int await_dead(struct circle *c, slmpm_group group)
+{
+	(void)group;
+	EXPECT(circle_wait(c, 1), -SIGKILL);
+	return 0;
+}
+
+static int bell_closed(void *unused)
+{
+	(void)unused;
+	return play(2, close_bell, await_dead);
+}
+
 /* ---- a ring that is lost -------------------------------------------------------------------- */
 
 static int swallow; /* rings that say who rings, without a socket: so many */
@@ -589,6 +620,7 @@ int main(int argc, char **argv)
 		EXPECT(child_run(closed_alone, &asks, 60), 0);
 	EXPECT(child_run(losses, NULL, 60), 0);
 	EXPECT(child_run(dies, NULL, 60), 0);
+	EXPECT(child_run(bell_closed, NULL, 60), 0);
 	EXPECT(child_run(rings_lost, NULL, 60), 0);
 	for (int k = 0; k < 5; k++)
 		EXPECT(child_run(threads_ask, NULL, 60), 0);
