@@ -125,6 +125,7 @@ static void take_attempt(struct member *m, uint64_t now)
 	if (got.rc == -SLMPM_ENOENT || (got.rc < 0 && d->lost)) {
 		m->ended = d->lost;
 		d->refused = !d->lost;
+		d->refused_at = now;
 		m->group->ctx->news = true;
 		attendance_gone(m);
 		return;

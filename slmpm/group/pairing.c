@@ -24,9 +24,10 @@
 #include "slmpm/link/wait.h"
 
 #define CALL    "slmpm_group_peer"
-#define BUSY_MS 1  /* its bell is full, or the board is */
-#define RING_MS 50 /* then it is rung again, unless there is an answer */
-#define RINGS   64 /* taken at once: more than wait in a bell as a rule */
+#define BUSY_MS 1   /* its bell is full, or the board is */
+#define SAID_MS 200 /* until others have said why a member does not listen */
+#define RING_MS 50  /* then it is rung again, unless there is an answer */
+#define RINGS   64  /* taken at once: more than wait in a bell as a rule */
 
 #ifndef SO_COOKIE
 #define SO_COOKIE 57
@@ -531,13 +532,24 @@ static bool is_closed_end(int error)
 	return error == -EPIPE || error == -ECONNREFUSED || error == -ECONNRESET;
 }
 
+/* Nothing listens there any more: whether it has died say those that were connected with it. */
+static bool may_have_died(const struct member *m)
+{
+	const struct distant *d = m->distant;
+
+	return d && d->refused && !d->left && clock_now() - d->refused_at < SAID_MS * PAIR_MS;
+}
+
 int pair_gone(const struct group *g, uint32_t rank)
 {
 	struct member *m = member_of(g, rank);
 	const bool failed = m->wanted && m->error;
 
-	if (m->ended || (failed && member_is_dead(m)))
+	if (m->ended || (failed && member_is_dead(m)) ||
+	    (g->status == -SLMPM_EDEAD && g->culprit == (int32_t)rank))
 		return -SLMPM_EDEAD;
+	if (may_have_died(m))
+		return 0;
 	if (has_left_group(m))
 		return -SLMPM_ECLOSED;
 	return failed && !is_closed_end(m->error) ? -SLMPM_ESYSTEM : 0;
@@ -558,8 +570,7 @@ bool pair_is_decided(void *arg)
 	const struct pair *p = m->pair;
 
 	return m->out || pair_is_up(p) || (m->error && !is_closed_end(m->error)) || m->ended ||
-	       has_left_group(m) ||
-	       (p && !pair_lives(p) && !comes_again(p->ep));
+	       has_left_group(m) || (p && !pair_lives(p) && !comes_again(p->ep));
 }
 
 COLD int pair_error(struct member *m, const char *call, int timeout_ms)

@@ -28,7 +28,8 @@ struct distant {
 	struct watch answered;
 	bool has_answered;
 	bool stays;   /* not by memory, though it is on this machine */
-	bool refused; /* nothing listens there any more */
+	bool refused; /* nothing listens there any more, ... */
+	uint64_t refused_at;
 	char why[96]; /* the last attempt has come to nothing; or "" */
 	enum { STAYS, LEFT_AT_END, LEFT_IN_ORDER } left; /* as it has said, ... */
 	uint32_t left_in; /* ... in which generation, when it had done so many operations: ... */

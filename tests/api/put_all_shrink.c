@@ -2,20 +2,34 @@
 /* timeout: 60 */
 /*
  * One put to many while a target dies: the others are in slmpm_group_shrink by then, so that each
- * side would wait for the other.
+ * side would wait for the other; and one that the origin has no connection with, so that others
+ * know how it went.
  */
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <slmpm_deposit.h>
 
+#include "tests/lib/child.h"
 #include "tests/lib/crew.h"
 
 #define SPACE 3
 #define SOON  1500 /* ms: it ends before */
 
+static _Atomic int *stage;
 static char memory[1000];
+
+static void await_stage(const struct crew *c, int n)
+{
+	const int64_t end = actor_now_ms() + PATIENCE;
+
+	while (atomic_load(stage) < n && actor_now_ms() < end)
+		if (!slmpm_progress(c->ctx))
+			usleep(100);
+	CHECK(atomic_load(stage) >= n, "stage %d, not %d", atomic_load(stage), n);
+}
 
 static int put(const struct crew *c, const int32_t *ranks, int n)
 {
@@ -52,6 +66,39 @@ static void shrinks(const struct crew *c, int rank)
 	OK(slmpm_barrier(g, PATIENCE));
 }
 
+/* ---- others know ----------------------------------------------------------------------------- */
+
+/* Rank 3 alone has a connection with rank 2, and says what it has seen a while after the death. */
+static void others_know(const struct crew *c, int rank)
+{
+	static const int32_t targets[] = {1, 2};
+	slmpm_peer peer;
+
+	OK(slmpm_group_space(c->group[0], SPACE, memory, sizeof(memory)));
+	if (rank == 3) {
+		OK(slmpm_group_peer(c->group[0], 0, &peer, PATIENCE));
+		OK(slmpm_group_peer(c->group[0], 2, &peer, PATIENCE));
+		atomic_store(stage, 1);
+	}
+	await_stage(c, 1);
+	if (rank == c->victim) {
+		atomic_store(stage, 2);
+		raise(SIGKILL);
+	}
+	if (rank == 3) {
+		while (atomic_load(stage) < 2)
+			usleep(100);
+		usleep(60000);
+	}
+	await_stage(c, 2);
+	if (rank == 0) {
+		usleep(20000);
+		REFUSED(put(c, targets, 2), SLMPM_EDEAD, "rank 2");
+		atomic_store(stage, 3);
+	}
+	await_stage(c, 3);
+}
+
 static void play(crew_body *body, uint64_t apart, uint32_t flags, int victim)
 {
 	const struct crew c = {.members = 4,
@@ -62,6 +109,7 @@ static void play(crew_body *body, uint64_t apart, uint32_t flags, int victim)
 			       .victim = victim,
 			       .code = -SIGKILL};
 
+	atomic_store(stage, 0);
 	crew_run(&c, 20);
 }
 
@@ -70,8 +118,10 @@ int main(void)
 	static const uint32_t ways[] = {SLMPM_PUT_ALL_BROADCAST | SLMPM_PUT_ALL_LINE,
 					SLMPM_PUT_ALL_FORWARD | SLMPM_PUT_ALL_DIRECT};
 
+	stage = child_common(sizeof(*stage));
 	for (int i = 0; i < 2; i++)
 		for (uint64_t apart = 0; apart < 16; apart += 14)
 			play(shrinks, apart, ways[i], 3);
+	play(others_know, 14, ways[0], 2);
 	return 0;
 }
