@@ -14,10 +14,11 @@
  *  - Returns >= 0, or a negative -SLMPM_E*; slmpm_error_detail() then says why and who.
  *  - A handle is {index, generation}. A zero, stale or foreign one is -SLMPM_EHANDLE, never a
  *    crash. {0} as a context means the calling thread's default one, opened at first use.
- *  - timeout_ms: 0 tries once, -1 sets no deadline. A call without a deadline still ends when the
- *    peer dies or closes. Where SLMPM_ETIMEOUT is named below, a call with 0 says SLMPM_EAGAIN: it
- *    has found nothing, or no room, and done nothing. Not so slmpm_close, slmpm_shut and a
- *    one-sided operation that has begun. Both details name a peer that is stopped as suspect.
+ *  - timeout_ms: 0 tries once, -1, or any below 0, sets no deadline. A call without one still ends
+ *    when the peer dies or closes. Where SLMPM_ETIMEOUT is named below, a call with 0 says
+ *    SLMPM_EAGAIN: it has found nothing, or no room, and done nothing. Not so slmpm_close,
+ *    slmpm_shut and a one-sided operation that has begun. Both details name a peer that is stopped
+ *    as suspect.
  *  - A buffer is the caller's again when the call returns, or, where a request handle was asked
  *    for, when that request is reported done.
  *  - Threads: a context belongs to one thread at a time. Opened with SLMPM_THREADS any number of

@@ -14,4 +14,7 @@ tried=$({ grep -oh 'CASE(slmpm_[a-z_0-9]*' "$tests/bad_input.c" "$tests/bad_hand
 	sed -n 's/.*REFUSED(\(slmpm_[a-z_0-9]*\)(.*/\1/p' "$tests"/*.c; } | sort -u)
 
 diff <(echo "$exported") <(echo "$tried") || { echo "< exported, > tried"; exit 1; }
+# Of a timeout of theirs the sign alone counts: -1, or any below 0, sets no deadline.
+! grep -rnE '(timeout_ms|left_ms) *([=!]=|[<>]=?) *-[0-9]' "$tests/../../slmpm" --include=*.[ch] | grep -v 'wr->timeout_ms' ||
+	{ echo "a timeout below 0 is no number"; exit 1; }
 echo "$(echo "$exported" | wc -l) calls"

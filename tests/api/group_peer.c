@@ -366,7 +366,8 @@ static void die_late(slmpm_peer founder, int i, void *unused)
 	(void)unused;
 	actor_hear(founder, GO);
 	if (i != 1)
-		REFUSED(slmpm_group_peer(group, 1, &peer, -1), SLMPM_EDEAD, "rank 1 (process");
+		REFUSED(slmpm_group_peer(group, 1, &peer, i ? -2 : -1), SLMPM_EDEAD,
+			"rank 1 (process");
 	actor_hear(founder, DONE);
 }
 
