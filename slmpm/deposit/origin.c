@@ -81,6 +81,7 @@ static void put_stop(struct line *l)
 	}
 }
 
+/* STATUS of what is over; a death breaks the group, so that it can be shrunk at once. */
 static void put_finish(struct line *l, int status)
 {
 	struct request *r = l->put.request;
@@ -90,6 +91,8 @@ static void put_finish(struct line *l, int status)
 	r->result.imm = status < 0 ? l->refusal.culprit : UINT32_MAX;
 	if (status < 0)
 		r->owned = put_text(l); /* the group may be gone when it is wanted */
+	if (status == -SLMPM_EDEAD && l->refusal.culprit < line_size(l))
+		group_break(l->of->group, status, (int32_t)l->refusal.culprit);
 	l->put.request = NULL;
 	l->state = LINE_IS_OVER;
 	request_finish(r, status);

@@ -54,8 +54,11 @@ static void shrinks(const struct crew *c, int rank)
 
 	OK(slmpm_group_space(g, SPACE, memory, sizeof(memory)));
 	OK(slmpm_barrier(g, PATIENCE));
-	if (rank == c->victim)
+	atomic_fetch_add(stage, 1); /* a barrier of messages may still lack the victim's */
+	if (rank == c->victim) {
+		await_stage(c, c->members);
 		raise(SIGKILL);
+	}
 	if (rank == 0) {
 		usleep(30000 * (useconds_t)actor_slow()); /* without progress: it knows nothing */
 		REFUSED(put(c, NULL, 0), SLMPM_EDEAD, "rank 3");
