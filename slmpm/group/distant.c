@@ -281,7 +281,7 @@ void distant_spread(struct group *g)
 
 void distant_up(struct member *m)
 {
-	const struct group *g = m->group;
+	struct group *g = m->group;
 
 	if (!m->distant || g->state != GROUP_HAS_FORMED)
 		return;
@@ -291,6 +291,7 @@ void distant_up(struct member *m)
 		say_broken(m, g->status, g->culprit < 0 ? BOARD_NONE : (uint32_t)g->culprit);
 	attendance_up(m);
 	survivor_up(m);
+	g->blocked.again = g->inspect_at = 0; /* M has not seen what has been shown */
 }
 
 void distant_inspect(struct group *g)
