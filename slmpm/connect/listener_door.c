@@ -51,9 +51,18 @@ static int listener_door_take_connection(struct listener *l)
 	return accept4(l->watch.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 }
 
+/* Of a listener; of all those of groups, for a process may have hundreds of them. */
+static struct log_limit *refusals_of(struct listener *l)
+{
+	static struct log_limit of_groups;
+
+	return l->home ? &of_groups : &l->refusals;
+}
+
 static void listener_door_refuse(struct listener *l, int fd, int error, const char *why)
 {
-	log_limited(&l->refusals, SLMPM_LOG_WARN, "%s: a connection was refused: %s", l->url, why);
+	log_limited(refusals_of(l), SLMPM_LOG_WARN, "%s: a connection was refused: %s", l->url,
+		    why);
 	if (error) /* nothing is said to another user */
 		control_refuse(fd, error, why);
 	if (l->tcp)

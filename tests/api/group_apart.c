@@ -17,11 +17,13 @@
 
 #include "tests/lib/child.h"
 #include "tests/lib/circle.h"
+#include "tests/lib/crew.h"
 #include "tests/lib/settings.h"
 
 #define TAG   6
 #define SHORT 300 /* ms: what never comes */
 #define MANY  4
+#define CROWD 100
 
 enum { GO = 1, DONE };
 
@@ -327,8 +329,8 @@ static int leaves_unread(void *unused)
 
 /* ---- unauthenticated connections ------------------------------------------------------------ */
 
-/* The port of the one that listens in this process. */
-static unsigned own_port(void)
+/* The port of the Nth one that listens in this process. */
+static uint16_t own_port(int n)
 {
 	for (int fd = 3; fd < 256; fd++) {
 		struct sockaddr_in at;
@@ -336,7 +338,8 @@ static unsigned own_port(void)
 		int listens = 0;
 
 		if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && listens &&
-		    getsockname(fd, (struct sockaddr *)&at, &room) == 0 && at.sin_family == AF_INET)
+		    getsockname(fd, (struct sockaddr *)&at, &room) == 0 &&
+		    at.sin_family == AF_INET && n-- == 0)
 			return ntohs(at.sin_port);
 	}
 	return 0;
@@ -354,7 +357,7 @@ static void be_found(slmpm_peer founder, int i, void *unused)
 	(void)i;
 	up = actor_events(circle_own, SLMPM_EVENT_UP);
 	snprintf(url, sizeof(url), "tcp://127.0.0.1:%u#0123456789abcdef0123456789abcdef",
-		 own_port());
+		 own_port(0));
 	OK(slmpm_open(&other, &(struct slmpm_options){.size = sizeof(struct slmpm_options),
 						      .flags = SLMPM_THREADS}));
 	/* Nothing answers but by this thread. */
@@ -374,6 +377,45 @@ static int unauthenticated(void *unused)
 {
 	(void)unused;
 	return play(be_found, NULL, -1);
+}
+
+static int refused; /* lines of the log */
+
+static void count_refused(int level, const char *text, void *unused)
+{
+	(void)level, (void)unused;
+	refused += strstr(text, "too many handshakes") != NULL;
+}
+
+/* More than may be amid their handshakes: they say nothing. */
+static void come_at_once(int *fds)
+{
+	for (int i = 0; i < CROWD; i++) {
+		struct sockaddr_in at = {.sin_family = AF_INET,
+					 .sin_port = htons(own_port(i % CREW_GROUPS)),
+					 .sin_addr = {htonl(INADDR_LOOPBACK)}};
+
+		fds[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		OK(connect(fds[i], (struct sockaddr *)&at, sizeof(at)));
+	}
+}
+
+/* At each of the groups of one process: there is a line for all of those. */
+static void crowd(const struct crew *crew, int rank)
+{
+	const int64_t begun = actor_now_ms();
+	int fds[CROWD];
+
+	slmpm_log(SLMPM_LOG_WARN, rank == 1 ? count_refused : NULL, NULL);
+	while (rank == 1 && !refused) {
+		come_at_once(fds);
+		for (int i = 0; i < 3; i++)
+			actor_nap(crew->ctx);
+		for (int i = 0; i < CROWD; i++)
+			close(fds[i]);
+	}
+	CHECK(refused <= 1 + (actor_now_ms() - begun) / 1000, "%d lines", refused);
+	OK(slmpm_barrier(crew->group[0], PATIENCE));
 }
 
 /* ---- what is sent last when there is no room ------------------------------------------------ */
@@ -486,6 +528,8 @@ int main(void)
 		{SLMPM_COLL_BARRIER, 0, 0, 0, 0, "barrier"},
 		{SLMPM_COLL_ALLTOALL, SLMPM_UINT64, 0, 0, 1, "alltoall"},
 	};
+	const struct crew crowded = {
+		.members = 2, .groups = CREW_GROUPS, .apart = all_apart, .body = crowd};
 	bool yes = true;
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
@@ -501,6 +545,7 @@ int main(void)
 	EXPECT(child_run(leaves_unread, NULL, 60), 0);
 	EXPECT(child_run(left_stopped, NULL, 60), 0);
 	EXPECT(child_run(unauthenticated, NULL, 60), 0);
+	crew_run(&crowded, 60);
 	EXPECT(child_run(not_formed, NULL, 60), 0);
 	EXPECT(child_run(not_formed, &yes, 60), 0);
 	return 0;
