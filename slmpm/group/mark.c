@@ -192,7 +192,20 @@ COLD uint64_t mark_first_unlike(const struct group *g, uint32_t rank)
 	return 0;
 }
 
-COLD int mark_differs(struct group *g, uint32_t other, int rank, int status)
+/* By the length of what RANK has sent. */
+static COLD int lengths_differ(struct group *g, int rank)
+{
+	const struct messages *m = g->messages;
+	uint64_t due, sent = offload_sent(m->offload, &due);
+
+	return boards_error(&g->boards, SLMPM_EINVAL, m->number, m->coll->kind,
+			    "what " BOARD_MEMBER " sends is %s: count %" PRIu64 ", at " BOARD_MEMBER
+			    " count %" PRIu64,
+			    OF(g, rank), sent > due ? "longer" : "shorter", sent,
+			    OF(g, g->boards.rank), due);
+}
+
+COLD int mark_differs(struct group *g, uint32_t other, int rank)
 {
 	const struct messages *m = g->messages;
 	const uint64_t first = mark_first_unlike(g, (uint32_t)rank);
@@ -201,14 +214,10 @@ COLD int mark_differs(struct group *g, uint32_t other, int rank, int status)
 	if (first)
 		return marks_differ(g, first, m->marks[first % MARKS],
 				    stalled_stand(g, (uint32_t)rank)->marks[first % MARKS], rank);
-	if (other && other != m->run.mark)
+	if (other != m->run.mark)
 		return marks_differ(g, m->number, m->run.mark, other, rank);
 	rc = values_differ(g, m->number, m->coll->kind, rank);
-	if (rc < 0)
-		return rc;
-	return boards_error(&g->boards, SLMPM_EINVAL, m->number, m->coll->kind,
-			    "what " BOARD_MEMBER " sends is %s", OF(g, rank),
-			    !other || status == -SLMPM_ETRUNC ? "longer" : "shorter");
+	return rc < 0 ? rc : lengths_differ(g, rank);
 }
 
 /* ---- amid an operation ----------------------------------------------------------------------- */
@@ -230,7 +239,7 @@ static COLD bool has_its_time(struct group *g, uint32_t rank, uint32_t other)
 {
 	const struct messages *m = g->messages;
 
-	stalled_ask(g, (int)rank, other, -SLMPM_EINVAL);
+	stalled_ask(g, (int)rank, other);
 	return (m->asked.rank != (int)rank || !m->asked.answered) && clock_now() < m->asked.until;
 }
 
@@ -245,8 +254,7 @@ COLD void messages_inspect(struct group *g)
 		other = 0;
 		if ((has_sent_another(g, r, &other) || mark_first_unlike(g, r)) &&
 		    !has_its_time(g, r, other))
-			(void)messages_break(g, mark_differs(g, other, (int)r, -SLMPM_EINVAL),
-					     (int)r);
+			(void)messages_break(g, mark_differs(g, other, (int)r), (int)r);
 	}
 	if (m->stage != NOT_BEGUN && !g->error)
 		stalled_show(g);

@@ -312,7 +312,7 @@ void messages_drop(struct group *g)
 static COLD int conclude_asked(struct group *g)
 {
 	const struct messages *m = g->messages;
-	int rc = mark_differs(g, m->asked.mark, m->asked.rank, m->asked.status);
+	int rc = mark_differs(g, m->asked.mark, m->asked.rank);
 
 	return messages_break(g, rc, m->asked.rank);
 }
@@ -399,7 +399,7 @@ static COLD int conclude_run(struct group *g, const struct offload_end *end)
 	int rc = end->status;
 
 	if ((rc == -SLMPM_EINVAL || rc == -SLMPM_ETRUNC) && end->culprit >= 0) {
-		stalled_ask(g, end->culprit, offload_mark(m->offload), rc);
+		stalled_ask(g, end->culprit, offload_mark(m->offload));
 		m->stage = ASKS;
 		return 0;
 	}

@@ -56,8 +56,7 @@ struct messages {
 	struct {              /* a member that does another operation says which ones it has done */
 		bool any;
 		int rank;
-		uint32_t mark; /* of its message, which has ended the run with STATUS */
-		int status;
+		uint32_t mark; /* of its message */
 		bool answered;
 		uint64_t until; /* ns: else it is done without */
 	} asked;
@@ -73,9 +72,8 @@ void mark_note(struct messages *m);
 uint32_t mark_with(uint32_t mark, uint32_t hash);
 /* The first operation that RANK has done differently, as far as it has said; 0: none is known. */
 COLD uint64_t mark_first_unlike(const struct group *g, uint32_t rank);
-/* How RANK's message, which has the mark OTHER, or 0, and ended the run with STATUS, differs: an
- * error, the detail set. */
-COLD int mark_differs(struct group *g, uint32_t other, int rank, int status);
+/* How RANK's message, which has the mark OTHER, or 0, differs: an error, the detail set. */
+COLD int mark_differs(struct group *g, uint32_t other, int rank);
 
 /* ---- needs.c: whose messages it needs, and the connections with them ------------------------- */
 
@@ -107,9 +105,8 @@ COLD void needs_drop_unread(const struct group *g, uint32_t generation);
 
 /* All that are connected learn where this member is, once it has waited for a while. */
 COLD void stalled_show(struct group *g);
-/* RANK, which has sent OTHER, and so ended the run with STATUS, is to say where it is: `asked`.
- * Only the first one is asked. */
-COLD void stalled_ask(struct group *g, int rank, uint32_t other, int status);
+/* RANK, which has sent OTHER, is to say where it is: `asked`. Only the first one is asked. */
+COLD void stalled_ask(struct group *g, int rank, uint32_t other);
 /* What RANK has said last; NULL: nothing, in this generation. */
 const struct stand *stalled_stand(const struct group *g, uint32_t rank);
 /* This member blocks in a call of TAG; what RANK has said so, or NULL: nothing. */

@@ -96,7 +96,7 @@ COLD void stalled_show_blocked(const struct group *g, uint32_t tag)
 		(void)say_stand(g->lane, r, WIRE_GROUP_BLOCKS, tag);
 }
 
-void stalled_ask(struct group *g, int rank, uint32_t other, int status)
+void stalled_ask(struct group *g, int rank, uint32_t other)
 {
 	struct messages *m = g->messages;
 
@@ -107,7 +107,6 @@ void stalled_ask(struct group *g, int rank, uint32_t other, int status)
 	m->asked.answered = false;
 	m->asked.rank = rank;
 	m->asked.mark = other;
-	m->asked.status = status;
 	m->asked.until = clock_deadline(ASKED_MS);
 }
 

@@ -121,6 +121,12 @@ uint32_t offload_mark(const struct offload *o)
 	return o->mark;
 }
 
+uint64_t offload_sent(const struct offload *o, uint64_t *due)
+{
+	*due = o->due;
+	return o->sent;
+}
+
 uint32_t offload_stream(const struct offload *o)
 {
 	return o->stream + (uint32_t)((o->begun - 1) % OFFLOAD_RUNS);
@@ -222,6 +228,7 @@ static int run_post(struct offload *o, struct offload_slot *slot, struct steps *
 	slot->ended = slot->differs = false;
 	slot->cookie = s->run->cookie;
 	slot->mark = s->run->mark;
+	slot->width = s->width;
 	o->begun++;
 	rc = steps_post(s);
 	if (rc == 0)
@@ -379,8 +386,11 @@ static void note_message(struct offload *o, const struct slmpm_done *done)
 		o->came[rank]++;
 	if (rc == 0)
 		return;
-	if (o->status == 0)
+	if (o->status == 0) {
 		o->mark = done->imm;
+		o->sent = done->len / slot->width;
+		o->due = message_len(done->cookie) / slot->width;
+	}
 	slot->differs = true;
 	offload_break(o, rc, rank);
 }

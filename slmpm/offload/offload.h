@@ -79,6 +79,8 @@ void offload_peer(struct offload *o, uint32_t rank, slmpm_peer peer);
 uint64_t offload_came(const struct offload *o, uint32_t rank);
 /* The mark of the culprit's message, where that is why a run has failed; or 0. */
 uint32_t offload_mark(const struct offload *o);
+/* Elements of that message, and in DUE those of what was to come. */
+uint64_t offload_sent(const struct offload *o, uint64_t *due);
 /* By which stream the messages of the run go that has been begun last. */
 uint32_t offload_stream(const struct offload *o);
 /* Its context has gone, and the handles with it. */

@@ -16,7 +16,7 @@ struct offload_slot {
 	void *scratch;
 	uint64_t scratch_len;
 	uint64_t cookie;
-	uint32_t mark;
+	uint32_t mark, width;
 	bool busy;             /* its run's end has not been polled */
 	bool ended;            /* all its entries have */
 	bool differs;          /* a message of another mark or length has come for it */
@@ -32,8 +32,9 @@ struct offload {
 	uint64_t begun; /* runs */
 	int32_t status; /* of what failed first, or 0 */
 	int32_t culprit;
-	uint32_t mark;  /* of its message */
-	uint64_t *came; /* by rank */
+	uint32_t mark;      /* of its message, ... */
+	uint64_t sent, due; /* ... whose elements, and those that were to come */
+	uint64_t *came;     /* by rank */
 	struct offload_slot slot[OFFLOAD_RUNS];
 };
 

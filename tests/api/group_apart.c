@@ -191,8 +191,11 @@ static void dispute_blocks(slmpm_peer founder, int i, void *less)
 		to_counts[1] = less ? 2 : 1;
 	rc = slmpm_collective(group, &alltoall, PATIENCE);
 	if (i == 0)
-		CHECK(rc == -SLMPM_EINVAL && strstr(slmpm_error_detail(),
-						    less ? "sends is shorter" : "sends is longer"),
+		CHECK(rc == -SLMPM_EINVAL &&
+			      strstr(slmpm_error_detail(),
+				     less ? "sends is shorter: count 1, at rank 0 (" :
+					    "sends is longer: count 2, at rank 0 (") &&
+			      strstr(slmpm_error_detail(), less ? ") count 2" : ") count 1"),
 		      "%d: %s", rc, slmpm_error_detail());
 	CHECK(rc == 0 || rc == -SLMPM_EINVAL, "%d: %s", rc, slmpm_error_detail());
 	stays_broken(founder, group, SLMPM_EINVAL);
