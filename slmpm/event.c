@@ -15,7 +15,7 @@ static bool is_end(uint32_t type)
 	       type == SLMPM_EVENT_POISONED;
 }
 
-static struct event *event_find(const struct endpoint *ep, uint32_t type, uint32_t link)
+struct event *event_find(const struct endpoint *ep, uint32_t type, uint32_t link)
 {
 	LIST_EACH_ENTRY(struct event, e, &ep->life->events, of_peer)
 		if (e->event.type == type && e->link == link)

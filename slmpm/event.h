@@ -29,6 +29,8 @@ void context_link_event(struct context *ctx, struct endpoint *ep, uint32_t type,
 			const char *detail);
 /* The next one, into one of the application's; false: there is none. */
 bool context_next_event(struct context *ctx, struct slmpm_event *event);
+/* That of LINK, 0: of the peer itself, which has not been taken; or NULL. */
+struct event *event_find(const struct endpoint *ep, uint32_t type, uint32_t link);
 /* The handle goes: nobody asks any more. */
 void context_forget_events(struct endpoint *ep);
 

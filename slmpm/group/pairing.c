@@ -286,16 +286,24 @@ static bool is_of_part(const struct endpoint *ep)
 	return false;
 }
 
+/* The application has the handle, perhaps by the event that it is up. */
+static bool is_given_out(const struct pair *p)
+{
+	return p->known || (!p->released && !event_find(p->ep, SLMPM_EVENT_UP, 0));
+}
+
 /* Either side may still need what its application has the handle of, or a group: it ends once both
  * have said that they do not. */
 static void pair_release(struct pair *p)
 {
 	struct wire_group packet = {.step = LITTLE_32(GROUP_RELEASED)};
 
-	if (p->known || p->member || !pair_is_up(p) || is_of_part(p->ep))
+	if (p->member || !pair_is_up(p) || is_given_out(p) || is_of_part(p->ep))
 		return;
-	if (!p->released)
+	if (!p->released) {
 		groups_send(p->ep, &packet);
+		context_forget_events(p->ep);
+	}
 	p->released = true;
 	if (p->theirs)
 		pair_close(p, "its group has gone");

@@ -167,6 +167,49 @@ static void given_out(const struct crew *c, int rank)
 		OK(slmpm_close(peer, PATIENCE));
 }
 
+static int ups(const struct crew *c, slmpm_peer *peers)
+{
+	struct slmpm_event e = {.size = sizeof(e)};
+	int n = 0;
+
+	while (slmpm_next_event(c->ctx, &e, 0) == 1)
+		if (e.type == SLMPM_EVENT_UP && n < MEMBERS)
+			peers[n++] = e.peer;
+	return n;
+}
+
+/* By events: rank 0 has those of the members that it puts to, which take none. */
+static void given_by_event(const struct crew *c, int rank)
+{
+	slmpm_group g = split(c->group[0]);
+	slmpm_peer peers[MEMBERS];
+	int n, word = 0;
+
+	OK(slmpm_barrier(c->group[0], PATIENCE));
+	(void)ups(c, peers);
+	OK(slmpm_barrier(c->group[0], PATIENCE));
+	puts_to_all(g, rank);
+	n = rank ? 0 : ups(c, peers);
+	CHECK(n == 2 || rank, "%d are up", n);
+	for (int i = 0; i < n; i++)
+		OK(slmpm_send(peers[i], STREAM, &n, sizeof(n), PATIENCE));
+	OK(slmpm_group_destroy(g));
+	for (int i = 0; i < 20; i++) {
+		CHECK(slmpm_progress(c->ctx) >= 0, "%s", slmpm_error_detail());
+		usleep(1000);
+	}
+	OK(slmpm_barrier(c->group[0], PATIENCE));
+	if (rank) {
+		EXPECT(ups(c, peers), 0); /* it has released them */
+		EXPECT(slmpm_recv(slmpm_any(c->ctx), STREAM, &word, sizeof(word), NULL, PATIENCE),
+		       sizeof(word));
+	}
+	OK(slmpm_barrier(c->group[0], PATIENCE));
+	for (int i = 0; i < n; i++)
+		OK(slmpm_close(peers[i], PATIENCE));
+	OK(slmpm_barrier(c->group[0], PATIENCE));
+}
+
 int main(void)
 {
 	for (uint64_t apart = 0; apart < 8; apart += 6) {
@@ -174,8 +217,10 @@ int main(void)
 			.members = MEMBERS, .groups = 1, .apart = apart, .body = comes_and_goes};
 		struct crew given = goes;
 
-		given.body = given_out;
 		crew_run(&goes, 20);
+		given.body = given_out;
+		crew_run(&given, 20);
+		given.body = given_by_event;
 		crew_run(&given, 20);
 	}
 	return 0;
