@@ -165,7 +165,8 @@ struct line {
 			void *base;
 			uint32_t before, next; /* ranks; next: BOARD_NONE: it is the last */
 			uint32_t lost;         /* of LOST, ... */
-			int lost_by;           /* ... and why: negative */
+			int lost_for;          /* ... why: negative, ... */
+			uint32_t lost_by;      /* ... and by the death of whom; or the same */
 			bool passed;           /* those behind have all of it */
 		} target;
 	};
@@ -224,6 +225,11 @@ void flow_due(const struct line *l, const struct flow *f);
 /* The first refusal, by CULPRIT, with ERROR (negative). */
 __attribute__((format(printf, 4, 5))) void line_refuse(struct line *l, int error, uint32_t culprit,
 						       const char *format, ...);
+/* The member by which L is without RANK, for ERROR: one that lives has left the line because
+ * another has broken the group by its death. */
+uint32_t line_broken_by(const struct line *l, uint32_t rank, int error);
+/* Refused by that. */
+void line_refuse_left(struct line *l, int error, uint32_t rank, uint32_t by);
 /* The application's functions run between these. */
 void callback_begin(struct group *g);
 void callback_end(struct group *g);
@@ -260,8 +266,8 @@ void deposit_arrived(struct endpoint *ep, const struct slmpm_am *am);
 /* A word for it has come from RANK; in its own order of bytes. */
 void put_word(struct line *l, uint32_t rank, const struct wire_deposit *w,
 	      const struct ranks *agreed);
-/* RANK has gone, or is not reached. */
-void put_lost(struct line *l, uint32_t rank, int error);
+/* RANK has gone, or is not reached; it is by BY, if another has died. */
+void put_lost(struct line *l, uint32_t rank, int error, uint32_t by);
 /* It ends with STATUS: 0, or the refusal's. */
 void put_end(struct line *l, int status);
 /* Its deadline has passed. */

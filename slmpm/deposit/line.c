@@ -179,7 +179,7 @@ struct flow *line_send(struct line *l, uint32_t rank, enum deposit_word word)
 static void line_lost(struct line *l, uint32_t rank, int error)
 {
 	if (l->origin == line_self(l))
-		put_lost(l, rank, error);
+		put_lost(l, rank, error, line_broken_by(l, rank, error));
 	else
 		target_lost(l, rank, error);
 }
@@ -282,19 +282,22 @@ void deposit_ended(struct endpoint *ep)
 	lines_lost(&d->lines, pair_rank(m), error);
 }
 
-/* RANK is in slmpm_group_shrink, and waits for this member there: it has left all lines. What the
- * group is broken by is why. */
-static int line_left_by(struct line *l, uint32_t rank)
+uint32_t line_broken_by(const struct line *l, uint32_t rank, int error)
 {
 	struct group *g = l->of->group;
 
-	if (!agree_has_begun(&g->boards, rank))
-		return 0;
+	if (error != -SLMPM_ECLOSED || pair_gone(g, rank))
+		return rank;
 	group_inspect(g);
-	if (l->origin == line_self(l) && g->status == -SLMPM_EDEAD)
-		line_refuse(l, -SLMPM_EDEAD, (uint32_t)g->culprit,
-			    "rank %" PRId32 " of the group has died", g->culprit);
-	return -SLMPM_ECLOSED;
+	return g->status == -SLMPM_EDEAD && g->culprit >= 0 ? (uint32_t)g->culprit : rank;
+}
+
+void line_refuse_left(struct line *l, int error, uint32_t rank, uint32_t by)
+{
+	const bool died = error == -SLMPM_EDEAD || by != rank;
+
+	line_refuse(l, died ? -SLMPM_EDEAD : error, by, "rank %" PRIu32 " of the group %s", by,
+		    died ? "has died" : "has left the line");
 }
 
 /* Those that the line sends to or needs, and that have gone. */
@@ -312,7 +315,9 @@ static void line_inspect(struct line *l)
 		if (!f && r != l->origin && !ranks_have(&l->ranks, r))
 			continue;
 		error = pair_gone(g, r);
-		error = error ? error : line_left_by(l, r);
+		/* In slmpm_group_shrink it waits for this member: it has left all lines. */
+		if (!error && agree_has_begun(&g->boards, r))
+			error = -SLMPM_ECLOSED;
 		if (!error)
 			continue;
 		if (f)

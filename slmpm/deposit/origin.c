@@ -319,6 +319,15 @@ static void put_have(struct line *l, uint32_t rank, const struct ranks *have)
 	put_inspect(l);
 }
 
+/* Of a death that the target has seen before this member. */
+static void put_word_lost(struct line *l, const struct wire_deposit *w)
+{
+	const int error = w->error ? wire_status(w->error) : -SLMPM_ECLOSED;
+	const bool seen = w->imm != w->culprit && w->imm != l->origin;
+
+	put_lost(l, w->culprit, error, seen ? w->imm : line_broken_by(l, w->culprit, error));
+}
+
 void put_word(struct line *l, uint32_t rank, const struct wire_deposit *w,
 	      const struct ranks *agreed)
 {
@@ -332,7 +341,7 @@ void put_word(struct line *l, uint32_t rank, const struct wire_deposit *w,
 		break;
 	case WORD_LOST:
 		if (ranks_have(&l->ranks, rank))
-			put_lost(l, w->culprit, w->error ? wire_status(w->error) : -SLMPM_ECLOSED);
+			put_word_lost(l, w);
 		break;
 	case WORD_RESUME: put_resume(l, rank, w->offset); break;
 	case WORD_HAVE: put_have(l, rank, agreed); break;
@@ -365,7 +374,7 @@ static bool has_yet_to_begin(const struct line *l, uint32_t rank)
 	return last && last->due >> WORD_BEGIN & 1;
 }
 
-void put_lost(struct line *l, uint32_t rank, int error)
+void put_lost(struct line *l, uint32_t rank, int error, uint32_t by)
 {
 	const bool asks = l->state == LINE_ASKS;
 	bool joined;
@@ -374,8 +383,7 @@ void put_lost(struct line *l, uint32_t rank, int error)
 	if ((!asks && l->state != LINE_MOVES) || !ranks_have(&l->ranks, rank))
 		return;
 	joined = has_yet_to_begin(l, rank);
-	line_refuse(l, error, rank, "rank %" PRIu32 " of the group %s", rank,
-		    error == -SLMPM_EDEAD ? "has died" : "has left the line");
+	line_refuse_left(l, error, rank, by);
 	if (put_awaits(l, rank))
 		put_check_in(l, rank, error);
 	next = line_after(l, &l->ranks, rank);

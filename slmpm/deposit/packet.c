@@ -88,7 +88,8 @@ static void word_fill(const struct line *l, const struct flow *f, enum deposit_w
 		return;
 	}
 	w->culprit = LITTLE_32(l->target.lost);
-	w->error = LITTLE_32(wire_error(l->target.lost_by));
+	w->error = LITTLE_32(wire_error(l->target.lost_for));
+	w->imm = LITTLE_32(l->target.lost_by);
 }
 
 /* What follows the head of W into DATA: its bytes. */
@@ -192,7 +193,8 @@ static bool word_is_sound(const struct wire_deposit *w, const struct group *g)
 {
 	return w->number && w->word && w->word < WORD_END &&
 	       !(w->flags & ~(DEPOSIT_FORWARD | DEPOSIT_AGAIN)) && w->origin < g->boards.size &&
-	       w->error <= WIRE_ERROR_LAST && w->culprit < g->boards.size;
+	       w->error <= WIRE_ERROR_LAST && w->culprit < g->boards.size &&
+	       (w->word != WORD_LOST || w->imm < g->boards.size);
 }
 
 /* Its own put, if it is under way. */

@@ -416,7 +416,7 @@ static void close_over(struct line *l, uint32_t rank, int error)
 	l->target.next = line_after(l, &l->ranks, rank);
 	if (l->forwards) {
 		ranks_drop(&l->agreed, rank);
-		line_refuse(l, error, rank, "%s", slmpm_strerror(error));
+		line_refuse_left(l, error, rank, l->target.lost_by);
 	}
 	hand_on_request(l);
 }
@@ -441,7 +441,8 @@ void target_lost(struct line *l, uint32_t rank, int error)
 	if (rank != l->target.next)
 		return;
 	l->target.lost = rank;
-	l->target.lost_by = error;
+	l->target.lost_for = error;
+	l->target.lost_by = line_broken_by(l, rank, error);
 	if (l->state == LINE_ASKS || !has_agreed(l)) {
 		close_over(l, rank, error);
 		target_send(l, l->origin, WORD_LOST);

@@ -69,6 +69,74 @@ static void shrinks(const struct crew *c, int rank)
 	OK(slmpm_barrier(g, PATIENCE));
 }
 
+/* ---- a target knows first -------------------------------------------------------------------- */
+
+static const int32_t both[] = {1, 2};
+
+/* Without progress: until member 2 has begun to shrink, which it does in a moment. */
+static void sleep_until_shrunk(const struct crew *c, useconds_t us)
+{
+	const int64_t end = actor_now_ms() + PATIENCE;
+
+	while (atomic_load(stage) < c->members + 2 && actor_now_ms() < end)
+		usleep(100);
+	usleep(us);
+}
+
+/* Rank 2 shrinks, and rank 1 sees that before rank 0 inspects the line again: it has the death of
+ * rank 3 as the reason, not rank 2, which lives. */
+static void begins_before(const struct crew *c)
+{
+	static const char from[sizeof(memory)] = "x";
+	const struct slmpm_put_spec p = {.size = sizeof(p),
+					 .flags = *(const uint32_t *)c->arg,
+					 .space = SPACE,
+					 .len = sizeof(from),
+					 .from = from,
+					 .rank = both,
+					 .count = 2};
+	const struct slmpm_how how = {.size = sizeof(how), .timeout_ms = SOON * actor_slow()};
+	struct slmpm_done done;
+	slmpm_req req;
+
+	OK(slmpm_put_all(c->group[0], &p, &how, &req));
+	CHECK(slmpm_progress(c->ctx) >= 0, "%s", slmpm_error_detail());
+	atomic_store(stage, c->members + 1);
+	sleep_until_shrunk(c, 7000); /* as a rule within a tick */
+	EXPECT(slmpm_wait(&req, 1, &done, PATIENCE), 0);
+	EXPECT(done.status, -SLMPM_EDEAD);
+	EXPECT(done.imm, c->victim);
+	atomic_store(stage, c->members + 3);
+}
+
+static void target_knows(const struct crew *c, int rank)
+{
+	const slmpm_group g = c->group[0];
+
+	OK(slmpm_group_space(g, SPACE, memory, sizeof(memory)));
+	OK(slmpm_barrier(g, PATIENCE));
+	if (rank == 0)
+		OK(put(c, both, 2));
+	OK(slmpm_barrier(g, PATIENCE));
+	atomic_fetch_add(stage, 1);
+	await_stage(c, c->members);
+	if (rank == 0)
+		begins_before(c);
+	while (atomic_load(stage) <= c->members)
+		usleep(100);
+	if (rank == c->victim)
+		raise(SIGKILL);
+	if (rank == 1)
+		sleep_until_shrunk(c, 3000);
+	if (rank == 2) {
+		REFUSED(slmpm_barrier(g, PATIENCE), SLMPM_EDEAD, "rank 3");
+		atomic_store(stage, c->members + 2);
+	} else {
+		await_stage(c, c->members + 3);
+	}
+	OK(slmpm_group_shrink(g, PATIENCE));
+}
+
 /* ---- others know ----------------------------------------------------------------------------- */
 
 /* Rank 3 alone has a connection with rank 2, and says what it has seen a while after the death. */
@@ -123,8 +191,10 @@ int main(void)
 
 	stage = child_common(sizeof(*stage));
 	for (int i = 0; i < 2; i++)
-		for (uint64_t apart = 0; apart < 16; apart += 14)
+		for (uint64_t apart = 0; apart < 16; apart += 14) {
 			play(shrinks, apart, ways[i], 3);
+			play(target_knows, apart, ways[i], 3);
+		}
 	play(others_know, 14, ways[0], 2);
 	return 0;
 }
