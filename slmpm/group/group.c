@@ -372,6 +372,7 @@ struct group *group_ask(struct endpoint *ep, uint32_t tag, bool part, int *rc)
 		group_free(g);
 		return NULL;
 	}
+	g->part = part;
 	j->group = g;
 	j->tag = tag;
 	j->part = part;

@@ -120,6 +120,14 @@ static void await_descriptors(const struct crew *c, int most)
 	CHECK(descriptors() <= most, "%d descriptors, %d at first", descriptors(), most);
 }
 
+static void makes_progress(const struct crew *c)
+{
+	for (int i = 0; i < 20; i++) {
+		CHECK(slmpm_progress(c->ctx) >= 0, "%s", slmpm_error_detail());
+		usleep(1000);
+	}
+}
+
 static void comes_and_goes(const struct crew *c, int rank)
 {
 	const size_t n = sizeof(makers) / sizeof(*makers);
@@ -140,6 +148,31 @@ static void comes_and_goes(const struct crew *c, int rank)
 	OK(slmpm_barrier(c->group[0], PATIENCE));
 }
 
+/* Who founded a part leaves it first: those that are in it keep what formed it. */
+static void founder_leaves(const struct crew *c, int rank)
+{
+	slmpm_group g = split(c->group[0]), part;
+	int first = descriptors(), n;
+
+	part = split(g);
+	OK(slmpm_group_destroy(g));
+	OK(slmpm_barrier(c->group[0], PATIENCE));
+	makes_progress(c);
+	OK(slmpm_barrier(c->group[0], PATIENCE));
+	n = descriptors();
+	OK(slmpm_barrier(c->group[0], PATIENCE));
+	if (rank == 0)
+		OK(slmpm_group_destroy(part));
+	makes_progress(c);
+	OK(slmpm_barrier(c->group[0], PATIENCE));
+	/* A connection has two. */
+	CHECK(rank == 0 || descriptors() > n - 2, "%d descriptors, %d before", descriptors(), n);
+	if (rank)
+		OK(slmpm_group_destroy(part));
+	await_descriptors(c, first);
+	OK(slmpm_barrier(c->group[0], PATIENCE));
+}
+
 /* Rank 1 has it, rank 2 has been asked for it; rank 0 is not asked for any. */
 static void given_out(const struct crew *c, int rank)
 {
@@ -152,10 +185,7 @@ static void given_out(const struct crew *c, int rank)
 		OK(slmpm_group_peer(g, 2, &peer, PATIENCE));
 	OK(slmpm_barrier(g, PATIENCE));
 	OK(slmpm_group_destroy(g));
-	for (int i = 0; i < 20; i++) {
-		CHECK(slmpm_progress(c->ctx) >= 0, "%s", slmpm_error_detail());
-		usleep(1000);
-	}
+	makes_progress(c);
 	OK(slmpm_barrier(c->group[0], PATIENCE));
 	if (rank == 1)
 		OK(slmpm_send(peer, STREAM, &rank, sizeof(rank), PATIENCE));
@@ -194,10 +224,7 @@ static void given_by_event(const struct crew *c, int rank)
 	for (int i = 0; i < n; i++)
 		OK(slmpm_send(peers[i], STREAM, &n, sizeof(n), PATIENCE));
 	OK(slmpm_group_destroy(g));
-	for (int i = 0; i < 20; i++) {
-		CHECK(slmpm_progress(c->ctx) >= 0, "%s", slmpm_error_detail());
-		usleep(1000);
-	}
+	makes_progress(c);
 	OK(slmpm_barrier(c->group[0], PATIENCE));
 	if (rank) {
 		EXPECT(ups(c, peers), 0); /* it has released them */
@@ -212,6 +239,8 @@ static void given_by_event(const struct crew *c, int rank)
 
 int main(void)
 {
+	const struct crew leaves = {.members = MEMBERS, .groups = 1, .body = founder_leaves};
+
 	for (uint64_t apart = 0; apart < 8; apart += 6) {
 		struct crew goes = {
 			.members = MEMBERS, .groups = 1, .apart = apart, .body = comes_and_goes};
@@ -223,5 +252,6 @@ int main(void)
 		given.body = given_by_event;
 		crew_run(&given, 20);
 	}
+	crew_run(&leaves, 20);
 	return 0;
 }
