@@ -315,7 +315,12 @@ int pair_released(struct endpoint *ep)
 
 	if (PEER_FAULT(!p))
 		return -SLMPM_EPROTO;
-	p->theirs = ep->ctx->unpaired = true;
+	if (p->theirs)
+		return 0;
+	p->theirs = true;
+	if (!p->released)
+		return 0;
+	ep->ctx->unpaired = true;
 	context_changed(ep->ctx);
 	return 0;
 }
