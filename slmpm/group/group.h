@@ -33,8 +33,9 @@ enum group_state { GROUP_IS_FORMING, GROUP_HAS_FORMED, GROUP_HAS_FAILED };
 struct member {
 	struct watch process; /* its pidfd; of this process: none */
 	struct group *group;
-	bool ended; /* that has; it may have left before */
-	int offer;  /* the socket that it is to be given; -1: none */
+	bool ended;         /* that has; it may have left before */
+	int offer;          /* the socket that it is to be given; -1: none */
+	uint64_t closed_at; /* its bell was first met closed: ns */
 	/* The connection with it (pairing.c): */
 	struct list pairing; /* of the context's: something is to be done, ... */
 	uint64_t when;       /* ... then */

@@ -176,6 +176,28 @@ void pair_drop(struct member *m)
 
 /* ---- steps ---------------------------------------------------------------------------------- */
 
+/* Its bell has no other end: it ends just now, or has left, which shows in a moment. */
+static bool is_closed_end(int error)
+{
+	return error == -EPIPE || error == -ECONNREFUSED || error == -ECONNRESET;
+}
+
+/* After that it lives, and has closed it. */
+static bool is_ending(const struct member *m, uint64_t now)
+{
+	return is_closed_end(m->error) && now - m->closed_at < SAID_MS * PAIR_MS;
+}
+
+static void pair_failed(struct member *m, int error, uint64_t now)
+{
+	if (is_closed_end(error) && !is_closed_end(m->error))
+		m->closed_at = now;
+	m->error = error;
+	if (is_ending(m, now))
+		pair_due(m, m->closed_at + SAID_MS * PAIR_MS);
+	m->group->ctx->news |= error < 0;
+}
+
 /* By its bell FD, or a question for one: true, it has gone. */
 static bool pair_pass(struct member *m, int fd, uint64_t now)
 {
@@ -186,8 +208,7 @@ static bool pair_pass(struct member *m, int fd, uint64_t now)
 		pair_due(m, now + BUSY_MS * PAIR_MS);
 		return false;
 	}
-	m->error = rc;
-	m->group->ctx->news |= rc < 0;
+	pair_failed(m, rc, now);
 	return true;
 }
 
@@ -539,12 +560,6 @@ struct member *pair_member(const struct endpoint *ep)
 	return ep->rooms->pair ? ep->rooms->pair->member : NULL;
 }
 
-/* Its bell has no other end: it ends just now, or has left, which shows in a moment. */
-static bool is_closed_end(int error)
-{
-	return error == -EPIPE || error == -ECONNREFUSED || error == -ECONNRESET;
-}
-
 /* Nothing listens there any more: whether it has died say those that were connected with it. */
 static bool may_have_died(const struct member *m)
 {
@@ -565,7 +580,7 @@ int pair_gone(const struct group *g, uint32_t rank)
 		return 0;
 	if (has_left_group(m))
 		return -SLMPM_ECLOSED;
-	return failed && !is_closed_end(m->error) ? -SLMPM_ESYSTEM : 0;
+	return failed && !is_ending(m, clock_now()) ? -SLMPM_ESYSTEM : 0;
 }
 
 /* ---- the call ------------------------------------------------------------------------------- */
@@ -582,7 +597,7 @@ bool pair_is_decided(void *arg)
 	const struct member *m = arg;
 	const struct pair *p = m->pair;
 
-	return m->out || pair_is_up(p) || (m->error && !is_closed_end(m->error)) || m->ended ||
+	return m->out || pair_is_up(p) || (m->error && !is_ending(m, clock_now())) || m->ended ||
 	       has_left_group(m) || (p && !pair_lives(p) && !comes_again(p->ep));
 }
 
@@ -606,7 +621,7 @@ COLD int pair_error(struct member *m, const char *call, int timeout_ms)
 	if (has_left_group(m))
 		return error_set(SLMPM_ECLOSED, "%s: " BOARD_MEMBER " has left the group", call,
 				 BOARD_MEMBER_OF(&m->group->boards, r));
-	if (m->error && !is_closed_end(m->error))
+	if (m->error && !is_ending(m, clock_now()))
 		return error_system(m->error, what);
 	if (p && !pair_lives(p) && !comes_again(p->ep))
 		return error_set(p->ep->life->error ? p->ep->life->error : SLMPM_ECLOSED,

@@ -6,13 +6,16 @@
  * either side stays.
  */
 #include <dirent.h>
+#include <stdatomic.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <slmpm_deposit.h>
 #include <slmpm_overlay.h>
 #include <slmpm_queue.h>
 
+#include "tests/lib/child.h"
 #include "tests/lib/crew.h"
 
 #define MEMBERS 3
@@ -197,6 +200,17 @@ static void given_out(const struct crew *c, int rank)
 		OK(slmpm_close(peer, PATIENCE));
 }
 
+static _Atomic int *stage;
+
+static void await_closed(int n)
+{
+	const int64_t end = actor_now_ms() + PATIENCE;
+
+	while (atomic_load(stage) < n && actor_now_ms() < end)
+		usleep(100);
+	CHECK(atomic_load(stage) >= n, "stage %d, not %d", atomic_load(stage), n);
+}
+
 static int ups(const struct crew *c, slmpm_peer *peers)
 {
 	struct slmpm_event e = {.size = sizeof(e)};
@@ -237,10 +251,40 @@ static void given_by_event(const struct crew *c, int rank)
 	OK(slmpm_barrier(c->group[0], PATIENCE));
 }
 
+/* Rank 1 closes its bell, as a program that it becomes would, and lives: that is an error in the
+ * end, for who makes the connection and for who asks for it. */
+static void closes_bell(const struct crew *c, int rank)
+{
+	int domain, type;
+	socklen_t size;
+	slmpm_peer peer;
+
+	OK(slmpm_barrier(c->group[0], PATIENCE));
+	if (rank != 1) {
+		await_closed(1);
+		EXPECT(slmpm_group_peer(c->group[0], 1, &peer, PATIENCE), -SLMPM_ESYSTEM);
+		atomic_fetch_add(stage, 1);
+		return;
+	}
+	for (int fd = 3; fd < 1024; fd++) {
+		size = sizeof(domain);
+		if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 &&
+		    getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && domain == AF_UNIX &&
+		    type == SOCK_DGRAM)
+			close(fd);
+	}
+	atomic_store(stage, 1);
+	await_closed(MEMBERS);
+	_exit(0);
+}
+
 int main(void)
 {
+	const struct crew closes = {.members = MEMBERS, .groups = 1, .body = closes_bell};
 	const struct crew leaves = {.members = MEMBERS, .groups = 1, .body = founder_leaves};
 
+	stage = child_common(sizeof(*stage));
+	crew_run(&closes, 20);
 	for (uint64_t apart = 0; apart < 8; apart += 6) {
 		struct crew goes = {
 			.members = MEMBERS, .groups = 1, .apart = apart, .body = comes_and_goes};
