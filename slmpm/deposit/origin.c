@@ -323,9 +323,10 @@ static void put_have(struct line *l, uint32_t rank, const struct ranks *have)
 static void put_word_lost(struct line *l, const struct wire_deposit *w)
 {
 	const int error = w->error ? wire_status(w->error) : -SLMPM_ECLOSED;
-	const bool seen = w->imm != w->culprit && w->imm != l->origin;
+	const uint32_t by = w->imm - 1; /* 0: it has not said */
+	const bool seen = w->imm && by != w->culprit && by != l->origin;
 
-	put_lost(l, w->culprit, error, seen ? w->imm : line_broken_by(l, w->culprit, error));
+	put_lost(l, w->culprit, error, seen ? by : line_broken_by(l, w->culprit, error));
 }
 
 void put_word(struct line *l, uint32_t rank, const struct wire_deposit *w,

@@ -89,7 +89,7 @@ static void word_fill(const struct line *l, const struct flow *f, enum deposit_w
 	}
 	w->culprit = LITTLE_32(l->target.lost);
 	w->error = LITTLE_32(wire_error(l->target.lost_for));
-	w->imm = LITTLE_32(l->target.lost_by);
+	w->imm = LITTLE_32(l->target.lost_by + 1);
 }
 
 /* What follows the head of W into DATA: its bytes. */
@@ -194,7 +194,7 @@ static bool word_is_sound(const struct wire_deposit *w, const struct group *g)
 	return w->number && w->word && w->word < WORD_END &&
 	       !(w->flags & ~(DEPOSIT_FORWARD | DEPOSIT_AGAIN)) && w->origin < g->boards.size &&
 	       w->error <= WIRE_ERROR_LAST && w->culprit < g->boards.size &&
-	       (w->word != WORD_LOST || w->imm < g->boards.size);
+	       (w->word != WORD_LOST || w->imm <= g->boards.size);
 }
 
 /* Its own put, if it is under way. */
