@@ -85,9 +85,11 @@ for stress in ring link; do
 done
 
 [ -n "$has_terminal" ] || end_of_terminal
-# At a terminal Ctrl-C goes to slmpm_run and all below it: nobody is named as killed. Its screen tells when.
+# At a terminal Ctrl-C goes to slmpm_run and all below it: nobody is named as killed. Its screen tells when. There are more
+# than are hashed before the key is pressed.
 mkfifo "$dir/keys" "$dir/screen"
-timeout 50 script -qefc "$SLMPM_BUILD/bin/slmpm_run $demo -q $dir/first $(echo "$dir"/file-*)" /dev/null <"$dir/keys" >"$dir/screen" &
+files=$(echo "$dir"/file-*)
+timeout 50 script -qefc "$SLMPM_BUILD/bin/slmpm_run $demo -q $dir/first $files $files $files $files $files $files" /dev/null <"$dir/keys" >"$dir/screen" &
 terminal=$!
 exec 4>"$dir/keys"
 : >"$dir/err"
