@@ -121,11 +121,12 @@ struct bond {
 	bool armed;
 	uint8_t turn;
 	uint8_t has_deferred;
-	uint64_t inspect;   /* ns: of the next inspection for silence */
-	uint64_t before;    /* packets acknowledged at the last one */
-	uint8_t lost;       /* paths that have been lost, a bit each */
-	bool may_reconnect; /* and when all are, others may come */
-	uint32_t links;     /* that may have joined, or may join yet */
+	uint64_t inspect;              /* ns: of the next inspection for silence */
+	uint64_t before;               /* packets acknowledged at the last one */
+	uint8_t lost;                  /* paths that have been lost, a bit each */
+	bool may_reconnect;            /* and when all are, others may come */
+	uint32_t links;                /* that may have joined, or may join yet, or were refused */
+	uint32_t expected[BOND_PATHS]; /* the latest life of each that counts there */
 	struct bond_path paths[BOND_PATHS];
 	struct bond_out out;
 	struct bond_in in;

@@ -288,8 +288,10 @@ static void path_notified(struct bond *b, uint32_t i)
 {
 	struct bond_path *p = &b->paths[i];
 
-	if (p->state == PATH_NONE && !p->notified && i == b->in.path && !b->in.waiting)
-		bond_await_restart(b); /* it has not even come here */
+	/* It has not even come here. RESTART may have gone by it, once the peer has been asked. */
+	if (p->state == PATH_NONE && !p->notified &&
+	    (b->in.waiting ? !(b->has_deferred & DEFER_RESUME) : i == b->in.path))
+		bond_await_restart(b);
 	p->notified = true;
 	b->lost |= (uint8_t)(1u << i);
 	if (p->state == PATH_UP)
@@ -338,6 +340,9 @@ int bond_expect(struct fabric_link *link, uint32_t path, uint32_t life)
 		return -EINVAL;
 	if (p->state == PATH_UP) /* the peer would not begin again otherwise */
 		path_notified(b, path);
+	/* A link that is refused now the peer rejects, perhaps by another round: once. */
+	b->links += life > b->expected[path];
+	b->expected[path] = life > b->expected[path] ? life : b->expected[path];
 	if (bond_is_live(p) || p == b->memory || (p->port && !p->gone))
 		return -EBUSY;
 	if (p->port) {
@@ -345,7 +350,6 @@ int bond_expect(struct fabric_link *link, uint32_t path, uint32_t life)
 		free(p->port);
 	}
 	*p = (struct bond_path){.life = life, .reason = p->reason};
-	b->links++;
 	return 0;
 }
 

@@ -317,6 +317,70 @@ static void violation_never_moves_over(void **state)
 	rig_close(&r);
 }
 
+#define REFUSALS 12
+
+static void scan(struct rig *r, int side)
+{
+	struct fabric_arrival a;
+
+	for (int i = 0; i < 20; i++)
+		assert_int_equal(bond_fabric.poll(r->link[side], &a, 1), 0);
+}
+
+/* Links that the other side refuses, while none stands, cost no resumption. */
+static void refused_while_all_are_lost(void **state)
+{
+	const struct rig_shape shape = {64, 64, 1 << 14, 0, 2};
+	struct rig r;
+	int path;
+
+	(void)state;
+	rig_open(&r, fabric, &shape);
+	for (int side = 0; side < SIDES; side++)
+		bond_may_reconnect(r.link[side], true);
+	assert_int_equal(link_put(r.link[LEFT], 1, 8, 0), 1);
+	for (int i = 0; i < 2; i++)
+		rig_cut(&r, i, true);
+	for (int side = 0; side < SIDES; side++)
+		scan(&r, side);
+	path = rig_path(&r, fabric, &shape);
+	for (uint32_t life = 0; life < REFUSALS; life++) {
+		assert_int_equal(bond_expect(r.link[RIGHT], (uint32_t)path, life), 0);
+		bond_reject(r.link[RIGHT], (uint32_t)path);
+		scan(&r, RIGHT);
+	}
+	for (int side = 0; side < SIDES; side++) {
+		assert_int_equal(bond_expect(r.link[side], (uint32_t)path, REFUSALS), 0);
+		rig_add(&r, path, side);
+	}
+	rig_take(&r, RIGHT, 1, 8);
+	rig_quiet(&r);
+	rig_close(&r);
+}
+
+/* Nor do they break a rule where each may have brought what is waited for. */
+static void refused_while_it_is_waited(void **state)
+{
+	const struct rig_shape shape = {64, 64, 1 << 14, 0, 3};
+	struct rig r;
+
+	(void)state;
+	rig_open(&r, fabric, &shape);
+	assert_int_equal(link_put(r.link[LEFT], 1, 8, 0), 1);
+	bond_reject(r.link[RIGHT], 2);
+	rig_cut(&r, 0, true);
+	scan(&r, RIGHT);
+	for (uint32_t life = 1; life <= REFUSALS; life++) {
+		assert_int_equal(bond_expect(r.link[RIGHT], 2, life), 0);
+		assert_int_equal(bond_expect(r.link[LEFT], 2, life), -EBUSY);
+		bond_reject(r.link[RIGHT], 2);
+		scan(&r, RIGHT);
+	}
+	rig_take(&r, RIGHT, 1, 8);
+	rig_quiet(&r);
+	rig_close(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -327,6 +391,8 @@ int main(void)
 		FABRIC_TEST(without_links_reasons_are_told),
 		FABRIC_TEST(lost_acknowledgements_are_made_up_for),
 		FABRIC_TEST(violation_never_moves_over),
+		FABRIC_TEST(refused_while_all_are_lost),
+		FABRIC_TEST(refused_while_it_is_waited),
 	};
 
 	return FABRIC_SUITE(tests);
