@@ -98,7 +98,7 @@ enum fabric_flag {
 	 * keeps it. What has come can still be released. -ENOTSUP where a link does not end by itself. */
 	FABRIC_END = 128,
 	/* SEND with FABRIC_BY, where several links are joined: by no other one. -ENOLINK where that does
-	 * not stand; nor is it taken before it goes by it. */
+	 * not stand; nor is it taken before it goes by it. Alone: nor before it goes by any. */
 	FABRIC_ONLY = 256,
 	FABRIC_LOAD = 1 << 12, /* STATUS: of what is under way */
 	FABRIC_SIGN = 1 << 13, /* STATUS: of the other machine's last sign of life */

@@ -147,7 +147,9 @@ static COLD int bond_hold_back(struct bond *b, uint32_t segments)
 	/* Those that have been promised room may come whenever the path has none. */
 	o->promised = segments < o->held ? o->promised + (o->held - segments) : 0;
 	o->held = segments;
-	return 1;
+	if (o->promised || bond_send_path(b, o->path) == o->path)
+		return 1;
+	return bond_settle(b) < 0 ? -EPROTO : 1;
 }
 
 /* ---- memory --------------------------------------------------------------------------------- */
@@ -314,7 +316,7 @@ int bond_use(struct fabric_link *link, uint32_t path)
 
 	if (path >= BOND_PATHS || b->paths[path].state != PATH_UP)
 		return -ENOENT;
-	b->out.wanted = (int32_t)path;
+	b->out.wanted = (int32_t)bond_send_path(b, path);
 	b->out.home = path;
 	b->busy = true;
 	return 0;

@@ -58,6 +58,14 @@ bool bond_spreads(const struct fabric_link *link);
 /* And was another one found to bring them sooner at the last inspection? */
 bool bond_is_spread(const struct fabric_link *link);
 
+/* Is what is posted now in the peer's memory, and read next, whatever becomes of other paths? While
+ * room is held back (FABRIC_HOLD_BACK) this comes true in time, and only packets that ask for one
+ * (FABRIC_BY) go by a path that does not store. True where no path stores. */
+bool bond_is_read_next(const struct fabric_link *link);
+/* And has what the peer has posted by such a path all been read, but for what lies in memory? Then
+ * it has posted nothing by another one since. */
+bool bond_reads_stored(const struct fabric_link *link);
+
 /* As link_mark and link_passed; of BOND_PATHS each. */
 void bond_mark(const struct fabric_link *link, uint64_t *left);
 bool bond_passed(const struct fabric_link *link, const uint64_t *left);

@@ -80,6 +80,6 @@ void bond_log_retire(struct bond_log *l, uint64_t n)
 void bond_log_trim(struct bond_log *l, uint64_t n)
 {
 	bond_log_retire(l, n);
-	for (; l->given != n; l->given++)
+	for (; wire_is_before(l->given, n); l->given++)
 		(void)bond_log_next(l, &l->tail);
 }

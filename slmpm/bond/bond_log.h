@@ -64,7 +64,7 @@ void bond_log_mark(struct bond_log *l);
 /* The first N packets of all are not needed any more: as far as the last mark before, and no
  * further. */
 void bond_log_retire(struct bond_log *l, uint64_t n);
-/* And further: packet by packet. */
+/* And further: packet by packet, as far as they are kept. */
 void bond_log_trim(struct bond_log *l, uint64_t n);
 /* The packet at *AT, which moves on behind it; from the tail to the head. */
 struct bond_entry *bond_log_next(const struct bond_log *l, uint64_t *at);
@@ -108,6 +108,14 @@ static inline void bond_log_commit(struct bond_log *l, const struct fabric_wr *w
 	}
 	l->head = l->open + bond_entry_size(wr->length);
 	l->put++;
+}
+
+/* A packet that is not kept, nor is any before it. */
+static inline void bond_log_skip(struct bond_log *l)
+{
+	l->tail = l->head;
+	l->given = ++l->put;
+	l->marks = 0;
 }
 
 #endif

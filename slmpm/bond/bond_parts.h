@@ -58,6 +58,7 @@ struct bond_path {
 	bool begun;    /* its part of the present round */
 	bool gone;     /* disconnected already */
 	bool tells;    /* what it has under way */
+	bool stores;   /* into the peer's memory: nothing of it is lost without the peer */
 	bool lands;    /* it has an arrival that waits for its place, or comes */
 	uint64_t from, part; /* that begins with this packet; parts of a round count from 0 */
 	uint64_t unreleased; /* segments of arrivals that the core has */
@@ -77,10 +78,13 @@ struct bond_out {
 	uint64_t forwarded;      /* of them on their path in the present round */
 	uint64_t reached;        /* and at most, in any */
 	uint64_t acked;          /* acknowledged */
+	uint64_t stored;         /* packets up to the last that is not kept, as it was stored */
 	uint64_t next;           /* where the log has the first that is not forwarded */
-	uint64_t asked;          /* the log's head when an acknowledgement was last asked for */
+	uint64_t bytes;          /* taken from the core, as they would lie in the log */
+	uint64_t asked;          /* of these, when an acknowledgement was last asked for */
 	uint32_t round;          /* the peer has asked for so many */
 	uint64_t part;           /* of the round, that goes out now */
+	uint64_t read_part;      /* the latest that the peer has acknowledged to read: bond_part */
 	uint32_t path;           /* that they go by */
 	uint32_t home;           /* that packets without a hint go by */
 	int32_t wanted;          /* and shall; -1: no other */
@@ -91,7 +95,7 @@ struct bond_out {
 	bool spreads;            /* paths may be changed for what they have to do */
 	bool spread;             /* and were, at the last inspection */
 	uint64_t patience;       /* us */
-	uint64_t inspect;        /* the log's head at the next inspection */
+	uint64_t inspect;        /* bytes at the next inspection */
 	uint32_t held, promised; /* FABRIC_HOLD_BACK; packets that must be taken for it */
 	/* A path was lost with a part of a packet in it, when so many had been sent; and the peer
 	 * has said since where to go on: they are in the backlog, if at all. */
@@ -150,6 +154,12 @@ struct bond_domain {
 static inline struct bond *bond_of(const struct fabric_link *link)
 {
 	return (struct bond *)(uintptr_t)link;
+}
+
+/* A part of a round in one word; later ones are greater. */
+static inline uint64_t bond_part(uint32_t round, uint64_t part)
+{
+	return (uint64_t)round << 40 | part;
 }
 
 static inline bool bond_is_live(const struct bond_path *p)
@@ -214,6 +224,9 @@ int bond_answer(struct bond *b);
 
 int bond_send(struct bond *b, const struct fabric_wr *wr);
 void *bond_reserve(struct fabric_link *link, uint32_t length);
+/* PATH; or one that stores, where there is one, while room is held back for words that the peer is
+ * to see at once. */
+uint32_t bond_send_path(const struct bond *b, uint32_t path);
 /* Says what is deferred, sends again what is to be: 0 or -EPROTO. */
 int bond_settle(struct bond *b);
 /* Packets that are in the log and on no path yet. */
@@ -224,13 +237,15 @@ bool bond_goes_again(struct bond *b);
 bool bond_acknowledged(struct bond *b, uint64_t n);
 /* And wants the others in round ROUND. */
 bool bond_resumed(struct bond *b, uint64_t n, uint64_t round);
+/* The peer reads PART (bond_part): false, that cannot be. */
+bool bond_part_is_read(struct bond *b, uint64_t part);
 
 /* ---- bond_spread.c ---- */
 
 /* Where the next packet asks for its path: at once, or never while nothing is spread. */
 void bond_spread_rescan(struct bond *b);
 
-/* In front of a packet of LENGTH with which the log's head comes to out.inspect: may begin a change
+/* In front of a packet of LENGTH with which out.bytes comes to out.inspect: may begin a change
  * of paths. 0 or -EPROTO. */
 int bond_spread_out(struct bond *b, uint32_t length);
 /* One more path. */

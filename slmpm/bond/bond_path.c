@@ -77,11 +77,13 @@ int bond_path_send(struct bond *b, struct bond_path *p, uint8_t kind, uint64_t a
 
 int bond_send_control(struct bond *b, uint8_t kind, uint64_t a, uint64_t c, uint64_t d)
 {
+	uint32_t first = b->memory && b->memory->stores ? bond_index(b, b->memory) : b->out.path;
 	int rc = -EAGAIN;
 
-	/* First by that which others go by, too: the peer polls it most often. */
+	/* First by one that stores, where no acknowledgement that words wait for is lost in silence;
+	 * or by that in use: the peer polls it most often. */
 	for (uint32_t i = 0; i < BOND_PATHS && rc == -EAGAIN; i++)
-		rc = bond_path_send(b, &b->paths[(b->out.path + i) % BOND_PATHS], kind, a, c, d);
+		rc = bond_path_send(b, &b->paths[(first + i) % BOND_PATHS], kind, a, c, d);
 	return rc;
 }
 
@@ -195,6 +197,7 @@ static void join(struct bond *b, struct bond_path *p, const struct fabric *fabri
 	p->fabric = fabric;
 	p->port = port;
 	p->state = PATH_UP;
+	p->stores = fabric->alloc != NULL;
 	p->watch.asked = p->watch.last = b->base.domain->config.start;
 	bond_tell(b);
 	bond_spread_joined(b, p);
@@ -231,8 +234,8 @@ int bond_open(struct fabric_link *link, uint64_t log, const struct fabric *fabri
 	if (rc < 0)
 		return rc;
 	b->turn = BOND_ASIDE;
-	o->sent = o->forwarded = o->reached = o->acked = b->before = start;
-	o->next = o->asked = o->inspect = o->log.head;
+	o->sent = o->forwarded = o->reached = o->acked = o->stored = b->before = start;
+	o->next = o->bytes = o->asked = o->inspect = o->log.head;
 	o->wanted = -1;
 	b->in.received = b->in.notified = b->paths[0].from = link->start_in;
 	b->links = BOND_PATHS;
@@ -260,7 +263,9 @@ int bond_add(struct fabric_link *link, uint32_t path, const struct fabric *fabri
 		return -EMSGSIZE;
 	p = &b->paths[path];
 	join(b, p, fabric, port);
-	b->busy = true;  /* it may be the first one left */
+	b->busy = true;         /* it may be the first one left */
+	if (path == b->in.path) /* by which the peer's packets come already */
+		b->has_deferred |= DEFER_ACK;
 	if (p->notified) /* meanwhile */
 		bond_path_lost(b, p, false, "the peer has lost it");
 	return 0;
@@ -387,7 +392,7 @@ bool bond_news(struct fabric_domain *domain)
 uint64_t bond_moved(const struct fabric_link *link)
 {
 	const struct bond *b = bond_of(link);
-	uint64_t moved = b->out.log.head - bond_log_place(b->base.domain->config.start);
+	uint64_t moved = b->out.bytes - bond_log_place(b->base.domain->config.start);
 
 	PATH_EACH(p, b)
 		if (p->port)

@@ -44,6 +44,13 @@ static void publish_consumed(struct bond_path *p)
 		(void)p->fabric->post(p->port, &flush); /* the next poll finds out what failed */
 }
 
+/* What follows by P is stored: its writer waits to know that it is read next. */
+static void acknowledge_part(struct bond *b, const struct bond_path *p)
+{
+	b->has_deferred |= p->stores && p->state == PATH_UP ? DEFER_ACK : 0;
+	b->busy |= b->has_deferred != 0;
+}
+
 static bool take_switch(struct bond *b, struct bond_path *p, const uint64_t *head)
 {
 	if (PEER_FAULT(head[0] >= BOND_PATHS || head[0] == bond_index(b, p) ||
@@ -55,6 +62,8 @@ static bool take_switch(struct bond *b, struct bond_path *p, const uint64_t *hea
 	p = &b->paths[head[0]];
 	if (p->state == PATH_LOST || (p->state == PATH_NONE && p->notified) || p->life != head[2])
 		bond_await_restart(b);
+	else
+		acknowledge_part(b, p);
 	return !p->begun || is_next(b, p);
 }
 
@@ -74,6 +83,7 @@ static bool take_restart(struct bond *b, struct bond_path *p, const uint64_t *he
 	if (in->waiting && !p->part) { /* other links may be faster with later ones */
 		in->path = bond_index(b, p);
 		in->waiting = false;
+		acknowledge_part(b, p);
 	}
 	return !is_current(b, p) || is_next(b, p);
 }
@@ -99,7 +109,8 @@ static int take_own(struct bond *b, struct bond_path *p, const struct fabric_arr
 	case WIRE_BOND_ACK:
 		b->has_deferred |= a->head[1] ? DEFER_ACK : 0;
 		b->busy |= b->has_deferred != 0;
-		sound = !PEER_FAULT(a->head[1] > 1) && bond_acknowledged(b, a->head[0]);
+		sound = !PEER_FAULT(a->head[1] > 1) && bond_part_is_read(b, a->head[2]) &&
+			bond_acknowledged(b, a->head[0]);
 		break;
 	case WIRE_BOND_SWITCH: sound = take_switch(b, p, a->head); break;
 	case WIRE_BOND_RESUME: sound = take_resume(b, a->head); break;
@@ -318,6 +329,17 @@ static inline int take_next(struct bond *b, struct fabric_arrival *arrivals, int
 			break;
 	}
 	return got;
+}
+
+bool bond_reads_stored(const struct fabric_link *link)
+{
+	const struct bond *b = bond_of(link);
+	const struct bond_path *m = b->memory, *p = &b->paths[b->in.path];
+
+	if (!m || !m->stores || m->state != PATH_UP)
+		return true;
+	/* Begun: of one that has ended behind RESTART the next inspection reads that, too. */
+	return !b->in.waiting && p->stores && p->state == PATH_UP && p->begun;
 }
 
 /* Something is deferred. What goes out may read what no descriptor shows any more. */

@@ -99,7 +99,7 @@ COLD int bond_spread_out(struct bond *b, uint32_t length)
 	bool spreads = bond_spreads(&b->base);
 	int path;
 
-	o->inspect = o->log.head + (spreads ? length + EVERY : NEVER);
+	o->inspect = o->bytes + (spreads ? length + EVERY : NEVER);
 	if (!spreads || o->wanted >= 0 || bond_has_backlog(b))
 		return 0;
 	path = bond_spread_choose(b, length > EVERY ? length : EVERY);
@@ -119,7 +119,7 @@ void bond_spread_rescan(struct bond *b)
 {
 	struct bond_out *o = &b->out;
 
-	o->inspect = o->log.head + (o->spreads || o->path != o->home ? 0 : NEVER);
+	o->inspect = o->bytes + (o->spreads || o->path != o->home ? 0 : NEVER);
 }
 
 void bond_spread_joined(struct bond *b, struct bond_path *p)

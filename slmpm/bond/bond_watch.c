@@ -109,7 +109,7 @@ static bool has_deferred(const struct bond *b, const struct bond_path *p)
 {
 	const struct bond_out *o = &b->out;
 
-	if (p->state != PATH_UP)
+	if (p->state != PATH_UP || p->stores) /* memory does not fall silent */
 		return false;
 	if (p->watch.said || p->watch.asked != p->watch.last || is_overtaken(b, p))
 		return true;

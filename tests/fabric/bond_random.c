@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 60 */
 /* A bond against a model of it, at random: both ends post, build, take, hold and release, sleep,
- * change links; links join and are lost. Each packet comes exactly once and in order. */
+ * change links; links join and are lost. Each packet comes exactly once and in order. What some
+ * links take lies in the other end's memory: those are lost only before they have joined there. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,6 +26,9 @@ struct side {
 	uint64_t seeds[HELD];
 	int count;
 	bool landing, armed;
+	uint32_t words; /* that room is held back for; it is there since something was posted: */
+	bool room;
+	uint32_t path; /* by this one */
 	unsigned char *place;
 	int known[BOND_PATHS];
 };
@@ -33,7 +37,8 @@ struct life {
 	struct rig r;
 	struct rig_shape shape;
 	struct rng g;
-	uint32_t most; /* bytes of a packet */
+	uint32_t most;   /* bytes of a packet */
+	uint32_t stores; /* links, a bit each */
 	struct side side[SIDES];
 };
 
@@ -45,12 +50,101 @@ static uint32_t length_of(const struct life *x, uint64_t seed)
 	return rng_one_in(&g, 3) ? rng_below(&g, x->most + 1) : rng_below(&g, 40);
 }
 
+static void release(struct life *x, int side, int i);
+static bool take(struct life *x, int side);
+
+static void wake(struct life *x, int side)
+{
+	if (x->side[side].armed)
+		rig_arm(&x->r, side, false);
+	x->side[side].armed = false;
+}
+
+/* All that was sent to SIDE is there, without another call of its peer's. */
+static void see_at_once(struct life *x, int side)
+{
+	struct side *s = &x->side[side];
+
+	wake(x, side);
+	for (int i = 0; i < 100000 && s->taken < x->side[!side].sent; i++) {
+		while (s->count)
+			release(x, side, 0);
+		(void)take(x, side);
+	}
+	CHECK(s->taken == x->side[!side].sent, "packet %llu is not seen at once",
+	      (unsigned long long)s->taken + 1);
+}
+
+static uint16_t choose_flags(struct life *x)
+{
+	uint16_t flags = rng_one_in(&x->g, 3) ? FABRIC_MORE : 0;
+
+	if (rng_one_in(&x->g, 10))
+		flags |= (uint16_t)FABRIC_BY(rng_below(&x->g, BOND_PATHS));
+	if (flags & FABRIC_BY_MASK && rng_one_in(&x->g, 2))
+		flags |= FABRIC_ONLY;
+	return flags;
+}
+
+static void hold_back(struct life *x, int side, uint32_t words)
+{
+	struct fabric_wr wr = {.op = FABRIC_HOLD_BACK, .length = words};
+	int rc = bond_fabric.post(x->r.link[side], &wr);
+
+	CHECK(rc == 1 || rc == -EINVAL, "held back: %d", rc);
+	if (rc != 1)
+		return;
+	x->side[side].room &= words < x->side[side].words;
+	x->side[side].words = words;
+}
+
+/* By room held back: where it is read next it is taken, and seen at once. */
+static void post_word(struct life *x, int side)
+{
+	struct side *s = &x->side[side];
+	struct fabric_link *l = x->r.link[side];
+	uint64_t seed = s->sent + 1;
+	uint32_t length = length_of(x, seed);
+
+	if (!s->words || length > FABRIC_WORD_MAX || !(x->stores & 1) || !bond_is_read_next(l) ||
+	    !s->room || s->path != bond_path(l))
+		return;
+	hold_back(x, side, s->words - 1);
+	CHECK(link_put(l, seed, length, 0) == 1, "no room for a word");
+	s->sent++;
+	if (fabric->alloc)
+		see_at_once(x, !side);
+}
+
+/* Beside what room is held back for: where it is read next, it is seen at once, if it is taken. */
+static void post_beside(struct life *x, int side)
+{
+	struct side *s = &x->side[side];
+	struct fabric_link *l = x->r.link[side];
+	uint64_t seed = s->sent + 1;
+	uint32_t length = length_of(x, seed);
+	int rc;
+
+	if (!s->words || length > FABRIC_WORD_MAX || !(x->stores & 1) || !bond_is_read_next(l))
+		return;
+	rc = link_put(l, seed, length, FABRIC_ONLY);
+	CHECK(rc == 1 || rc == -EAGAIN || (rc == -EPIPE && !bond_up(l)), "post said %d", rc);
+	if (rc != 1)
+		return;
+	s->sent++;
+	s->room = true;
+	s->path = bond_path(l);
+	if (fabric->alloc)
+		see_at_once(x, !side);
+}
+
 static void post(struct life *x, int side)
 {
 	struct side *s = &x->side[side];
 	struct fabric_link *l = x->r.link[side];
 	uint64_t seed = s->sent + 1;
 	uint32_t length = length_of(x, seed);
+	uint16_t flags = 0;
 	int rc;
 
 	if (rng_one_in(&x->g, 4)) {
@@ -72,11 +166,17 @@ static void post(struct life *x, int side)
 		rc = bond_fabric.post(l, &wr);
 		rc = rc ? rc : 1;
 	} else {
-		rc = link_put(l, seed, length, rng_one_in(&x->g, 3) ? FABRIC_MORE : 0);
+		flags = choose_flags(x);
+		rc = link_put(l, seed, length, flags);
 	}
-	CHECK(rc == 1 || rc == -EAGAIN || (rc == -EPIPE && !bond_up(l)), "post said %d (%s)", rc,
-	      l->violation ? l->violation : "sound");
+	CHECK(rc == 1 || rc == -EAGAIN || (rc == -ENOLINK && flags & FABRIC_ONLY) ||
+		      (rc == -EPIPE && !bond_up(l)),
+	      "post said %d (%s)", rc, l->violation ? l->violation : "sound");
 	s->sent += rc == 1;
+	if (rc == 1 && bond_is_read_next(l)) {
+		s->room = true;
+		s->path = bond_path(l);
+	}
 }
 
 static void release(struct life *x, int side, int i)
@@ -140,6 +240,26 @@ static int live_paths(const struct life *x)
 	return n;
 }
 
+/* It is not to be had at the end that has not joined it; that the other one is told. */
+static void reject(struct life *x, int path)
+{
+	for (int side = 0; side < SIDES; side++) {
+		if (x->side[side].known[path])
+			continue;
+		bond_reject(x->r.link[side], (uint32_t)path);
+		x->side[side].known[path] = x->side[!side].known[path] = true;
+		x->r.wire[path].dead = true;
+		return;
+	}
+}
+
+static void add(struct life *x, int path, int side)
+{
+	if (x->r.wire[path].dead) /* which takes nothing more, that neither */
+		hold_back(x, side, 0);
+	(x->stores >> path & 1 ? rig_add_stored : rig_add)(&x->r, path, side);
+}
+
 static void cut_one(struct life *x)
 {
 	int path = (int)rng_below(&x->g, (uint32_t)x->r.paths);
@@ -149,6 +269,10 @@ static void cut_one(struct life *x)
 
 	if (w->dead || live_paths(x) < 2)
 		return;
+	if (x->stores >> path & 1) {
+		reject(x, path);
+		return;
+	}
 	for (int side = 0; side < SIDES; side++) {
 		keep[side] = lossy_under_way(w, side);
 		keep[side] -= rng_below(&x->g, (uint32_t)keep[side] + 1);
@@ -165,7 +289,7 @@ static void join_one(struct life *x, int side)
 	if (path >= x->r.paths)
 		path = rig_path(&x->r, fabric, &x->shape);
 	if (!x->side[side].known[path])
-		rig_add(&x->r, path, side);
+		add(x, path, side);
 	x->side[side].known[path] = true;
 }
 
@@ -174,10 +298,7 @@ static void step(struct life *x)
 	int side = (int)rng_below(&x->g, 2);
 	struct side *s = &x->side[side];
 
-	if (s->armed) {
-		rig_arm(&x->r, side, false);
-		s->armed = false;
-	}
+	wake(x, side);
 	switch (rng_below(&x->g, 40)) {
 	case 0: (void)bond_use(x->r.link[side], rng_below(&x->g, BOND_PATHS)); break;
 	case 1: rng_one_in(&x->g, 4) ? cut_one(x) : join_one(x, side); break;
@@ -191,6 +312,11 @@ static void step(struct life *x)
 		(void)bond_fabric.post(x->r.link[side], &flush);
 		break;
 	}
+	case 4:
+	case 5: hold_back(x, side, rng_below(&x->g, 4)); break;
+	case 6:
+	case 7: post_word(x, side); break;
+	case 8: post_beside(x, side); break;
 	default:
 		if (rng_one_in(&x->g, 2))
 			post(x, side);
@@ -210,7 +336,7 @@ static void settle(struct life *x)
 	for (int path = 0; path < x->r.paths; path++)
 		for (int side = 0; side < SIDES; side++)
 			if (!x->side[side].known[path])
-				rig_add(&x->r, path, side);
+				add(x, path, side);
 	while (left && actor_now_ms() < end) {
 		left = false;
 		for (int side = 0; side < SIDES; side++) {
@@ -241,7 +367,10 @@ static uint64_t live(uint64_t seed)
 		.land_min = rng_one_in(&x.g, 2) ? 0 : 200 + rng_below(&x.g, 400),
 		.paths = 1 + (int)rng_below(&x.g, 3),
 	};
-	rig_open(&x.r, fabric, &x.shape);
+	x.stores = rng_one_in(&x.g, 2) ? 0 : rng_below(&x.g, 1 << BOND_PATHS);
+	for (int i = 1; i < x.shape.paths; i++)
+		x.stores &= ~(1u << i); /* the rig's own */
+	(x.stores & 1 ? rig_open_stored : rig_open)(&x.r, fabric, &x.shape);
 	x.most = x.r.link[LEFT]->payload_max;
 	for (int side = 0; side < SIDES; side++) {
 		x.side[side].place = malloc(x.most + 1);

@@ -2,6 +2,7 @@
 /* A bond's own packets as no honest peer says them: each ends the bond, with the rule by its name;
  * what is only late or repeated does not. */
 #include <errno.h>
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,6 +33,7 @@ static const struct lie lies[] = {
 	{WIRE_BOND_ACK, {SENT + 1, 0, 0}, 0, "acknowledgement in a bond", 0},
 	{WIRE_BOND_ACK, {UINT64_MAX, 0, 0}, 0, "acknowledgement in a bond", 2},
 	{WIRE_BOND_ACK, {1, 2, 0}, 0, "acknowledgement in a bond", 0},
+	{WIRE_BOND_ACK, {1, 0, 1}, 0, "acknowledgement in a bond", 0}, /* a part to come */
 	{WIRE_BOND_ACK, {1, 0, 0}, 1, "length of a bond's packet", 0},
 	{WIRE_BOND_SWITCH, {1, SENT, 0}, 0, NULL, 0},
 	{WIRE_BOND_SWITCH, {3, SENT, 0}, 0, NULL, 0},              /* which joins later */
@@ -128,6 +130,22 @@ static void each_lie_has_its_rule(void **state)
 		}
 		rig_close(&r);
 	}
+}
+
+/* No honest peer loses what lies in its own memory: there is nothing to send again. */
+static void stored_is_never_asked_for(void **state)
+{
+	static const struct fabric_wr wr = {
+		.op = FABRIC_SEND, .kind = WIRE_BOND_RESUME, .head = {0, 1, 1}};
+	struct rig r;
+
+	(void)state;
+	rig_open_stored(&r, fabric, &three);
+	assert_int_equal(link_put(r.link[LEFT], 1, 8, 0), 1);
+	say(&r, 1, &wr);
+	assert_int_equal(listen(&r), 0);
+	assert_string_equal(r.link[LEFT]->violation, "resumption after a lost link");
+	rig_close(&r);
 }
 
 #define LONG 100 /* bytes that want a place */
@@ -299,6 +317,26 @@ static void resumptions_are_bounded(void **state)
 	rig_close(&r);
 }
 
+/* Nor more often where it tries the same link again and again. */
+static void the_same_link_counts_once(void **state)
+{
+	struct rig r;
+	uint64_t round = 1;
+
+	(void)state;
+	rig_open_stored(&r, fabric, &three);
+	for (; round < 100 && !r.link[LEFT]->violation; round++) {
+		struct fabric_wr wr = {
+			.op = FABRIC_SEND, .kind = WIRE_BOND_RESUME, .head = {0, round, 1}};
+
+		assert_int_equal(bond_expect(r.link[LEFT], 0, 1), -EBUSY);
+		say(&r, 1, &wr);
+		assert_int_equal(listen(&r), 0);
+	}
+	assert_true(round < 14);
+	rig_close(&r);
+}
+
 /* Whatever words: the bond ends by a rule, or goes on; never worse. */
 static void words_at_random(void **state)
 {
@@ -332,6 +370,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		FABRIC_TEST(each_lie_has_its_rule),
+		FABRIC_TEST(stored_is_never_asked_for),
+		FABRIC_TEST(the_same_link_counts_once),
 		FABRIC_TEST(what_comes_again_is_the_same),
 		FABRIC_TEST(late_reports_of_earlier_lives),
 		FABRIC_TEST(restarts_are_where_they_say),

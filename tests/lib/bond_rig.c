@@ -20,15 +20,26 @@ int rig_path(struct rig *r, const struct fabric *fabric, const struct rig_shape 
 	return path;
 }
 
-void rig_add(struct rig *r, int path, int side)
+static void add(struct rig *r, int path, int side, const struct fabric *as)
 {
 	struct fabric_link *port = lossy_new(&r->wire[path], side, r->pair[path].link[side]);
-	int rc = bond_add(r->link[side], (uint32_t)path, &lossy_fabric, port);
+	int rc = bond_add(r->link[side], (uint32_t)path, as, port);
 
 	CHECK(rc == 0, "adding path %d said %d", path, rc);
 }
 
-static void open_side(struct rig *r, int side, const struct rig_shape *shape)
+void rig_add(struct rig *r, int path, int side)
+{
+	add(r, path, side, &lossy_fabric);
+}
+
+void rig_add_stored(struct rig *r, int path, int side)
+{
+	add(r, path, side, &lossy_memory);
+}
+
+static void open_side(struct rig *r, int side, const struct rig_shape *shape,
+		      const struct fabric *first)
 {
 	struct fabric_link *port = lossy_new(&r->wire[0], side, r->pair[0].link[side]);
 	int rc;
@@ -40,22 +51,33 @@ static void open_side(struct rig *r, int side, const struct rig_shape *shape)
 	r->domain[side]->config = r->pair[0].domain[side]->config;
 	CHECK(bond_fabric.open(r->domain[side]) == 0, "no domain");
 	r->link[side]->domain = r->domain[side];
-	rc = bond_open(r->link[side], shape->log, &lossy_fabric, port);
+	rc = bond_open(r->link[side], shape->log, first, port);
 	CHECK(rc == 0, "opening a bond said %d", rc);
 }
 
-void rig_open(struct rig *r, const struct fabric *fabric, const struct rig_shape *shape)
+static void open_all(struct rig *r, const struct fabric *fabric, const struct rig_shape *shape,
+		     const struct fabric *first)
 {
 	memset(r, 0, sizeof(*r));
 	(void)rig_path(r, fabric, shape);
 	for (int side = 0; side < SIDES; side++)
-		open_side(r, side, shape);
+		open_side(r, side, shape, first);
 	while (r->paths < shape->paths) {
 		int path = rig_path(r, fabric, shape);
 
 		rig_add(r, path, LEFT);
 		rig_add(r, path, RIGHT);
 	}
+}
+
+void rig_open(struct rig *r, const struct fabric *fabric, const struct rig_shape *shape)
+{
+	open_all(r, fabric, shape, &lossy_fabric);
+}
+
+void rig_open_stored(struct rig *r, const struct fabric *fabric, const struct rig_shape *shape)
+{
+	open_all(r, fabric, shape, &lossy_memory);
 }
 
 void rig_close(struct rig *r)

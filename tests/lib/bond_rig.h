@@ -22,11 +22,15 @@ struct rig_shape {
 };
 
 void rig_open(struct rig *r, const struct fabric *fabric, const struct rig_shape *shape);
+/* The first path stores into the other side's memory, as far as both ends' bonds know. */
+void rig_open_stored(struct rig *r, const struct fabric *fabric, const struct rig_shape *shape);
 void rig_close(struct rig *r);
 /* One more path, of which neither end knows: its number. */
 int rig_path(struct rig *r, const struct fabric *fabric, const struct rig_shape *shape);
 /* And now SIDE does. */
 void rig_add(struct rig *r, int path, int side);
+/* The same of one that stores. */
+void rig_add_stored(struct rig *r, int path, int side);
 /* Cuts a path with nothing lost that had been under way, or all of it; both ends notice at once. */
 void rig_cut(struct rig *r, int path, bool all);
 /* Sleep announced, or over, at SIDE, in the order in which the core does it. */

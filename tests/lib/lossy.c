@@ -182,6 +182,36 @@ const struct fabric lossy_fabric = {
 	.release = lossy_release,
 };
 
+static int lossy_alloc(struct fabric_domain *domain, struct fabric_memory *m)
+{
+	(void)domain;
+	(void)m;
+	return -ENOMEM;
+}
+
+static int lossy_reg(struct fabric_link *link, struct fabric_memory *m, bool own, bool writable,
+		     struct fabric_blob *blob)
+{
+	(void)link;
+	(void)m;
+	(void)own;
+	(void)writable;
+	(void)blob;
+	return -ENOTSUP;
+}
+
+const struct fabric lossy_memory = {
+	.name = "lossy",
+	.link_size = sizeof(struct lossy),
+	.disconnect = lossy_disconnect,
+	.alloc = lossy_alloc,
+	.reg = lossy_reg,
+	.reserve = lossy_reserve,
+	.post = lossy_post,
+	.poll = lossy_poll,
+	.release = lossy_release,
+};
+
 struct fabric_link *lossy_new(struct wire *w, int side, struct fabric_link *link)
 {
 	struct lossy *l = calloc(1, sizeof(*l));

@@ -29,5 +29,7 @@ void lossy_mute(struct wire *w, int side, uint64_t keep, int room);
 uint64_t lossy_under_way(const struct wire *w, int side);
 
 extern const struct fabric lossy_fabric;
+/* The same, which says that it has memory; it has none. */
+extern const struct fabric lossy_memory;
 
 #endif
