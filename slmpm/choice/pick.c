@@ -132,6 +132,8 @@ static void pick_inspect_links(struct endpoint *ep, struct mode_link *links,
 		if (!port)
 			continue;
 		links[i].wire = !port->domain->fabric->alloc && !spread;
+		if (!port->domain->fabric->alloc)
+			links[i].ways &= ~MODE_BIT(MODE_FETCHED);
 		inspect_ring(ep->ctx, port, &links[i].view);
 		links[i].view.echo =
 			ep->rooms->monitor ? as_cost(ep->rooms->monitor->paths[i].time.least) : 0;

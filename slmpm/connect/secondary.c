@@ -18,8 +18,8 @@
 
 /* ---- the bond ------------------------------------------------------------------------------- */
 
-/* Who fetches or shares a copy relies on words in memory that both see at once: where some travel
- * over another fabric than memory does, nobody may. */
+/* Who shares a copy relies on words in memory that both see at once: where some travel over another
+ * fabric than memory does, nobody may. Messages are fetched where the first link has memory. */
 uint64_t secondary_features(const struct endpoint *ep)
 {
 	const struct routes *routes = &config_get()->routes;
@@ -30,7 +30,7 @@ uint64_t secondary_features(const struct endpoint *ep)
 	for (uint32_t i = 0; i < routes->count; i++)
 		if (routes->route[i].fabric[0] &&
 		    strcmp(routes->route[i].fabric, ep->link.port->domain->fabric->name) != 0)
-			features &= ~(WIRE_FEATURE_FETCH | WIRE_FEATURE_SHARE);
+			features &= ~WIRE_FEATURE_SHARE;
 	if (config_get()->attach == ATTACH_ALL)
 		features |= WIRE_FEATURE_ATTACH;
 	return features | ((UINT64_C(1) << (routes->count - 1)) - 1) * WIRE_FEATURE_LINKS;

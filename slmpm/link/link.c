@@ -59,6 +59,16 @@ bool link_passed(struct endpoint *ep, const struct link_mark *m)
 				      ep->link.port->left >= m->left[0];
 }
 
+bool link_is_read_next(const struct endpoint *ep)
+{
+	return !ep->rooms->secondary || bond_is_read_next(ep->link.port);
+}
+
+bool link_reads_stored(const struct endpoint *ep)
+{
+	return !ep->rooms->secondary || bond_reads_stored(ep->link.port);
+}
+
 bool link_presses_on(struct endpoint *ep)
 {
 	if (!endpoint_is_blocked(ep, BLOCK_LAGS))

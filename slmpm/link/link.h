@@ -72,6 +72,12 @@ static inline bool link_maps(const struct endpoint *ep)
 	return memory && memory->fabric->alloc;
 }
 
+/* Does the peer read next what is posted now, whatever has gone by others of several links? */
+bool link_is_read_next(const struct endpoint *ep);
+/* And is what this side reads next stored here? Then nothing of the peer's is under way by another
+ * link that it posted before what has been read. */
+bool link_reads_stored(const struct endpoint *ep);
+
 /* Segments of a ring, out and in, of which a share may be kept: the least of several links'. */
 static inline uint64_t link_ring_out(const struct endpoint *ep)
 {

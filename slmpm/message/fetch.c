@@ -30,13 +30,14 @@ static uint64_t shortest(const struct mode_limits *limits)
 
 void fetch_open(struct endpoint *ep)
 {
+	const struct fabric_domain *memory = secondary_memory(ep);
 	const struct config *config = config_get();
 
 	(void)link_flush(ep); /* not later: a loan may lie open then */
 	if (held_max(ep) < FETCH_SENDER_WORDS ||
 	    addressee_hold_max(ep, link_ring_in(ep)) / 2 < FETCH_SENDER_WORDS)
 		return;
-	if (ep->life->attach && config->fetch != WHEN_NEVER && ep->link.fabric->reg &&
+	if (ep->life->attach && config->fetch != WHEN_NEVER && memory && memory->fabric->reg &&
 	    !ep->link.check)
 		ep->fetch_min = shortest(mode_limits());
 }
@@ -181,8 +182,9 @@ static bool can_be_fetched(const struct endpoint *ep, const struct request *r, b
 
 	if (ep->fetch_min == UINT64_MAX || !r->length || r->wire || r->kind != REQUEST_SEND)
 		return false;
-	if (f && !strict && f->room_out.held + FETCH_SENDER_WORDS > f->room_out.max)
-		return false;
+	if (!strict && ((f && f->room_out.held + FETCH_SENDER_WORDS > f->room_out.max) ||
+			!link_is_read_next(ep)))
+		return false; /* others behind it need not wait for that */
 	return fetch_ranges(r, ranges) != 0;
 }
 

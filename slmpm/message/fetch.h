@@ -12,7 +12,9 @@
  *     there the receiver decides.
  *
  * So a send ends at its deadline whatever the receiver does, and a receive unless the sender has
- * stopped amidst writing. Each side holds back as many segments of the ring as it may come to need.
+ * stopped amidst writing; but with several links both, where this side has used another one than
+ * memory is reached by, wait until the other side says that it has read so far. Each side holds
+ * back as many segments of the ring as it may come to need.
  */
 #ifndef SLMPM_FETCH_H
 #define SLMPM_FETCH_H

@@ -133,12 +133,9 @@ static bool take_first(struct endpoint *ep, struct fetch_in *p)
 {
 	struct fetch *f = ep->rooms->fetch;
 
-	if (!split_hold(ep, &f->room_in, &p->held, FETCH_RECEIVER_WORDS))
-		return false; /* others are through soon */
-	if (fetch_take(ep, p, choose_upto(p), false))
-		return true;
-	(void)split_hold(ep, &f->room_in, &p->held, -FETCH_RECEIVER_WORDS);
-	return false;
+	/* Else others are through soon. What is held meanwhile keeps the link (bond_is_read_next). */
+	return split_hold(ep, &f->room_in, &p->held, FETCH_RECEIVER_WORDS - (int)p->held) &&
+	       fetch_take(ep, p, choose_upto(p), false);
 }
 
 /* Where it might not have a say again, this side takes all that is left. */
@@ -348,8 +345,8 @@ static bool give_up_reading(struct endpoint *ep, struct fetch_in *p)
 
 /*
  * All of it is there. A sender that leaves without waiting has said so before it used the memory
- * again; one that takes it back either sees DONE, or its question is seen here, and its answer,
- * which follows at once, decides.
+ * again, or that it goes by another link, behind which it has; one that takes it back either sees
+ * DONE, or its question is seen here, and its answer, which follows at once, decides.
  */
 static void fetch_finish(struct endpoint *ep, struct fetch_in *p)
 {
@@ -357,7 +354,7 @@ static void fetch_finish(struct endpoint *ep, struct fetch_in *p)
 	struct packet done = {.opcode = WIRE_FETCH_DONE, .seq = m->seq};
 
 	if (!p->over) {
-		if (!fetch_inspect(ep, p) || p->asked || ep->link.ended)
+		if (!fetch_inspect(ep, p) || p->asked || ep->link.ended || !link_reads_stored(ep))
 			return;
 		p->over = split_notify_held(ep, &ep->rooms->fetch->room_in, &p->held, &done);
 	}

@@ -131,7 +131,7 @@ static bool send_give(struct endpoint *ep, struct fetch_out *p, bool held)
 		.length = sizeof(give),
 	};
 
-	return held ? split_notify_held(ep, &ep->rooms->fetch->room_out, &p->held, &packet) :
+	return held ? split_conclude(ep, &ep->rooms->fetch->room_out, &p->held, &packet) :
 		      split_notify(ep, &packet, NULL);
 }
 
@@ -193,14 +193,15 @@ static int fetch_write_step(struct endpoint *ep, struct fetch_out *p)
 	uint64_t share, wrote = 0;
 	int n = 0;
 
-	while ((share = fetch_share(ep, p)) && wrote < FETCH_BUDGET &&
+	/* A receiver that leaves may have said so behind what it has sent by another link. */
+	while ((share = fetch_share(ep, p)) && wrote < FETCH_BUDGET && link_reads_stored(ep) &&
 	       send_claim(ep, p, p->done - share)) {
 		bool caught_up;
 
 		n++;
 		wrote += share;
 		f->out_hand = p;
-		caught_up = split_catch_up(ep);
+		caught_up = split_catch_up(ep) && link_reads_stored(ep);
 		if (f->out_hand != p || !p->notified)
 			return n; /* it has gone; or another receive has got the message */
 		/* The application may compute before the rest is taken: the receiver goes on. */
@@ -300,7 +301,7 @@ bool fetch_take_back(struct request *r)
 	if (ep->state != SLMPM_PEER_UP)
 		return false;
 	withdraw.extent = r->done ? WIRE_WITHDRAW_NOT : 0;
-	(void)split_notify_held(ep, &ep->rooms->fetch->room_out, &verdict, &withdraw);
+	(void)split_conclude(ep, &ep->rooms->fetch->room_out, &verdict, &withdraw);
 	if (r->fetch) /* else it was to go in packets, or is done */
 		fetch_forget(r);
 	return !r->done;

@@ -37,11 +37,14 @@ bool split_notify(struct endpoint *ep, struct packet *p, struct request *r)
 {
 	if (ep->bundle.count && !bundle_flush(ep))
 		return false; /* it was promised its share of the credit */
-	return list_empty(&ep->link.deferred) && !in_the_way(ep) && split_post(ep, p, r);
+	if (!list_empty(&ep->link.deferred) || in_the_way(ep) || !link_is_read_next(ep))
+		return false;
+	if (ep->rooms->secondary) /* not for later, for want of room */
+		p->flags |= FABRIC_ONLY;
+	return split_post(ep, p, r);
 }
 
-bool split_notify_held(struct endpoint *ep, struct split_room *room, uint32_t *held,
-		       struct packet *p)
+bool split_conclude(struct endpoint *ep, struct split_room *room, uint32_t *held, struct packet *p)
 {
 	if (!*held || in_the_way(ep))
 		return false;
@@ -50,6 +53,12 @@ bool split_notify_held(struct endpoint *ep, struct split_room *room, uint32_t *h
 		return true;
 	(void)split_hold(ep, room, held, 1); /* the link is broken */
 	return false;
+}
+
+bool split_notify_held(struct endpoint *ep, struct split_room *room, uint32_t *held,
+		       struct packet *p)
+{
+	return link_is_read_next(ep) && split_conclude(ep, room, held, p);
 }
 
 bool split_catch_up(struct endpoint *ep)

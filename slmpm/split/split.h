@@ -10,6 +10,9 @@
  * one sees the other's packet. The side that offered gives way; the other one, where a claim was
  * first, waits for what becomes of it.
  *
+ * So a packet waits where a pair has several links, and the other side still reads what went by
+ * another one than memory is reached by (bond_is_read_next).
+ *
  * A packet that has to go out however full the ring is has a segment of it held back.
  */
 #ifndef SLMPM_SPLIT_H
@@ -27,10 +30,14 @@ struct split_room { /* segments that are held back, and may be at most */
 bool split_hold(struct endpoint *ep, struct split_room *room, uint32_t *held, int n);
 /* Posts P, which is R's first packet or, NULL, none of a request to come, now or not at all. */
 bool split_notify(struct endpoint *ep, struct packet *p, struct request *r);
-/* By a segment of *HELD: only a loan that lies open in the ring keeps it from going out. It
- * overtakes what waits for room, and a burst that is staged: none of it is about this copy. */
+/* By a segment of *HELD: only a loan that lies open in the ring keeps it from going out, and what
+ * went by another link. It overtakes what waits for room, and a burst that is staged: none of it is
+ * about this copy. */
 bool split_notify_held(struct endpoint *ep, struct split_room *room, uint32_t *held,
 		       struct packet *p);
+/* The same of P that says what has become of a piece: the other side waits for that, and need not
+ * see it at once. Only an open loan, or the end of the link, keeps it from going out. */
+bool split_conclude(struct endpoint *ep, struct split_room *room, uint32_t *held, struct packet *p);
 /* Takes in all that the peer had said before it could receive what was posted last. False: it has
  * gone, or there is no memory for what it has said. */
 bool split_catch_up(struct endpoint *ep);

@@ -247,6 +247,7 @@ int main(int argc, char **argv)
 	actor_begin(argc, argv, roles);
 	settings_set("SLMPM_FABRIC", "shm");
 	settings_set("SLMPM_LINKS", "shm,tcp");
+	settings_set("SLMPM_FETCH", "never");
 	settings_run("messages", run, "SLMPM_DEFAULT_SMT");
 	settings_run("puts", run, "SLMPM_DEFAULT_PUT");
 	settings_run("gets", run, "SLMPM_DEFAULT_RGET");

@@ -38,6 +38,8 @@ decided 'request, because: queue' SLMPM_MODE_DMA=4 "$puts"
 decided 'request, because: both' SLMPM_MODE_RING=40 "SLMPM_MODE_DMA=4 $puts"
 decided '(smt|rget), because: aggregate' SLMPM_AGGREGATE=y 'SLMPM_MONITOR_MS=1 slmpm_perftest -t send_lat -s 64k -n 4000 --samples 1 --decisions'
 LEAST=100 decided 'smt, because: call' SLMPM_ATTACH=n 'SLMPM_FETCH=always slmpm_perftest -t send_lat -s 1m -n 200 --samples 1 --decisions'
+show 'SLMPM_FETCH=always SLMPM_LINKS=shm,tcp slmpm_perftest -t send_lat -s 1m -n 200 --samples 1 --decisions'
+[ "$(times 'rget, because: setting')" -ge 100 ] || fail "links of two fabrics: not fetched"
 # Done when its handler has run: by a request, where am_lat goes at once.
 documented 'slmpm_perftest -t am_lat,am_remote --decisions'
 show 'slmpm_perftest -t am_remote -n 200 --samples 1 --decisions'

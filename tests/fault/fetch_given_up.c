@@ -2,8 +2,8 @@
 /* timeout: 60 */
 /*
  * Fetched messages whose sends and receives are given up while the other side comes, or is stopped
- * and goes on at any instruction: none is lost or torn, no call is late, and nobody touches a
- * buffer that has been given back.
+ * and goes on at any instruction, or while other messages go by another link, of another fabric:
+ * none is lost or torn, no call is late, and nobody touches a buffer that has been given back.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +13,7 @@
 #include "tests/lib/actor.h"
 #include "tests/lib/child.h"
 #include "tests/lib/death.h"
+#include "tests/lib/links.h"
 #include "tests/lib/nudge.h"
 #include "tests/lib/random.h"
 #include "tests/lib/settings.h"
@@ -22,6 +23,22 @@
 #define TURNS 400
 
 static unsigned char buffer[GIVEN];
+
+/* By the other link, where there are two: what is said of fetching then waits for what it was. */
+static void go_elsewhere(slmpm_peer peer, struct rng *rng)
+{
+	const struct slmpm_how how = {.size = sizeof(how),
+				      .flags = SLMPM_ON_LINK(1) | SLMPM_STRICT,
+				      .timeout_ms = PATIENCE};
+	struct slmpm_iov iov = {"aside", 5};
+
+	int rc;
+
+	if (!strchr(getenv("SLMPM_LINKS"), ',') || !rng_one_in(rng, 3))
+		return;
+	rc = slmpm_sendv(peer, 4, &iov, 1, &how, NULL);
+	CHECK(rc == 0 || rc == -SLMPM_ESTATE, "aside: %d (%s)", rc, slmpm_error_detail());
+}
 
 /* Gives up most of its sends; what was given back is overwritten at once. */
 static int give_up(slmpm_peer host, char **words)
@@ -36,6 +53,7 @@ static int give_up(slmpm_peer host, char **words)
 		int rc;
 
 		actor_fill(buffer, i, GIVEN - i);
+		go_elsewhere(host, &rng);
 		rc = slmpm_sendv(host, 1, &iov, 1, &how, NULL);
 		CHECK(rc == 0 || rc == (how.timeout_ms ? -SLMPM_ETIMEOUT : -SLMPM_EAGAIN),
 		      "send: %d (%s)", rc, slmpm_error_detail());
@@ -69,6 +87,7 @@ static bool receive_or_not(slmpm_peer peer, struct rng *rng, int64_t *last)
 	int rc = 0;
 
 	OK(slmpm_recvv(peer, 1, &iov, 1, NULL, &req));
+	go_elsewhere(peer, rng);
 	for (uint64_t n = rng_below(rng, 30); n && !rc; n--)
 		rc = slmpm_test(&req, &done);
 	while (!rc) {
@@ -128,6 +147,8 @@ static void both_give_up(uint64_t seed, bool tormented)
 	peer = actor_spawn("give up", text, NULL);
 	v->pids[0] = getpid();
 	v->pids[1] = pid_of(peer);
+	if (strchr(getenv("SLMPM_LINKS"), ','))
+		links_await();
 	if (tormented)
 		tormentor = child_start(torment, v, 30 * (unsigned)actor_slow());
 	while (slmpm_probe(peer, 2, NULL, 0) == 0)
@@ -230,22 +251,89 @@ static int some_are_stopped(void *eager_max)
 	return 0;
 }
 
+static void set_two_links(const char *usual)
+{
+	CHECK(setenv("SLMPM_LINKS", "shm,tcp", 1) == 0 && setenv("SLMPM_LINK", usual, 1) == 0 &&
+		      setenv("SLMPM_LINKS_AFTER", "0", 1) == 0,
+	      "setenv");
+}
+
+static int some_go_elsewhere(void *eager_max)
+{
+	CHECK(setenv("SLMPM_EAGER_MAX", eager_max, 1) == 0, "setenv");
+	set_two_links("0");
+	both_give_up(rng_run_seed(815), false);
+	both_give_up(rng_run_seed(816), true);
+	return 0;
+}
+
+/* Whose sender leaves while this process stands still. */
+static int be_left(slmpm_peer host, char **words)
+{
+	int64_t got;
+
+	(void)words;
+	OK(slmpm_send(host, 0, NULL, 0, PATIENCE));
+	EXPECT(slmpm_recv(host, 4, buffer, GIVEN, NULL, PATIENCE), 5);
+	got = slmpm_recv(host, 1, buffer, GIVEN, NULL, PATIENCE);
+	CHECK(got == -SLMPM_ECLOSED || got == GIVEN, "receive: %lld (%s)", (long long)got,
+	      slmpm_error_detail());
+	CHECK(got < 0 || actor_filled(buffer, 0, GIVEN), "a message is not what was sent");
+	return 0;
+}
+
+/* A close without patience leaves no message to be read out of what is used again. */
+static int leave_at_once(void *usual)
+{
+	struct slmpm_how how = {.size = sizeof(how),
+				.flags = SLMPM_VIA(SLMPM_BY_RGET) | SLMPM_ON_LINK(0) | SLMPM_STRICT,
+				.timeout_ms = -1};
+	struct slmpm_iov iov = {buffer, GIVEN}, aside = {"aside", 5};
+	int64_t announced;
+	slmpm_peer peer;
+	slmpm_req req;
+	pid_t pid;
+
+	set_two_links(usual);
+	CHECK(setenv("SLMPM_EAGER_MAX", "32k", 1) == 0, "setenv");
+	actor_fill(buffer, 0, GIVEN);
+	peer = actor_spawn_ready("be left");
+	links_await();
+	pid = pid_of(peer);
+	OK(slmpm_sendv(peer, 1, &iov, 1, &how, &req));
+	for (announced = actor_now_ms() + 30; actor_now_ms() < announced;)
+		CHECK(slmpm_progress((slmpm_ctx){0}) >= 0, "progress");
+	OK(kill(pid, SIGSTOP));
+	actor_await_state(pid, "T");
+	how.flags = SLMPM_ON_LINK(1) | SLMPM_STRICT;
+	OK(slmpm_sendv(peer, 4, &aside, 1, &how, NULL));
+	EXPECT(slmpm_close(peer, 0), -SLMPM_ETIMEOUT);
+	memset(buffer, 0xee, GIVEN);
+	OK(kill(pid, SIGCONT));
+	actor_join(peer, 0);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct actor roles[] = {
-		{"give up", give_up}, {"dawdle", dawdle}, {NULL, NULL}};
+		{"give up", give_up}, {"dawdle", dawdle}, {"be left", be_left}, {NULL, NULL}};
 	unsigned slow = (unsigned)actor_slow();
 
+	nudge_block();
+	actor_begin(argc, argv, roles);
 	CHECK(setenv("SLMPM_ATTACH", "y", 1) == 0 && setenv("SLMPM_FETCH", "always", 1) == 0 &&
 		      setenv("SLMPM_FETCH_MIN", "20k", 1) == 0,
 	      "setenv");
-	nudge_block();
 	settings_one_link("shm");
-	actor_begin(argc, argv, roles);
 	CHECK(child_run(wait_in_vain, NULL, 30) == 0, "see above");
 	CHECK(child_run(try_without_receive, NULL, 10) == 0, "see above");
 	CHECK(child_run(some_give_up, "256k", 30) == 0, "see above");
 	CHECK(child_run(some_give_up, "32k", 30) == 0, "see above");
+	CHECK(child_run(some_go_elsewhere, "256k", 30 * slow) == 0, "see above");
+	CHECK(child_run(some_go_elsewhere, "32k", 30 * slow) == 0, "see above");
+	CHECK(child_run(leave_at_once, "0", 30) == 0, "see above");
+	CHECK(child_run(leave_at_once, "1", 30) == 0, "see above");
 	CHECK(child_run(some_are_stopped, "256k", 30 * slow) == 0, "see above");
 	CHECK(child_run(some_are_stopped, "32k", 30 * slow) == 0, "see above");
 	return 0;
