@@ -293,7 +293,7 @@ const struct rma_carrier rma_carriers[] = {
 const struct request_ops request_ops[REQUEST_KINDS] = {
 	[REQUEST_SEND] = {.submit = message_queue,
 			  .take_back = am_ack_withdraw,
-			  .abandon = match_abandon,
+			  .abandon = message_abandon,
 			  .ready = message_ready,
 			  .push = message_push,
 			  .explain = message_failed},

@@ -195,6 +195,7 @@ _Static_assert(sizeof(struct wire_loan) == 24, "wire layout");
 /* Word 2 of a WIRE_WITHDRAW for a message to be fetched, beside 0. */
 #define WIRE_WITHDRAW_ASK 2 /* perhaps: if the receiver is not through by now */
 #define WIRE_WITHDRAW_NOT 3 /* no: it was */
+#define WIRE_WITHDRAW_END 4 /* unless it was: the sender does not wait to know */
 
 #define WIRE_RANGES 8
 

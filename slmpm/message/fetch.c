@@ -80,7 +80,7 @@ bool fetch_release(struct endpoint *ep)
 	while (f && !list_empty(&f->in))
 		if (!fetch_undo(LIST_ENTRY(f->in.next, struct fetch_in, node)->m))
 			return false;
-	return !f || !f->stranded;
+	return true;
 }
 
 void fetch_free(struct endpoint *ep)

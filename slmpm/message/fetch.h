@@ -12,9 +12,10 @@
  *     there the receiver decides.
  *
  * So a send ends at its deadline whatever the receiver does, and a receive unless the sender has
- * stopped amidst writing; but with several links both, where this side has used another one than
- * memory is reached by, wait until the other side says that it has read so far. Each side holds
- * back as many segments of the ring as it may come to need.
+ * stopped amidst writing. With several links both wait, where this side has used another one than
+ * memory is reached by, until the other side says that it has read so far. Who has waited for
+ * either for a second gives up, and leaves its memory to the peer. Each side holds back as many
+ * segments of the ring as it may come to need.
  */
 #ifndef SLMPM_FETCH_H
 #define SLMPM_FETCH_H
@@ -45,7 +46,7 @@ struct fetch_in {         /* a message that this side fetches */
 	bool failed;    /* reading did: packets, once the sender writes no more */
 	bool over;      /* DONE is out */
 	bool asked;     /* the sender may take it back: it says so in a moment */
-	bool stranded;  /* its receive has left while the sender was writing */
+	bool stranded;  /* its receive has left while the sender wrote, or might */
 	uint64_t limit; /* bytes wanted: all, or what the receive has room for */
 	uint64_t at;    /* read so far, from the front */
 	uint64_t upto;  /* ours, as the peer knows */
@@ -86,7 +87,6 @@ struct fetch {                     /* of an endpoint */
 	struct list in, out;
 	struct fetch_in *in_hand; /* NULL once it has gone */
 	struct fetch_out *out_hand;
-	uint32_t stranded;                   /* of the messages */
 	struct split_room room_in, room_out; /* for what it fetches, and announces */
 };
 
@@ -161,7 +161,8 @@ void fetch_sent_instead(struct endpoint *ep, const struct head *h);
 void fetch_begin(struct inbound *m);
 /* And loses it: false when the sender may be writing into its memory. */
 bool fetch_undo(struct inbound *m);
-/* And does so while it may: true. False: there is a better end. */
+/* And does so all the same, or while nothing can be said of it: true. False: there is a better
+ * end. */
 bool fetch_abandon(struct inbound *m);
 void fetch_drop(struct inbound *m);
 int fetch_read_step(struct endpoint *ep, struct fetch_in *p);

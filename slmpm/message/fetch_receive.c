@@ -84,6 +84,8 @@ static uint64_t fetch_address(const struct fetch_in *p)
 {
 	const struct inbound *m = p->m;
 
+	if (p->stranded) /* it has said so before */
+		return 0;
 	if (m->receive->kind == REQUEST_HOLD)
 		return (uint64_t)(uintptr_t)m->data;
 	return p->limit ? (uint64_t)(uintptr_t)request_run(m->receive, 0, p->limit) : 0;
@@ -156,13 +158,13 @@ static void rest(struct endpoint *ep, struct fetch_in *p)
 	if (f->in_hand == p)
 		f->in_hand = NULL;
 	(void)split_hold(ep, &f->room_in, &p->held, -(int)p->held);
+	p->stranded = false;
 	list_remove(&p->node);
 	fetch_block(ep);
 }
 
 void fetch_drop(struct inbound *m)
 {
-	m->ep->rooms->fetch->stranded -= m->fetch->stranded;
 	rest(m->ep, m->fetch);
 	free(m->fetch);
 	m->fetch = NULL;
@@ -228,15 +230,11 @@ bool fetch_undo(struct inbound *m)
 
 bool fetch_abandon(struct inbound *m)
 {
-	struct endpoint *ep = m->ep;
 	struct fetch_in *p = m->fetch;
+	bool writes = p->upto < p->limit ? !link_is_read_next(m->ep) : p->claim < p->done;
 
-	if (!p->notified || p->over || p->upto < p->limit || p->claim == p->done)
-		return false;
-	rest(ep, p);
-	p->stranded = true;
-	ep->rooms->fetch->stranded++;
-	return true;
+	p->stranded = p->notified && !p->over && writes;
+	return p->stranded;
 }
 
 /* ---- copying -------------------------------------------------------------------------------- */
@@ -362,11 +360,22 @@ static void fetch_finish(struct endpoint *ep, struct fetch_in *p)
 		fetch_complete(m);
 }
 
+/* Its sender writes no more of it: it is for the next receive. */
+static int put_back(struct inbound *m)
+{
+	if (!fetch_undo(m))
+		return 0;
+	match_put_back(m);
+	return 1;
+}
+
 int fetch_read_step(struct endpoint *ep, struct fetch_in *p)
 {
 	uint64_t from = p->at;
 	int n = 0;
 
+	if (p->stranded)
+		return put_back(p->m);
 	while (!fetch_is_whole(p) && p->at - from < FETCH_BUDGET) {
 		int rc = read_on(ep, p);
 
@@ -412,18 +421,14 @@ void fetch_given(struct endpoint *ep, const struct head *h)
 	}
 	p->claim = give.claim;
 	p->done = give.done;
-	if (p->stranded && p->claim == p->done) {
-		p->stranded = false;
-		ep->rooms->fetch->stranded--;
-		match_put_back(m);
-	}
 }
 
 bool fetch_is_asked(struct endpoint *ep, const struct head *h, struct inbound *m)
 {
 	uint64_t what = h->extent & WIRE_LENGTH_MASK;
 
-	if (what != WIRE_WITHDRAW_ASK && what != WIRE_WITHDRAW_NOT)
+	if (what != WIRE_WITHDRAW_ASK && what != WIRE_WITHDRAW_NOT &&
+	    (what != WIRE_WITHDRAW_END || m))
 		return false;
 	if (PEER_FAULT(!was_received(ep, h)))
 		return false;
@@ -442,7 +447,7 @@ void fetch_sent_instead(struct endpoint *ep, const struct head *h)
 	uint64_t length = h->extent & WIRE_LENGTH_MASK;
 
 	if (PEER_FAULT(!was_received(ep, h) || h->length || length > ep->life->eager_max_in ||
-		       (p && (length != m->total || p->stranded)))) {
+		       (p && (length != m->total || p->claim < p->done)))) {
 		endpoint_poison(ep, "sending of an announced message");
 		return;
 	}
@@ -453,13 +458,15 @@ void fetch_sent_instead(struct endpoint *ep, const struct head *h)
 	}
 	if (p && !m->receive) {
 		/* Of an earlier receive: then the sender waits for a word. */
-		bool notified = p->turn != (uint32_t)endpoint_start(ep);
+		bool notified = p->turn != (uint32_t)endpoint_start(ep), stranded = p->stranded;
 
 		m->charge += length;
 		m->cleared = true;
 		fetch_drop(m);
 		if (notified)
 			link_control(ep, WIRE_CLEAR, m->seq, 0, NULL, 0);
+		if (stranded)
+			match_put_back(m);
 		return;
 	}
 	link_discharge(ep, length);

@@ -105,20 +105,9 @@ int message_queue(struct request *r)
 	return 0;
 }
 
-bool message_withdraw(struct request *r)
+/* The peer knows, or will, that it does not come. */
+static void message_recall(struct request *r)
 {
-	if (message_is_out(r))
-		return false;
-	if (UNLIKELY(r->claims)) {
-		claim_leave(r->ep, r);
-		return true;
-	}
-	if (r->fetch) {
-		if (!fetch_take_back(r))
-			return false;
-	} else if (r->numbered) {
-		link_control(r->ep, WIRE_WITHDRAW, r->seq, 0, NULL, 0);
-	}
 	if (r->numbered) {
 		/* Only what is announced counts as sent when it is received. */
 		r->ep->stats->sent_messages--;
@@ -133,7 +122,34 @@ bool message_withdraw(struct request *r)
 	if (r->bound_stream)
 		binding_return(r->ep, r->stream);
 	r->bound_stream = false;
+}
+
+bool message_withdraw(struct request *r)
+{
+	if (message_is_out(r))
+		return false;
+	if (UNLIKELY(r->claims)) {
+		claim_leave(r->ep, r);
+		return true;
+	}
+	if (r->fetch) {
+		if (!fetch_take_back(r))
+			return false;
+	} else if (r->numbered) {
+		link_control(r->ep, WIRE_WITHDRAW, r->seq, 0, NULL, 0);
+	}
+	message_recall(r);
 	return true;
+}
+
+struct endpoint *message_abandon(struct request *r)
+{
+	if (!r->fetch || link_is_read_next(r->ep))
+		return NULL;
+	fetch_forget(r);
+	link_control(r->ep, WIRE_WITHDRAW, r->seq, WIRE_WITHDRAW_END, NULL, 0);
+	message_recall(r);
+	return r->ep;
 }
 
 bool message_unpost(struct request *r)
@@ -213,6 +229,7 @@ static bool may_try_again(const struct request *r)
 static int see_through(struct request *r)
 {
 	uint64_t until = clock_deadline(STOPPED_MS);
+	bool sends = r->kind == REQUEST_SEND || r->kind == REQUEST_PUT;
 
 	while (!r->done && !end_if_out(r) && !request_take_back(r)) {
 		struct endpoint *ep = NULL;
@@ -227,8 +244,7 @@ static int see_through(struct request *r)
 		return error_set(SLMPM_EBUSY,
 				 "%s does not go on %s the buffer: leave it to that peer until %s"
 				 "it is closed or has ended",
-				 ep->life->name,
-				 r->kind == REQUEST_PUT ? "reading" : "writing into",
+				 ep->life->name, sends ? "reading" : "writing into",
 				 r->kind >= REQUEST_PUT ? "slmpm_flush succeeds, " : "");
 	}
 	return 0;

@@ -22,6 +22,9 @@ COLD int message_truncated(const struct slmpm_done *done, uint64_t cap);
 int message_queue(struct request *r);
 /* Out of there, and a receive out of those posted; false when it has gone too far. */
 bool message_withdraw(struct request *r);
+/* One that is fetched, while nothing that the peer must see at once can go: the peer may still
+ * read it, or have it. NULL: it can be taken back in time. */
+struct endpoint *message_abandon(struct request *r);
 bool message_unpost(struct request *r);
 /* The error of one that has failed, with its detail. */
 int message_failed(const struct request *r);

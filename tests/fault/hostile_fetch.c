@@ -113,6 +113,12 @@ static void ends_nothing_sent(struct raw_peer *p)
 	raw_post(p, WIRE_FETCH_DONE, 1000, 0, 0, NULL, 0);
 }
 
+static void withdraws_nothing_sent(struct raw_peer *p)
+{
+	announce(p, 1, 4096, LENGTH, LENGTH);
+	raw_post(p, WIRE_WITHDRAW, p->sent + 1, 0, WIRE_WITHDRAW_END, NULL, 0);
+}
+
 static void sends_another_length(struct raw_peer *p)
 {
 	announce(p, 1, 4096, 20000, 20000);
@@ -152,6 +158,7 @@ static const struct offence offences[] = {
 	{"R5", "half a share", gives_half, "share of a message", 0},
 	{"R8", "taking of nothing", takes_nothing_sent, "taking of a message", 0},
 	{"R8", "the end of nothing", ends_nothing_sent, "end of fetching", 0},
+	{"R8", "the withdrawal of nothing", withdraws_nothing_sent, "withdrawal of no message", 0},
 	{"R5", "sending of another length", sends_another_length, "sending of an announced message",
 	 0},
 	{"R10", "sending beyond the eager limit", sends_beyond_the_eager,
@@ -302,6 +309,7 @@ static int claim_for_ever(void *arg)
 			continue;
 		give(&p, CLAIMED, CLAIMED);
 		(void)await(&p, WIRE_FETCH_DONE, 0, NULL); /* it has read it all by itself */
+		raw_post(&p, WIRE_WITHDRAW, p.sent, 0, WIRE_WITHDRAW_END, NULL, 0); /* too late */
 		raw_send(&p, 2, "end", 4);
 		raw_ring_bell(&p);
 	}
