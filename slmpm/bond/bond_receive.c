@@ -154,7 +154,7 @@ static int put_in_ring(struct bond *b, struct bond_path *p)
 	return bond_path_post(b, p, &wr) == -EPROTO ? -EPROTO : 0;
 }
 
-/* 1 a packet for now or for later stands at the head, 0 nothing does, or -EPROTO. */
+/* 1 a packet for now or for later stands at the head, 0 nothing does, 2 one may, or -EPROTO. */
 static int bond_receive_advance(struct bond *b, struct bond_path *p)
 {
 	for (int turn = 0; turn < BOND_TURN; turn++) {
@@ -190,7 +190,7 @@ static int bond_receive_advance(struct bond *b, struct bond_path *p)
 		if (a->kind == WIRE_BOND_SWITCH)
 			publish_consumed(p);
 	}
-	return 0;
+	return 2;
 }
 
 /* What comes by a path whose turn it is not is read all the same: else the peer's machine hears
@@ -317,7 +317,7 @@ static inline int take_next(struct bond *b, struct fabric_arrival *arrivals, int
 
 		if (rc < 0)
 			return got ? got : rc;
-		if (p != &b->paths[b->in.path] || b->in.waiting)
+		if (p != &b->paths[b->in.path] || b->in.waiting || rc == 2)
 			continue;
 		if (rc == 0)
 			break;

@@ -317,6 +317,26 @@ static void resumptions_are_bounded(void **state)
 	rig_close(&r);
 }
 
+/* However many stand in front of a packet: a poll that has none says that none is there. */
+static void none_hides_behind_them(void **state)
+{
+	const struct fabric_wr wr = {.op = FABRIC_SEND, .kind = 1},
+			       own = {.op = FABRIC_SEND, .kind = WIRE_BOND_ACK, .head = {SENT}};
+	struct fabric_arrival a;
+	struct rig r;
+
+	(void)state;
+	if (!fabric->alloc) /* a socket may have no more yet */
+		return;
+	open_after_some(&r, &three);
+	for (int i = 0; i < 200; i++)
+		say(&r, 0, &own);
+	say(&r, 0, &wr);
+	assert_int_equal(bond_fabric.poll(r.link[LEFT], &a, 1), 1);
+	bond_fabric.release(r.link[LEFT], &a);
+	rig_close(&r);
+}
+
 /* Nor more often where it tries the same link again and again. */
 static void the_same_link_counts_once(void **state)
 {
@@ -377,6 +397,7 @@ int main(void)
 		FABRIC_TEST(restarts_are_where_they_say),
 		FABRIC_TEST(answers_have_their_form),
 		FABRIC_TEST(resumptions_are_bounded),
+		FABRIC_TEST(none_hides_behind_them),
 		FABRIC_TEST(words_at_random),
 	};
 
