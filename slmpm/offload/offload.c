@@ -166,8 +166,10 @@ static int offload_plan(const struct offload *o, struct plan *p, const struct of
 	struct plan_spec spec = run->spec;
 	int rc;
 
-	spec.size = o->size;
-	spec.rank = o->rank;
+	if (!spec.members) {
+		spec.size = o->size;
+		spec.rank = o->rank;
+	}
 	spec.flags |= PLAN_PROGRAM;
 	if (!spec.algorithm)
 		spec.algorithm = plan_choose(&spec, run_width(run));
@@ -258,6 +260,11 @@ static int run_prepare(struct offload *o, struct offload_slot *slot, const struc
 		plan_again(p);
 	}
 	return rc;
+}
+
+void offload_pass(struct offload *o)
+{
+	o->begun++; /* streams go by it */
 }
 
 static int run_start(struct offload *o, uint32_t index, const struct offload_run *run,

@@ -31,8 +31,8 @@ int offload_open(struct offload **o, const struct offload_options *options);
 int offload_close(struct offload *o);
 
 struct offload_run {
-	/* size, rank are the members'; algorithm: PLAN_AUTO is as plan_choose says. The arrays are read
-	 * in offload_start alone. */
+	/* size, rank are the members', but where it has `members`; algorithm: PLAN_AUTO is as plan_choose
+	 * says. The arrays are read in offload_start alone. */
 	struct plan_spec spec;
 	uint32_t type, op; /* enum slmpm_type, enum slmpm_calc_op; not of a barrier */
 	const void *from;
@@ -53,6 +53,9 @@ struct offload_run {
  * status of the first run that failed: no other begins after that.
  */
 int offload_start(struct offload *o, const struct offload_run *run);
+
+/* A run that others begin, and this member has no part in. */
+void offload_pass(struct offload *o);
 
 struct offload_end {
 	uint64_t cookie;

@@ -254,6 +254,8 @@ bool plan_next(struct plan *p, struct plan_step *step)
 	else if (next->op == PLAN_FOLD || next->op == PLAN_COPY)
 		p->sends = false;
 	*step = *next;
+	if (p->spec.members && (step->op == PLAN_SEND || step->op == PLAN_RECV))
+		step->peer = p->spec.members[step->peer];
 	p->given++;
 	return true;
 }

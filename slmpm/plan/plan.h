@@ -117,6 +117,8 @@ struct plan_spec {
 	const struct plan_text *text; /* of PLAN_TEXT, which it fits */
 	const uint64_t *limits; /* of plan_choose, PLAN_LIMITS of them; NULL: the table's own */
 	uint32_t processors;    /* that members share, so the least work counts; 0: it does not */
+	/* By rank: whose the steps' peers are, where others of them do not take part; or NULL. */
+	const uint32_t *members;
 };
 
 /* Up to how many bytes a kind's vectors are short, in place of what the table says: powers of two,

@@ -207,6 +207,31 @@ static void few_between_hosts(void **state)
 	assert_int_equal(between, 2 * (trial.machines - 1));
 }
 
+/* Peers are those of the whole group. */
+static void some_members_alone(void **state)
+{
+	static const uint32_t whose[] = {3, 7};
+	const struct plan_spec spec = {.kind = PLAN_ALLREDUCE,
+				       .algorithm = PLAN_RECURSIVE_DOUBLING,
+				       .size = 2,
+				       .rank = 1,
+				       .count = 5,
+				       .members = whose};
+	uint32_t exchanged = 0;
+	struct plan_step step;
+	struct plan plan;
+
+	(void)state;
+	assert_int_equal(plan_begin(&plan, &spec), 0);
+	while (plan_next(&plan, &step)) {
+		if (step.op != PLAN_SEND && step.op != PLAN_RECV)
+			continue;
+		assert_int_equal(step.peer, 3);
+		exchanged++;
+	}
+	assert_int_equal(exchanged, 2);
+}
+
 static void choice_fits(void **state)
 {
 	static const uint32_t flags[] = {0, PLAN_RANK_ORDER, PLAN_NONCOMMUTATIVE,
@@ -372,11 +397,17 @@ static void many_members(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_is_right),       cmocka_unit_test(long_ones),
-		cmocka_unit_test(each_step_is_needed), cmocka_unit_test(few_between_hosts),
-		cmocka_unit_test(choice_fits),         cmocka_unit_test(names_are_known),
-		cmocka_unit_test(what_is_no_plan),     cmocka_unit_test(many_members),
-		cmocka_unit_test(limits_count),        cmocka_unit_test(shared_processors_count),
+		cmocka_unit_test(each_is_right),
+		cmocka_unit_test(long_ones),
+		cmocka_unit_test(each_step_is_needed),
+		cmocka_unit_test(few_between_hosts),
+		cmocka_unit_test(some_members_alone),
+		cmocka_unit_test(choice_fits),
+		cmocka_unit_test(names_are_known),
+		cmocka_unit_test(what_is_no_plan),
+		cmocka_unit_test(many_members),
+		cmocka_unit_test(limits_count),
+		cmocka_unit_test(shared_processors_count),
 		cmocka_unit_test(stars_have_centres),
 	};
 	int rc;
