@@ -249,8 +249,9 @@ static void mark_broken(struct boards *b)
 
 	b->broken = true;
 	/* Pair with the fences in flat_blame and boards_ring: why is seen with them. */
-	atomic_store_explicit(&last->what, board_load(&last->what) | POST_BROKEN,
-			      memory_order_release);
+	if (!b->part || b->part->done < b->posted)
+		atomic_store_explicit(&last->what, board_load(&last->what) | POST_BROKEN,
+				      memory_order_release);
 	atomic_store_explicit(&b->own->asleep, ++b->announced << ASLEEP_BITS | ASLEEP_OVER,
 			      memory_order_release);
 }
@@ -281,13 +282,19 @@ static void ring_all(struct boards *b)
 			ring_bell(b, r);
 }
 
+/* Ranks that may be blamed are below. */
+static uint32_t blamed(const struct boards *b)
+{
+	return b->part ? b->size + b->part->of->size : b->size;
+}
+
 void boards_end(struct boards *b, int error, uint32_t culprit, const char *why)
 {
 	uint64_t word = ended_word(b, b->rank);
 
 	if (word & ENDED_LEFT || (word && error))
 		return;
-	if (!word && error && culprit < b->size)
+	if (!word && error && culprit < blamed(b))
 		word = (uint64_t)(culprit + 1) << ENDED_CULPRIT;
 	word |= error ? (uint32_t)-error & ENDED_ERROR : ENDED_LEFT;
 	word |= (uint64_t)b->generation << ENDED_GENERATION;
@@ -324,7 +331,7 @@ int boards_ended(const struct boards *b, uint32_t r, uint32_t *culprit)
 
 	if (LIKELY(!word))
 		return 0;
-	*culprit = named && named <= b->size ? named - 1 : r;
+	*culprit = named && named <= blamed(b) ? named - 1 : r;
 	if (!error && word & ENDED_LEFT)
 		return -SLMPM_ECLOSED;
 	return slmpm_error_name((int)error) && error > SLMPM_ERROR_BASE ? -(int)error :
@@ -383,13 +390,19 @@ const char *boards_which(const struct boards *b, char text[BOARD_WHICH])
 int boards_error(const struct boards *b, int error, uint64_t number, uint32_t kind,
 		 const char *format, ...)
 {
-	const char *name = plan_kind_name(kind);
+	const uint32_t slot = number % BOARD_SLOTS;
 	char text[ERROR_DETAIL], which[BOARD_WHICH];
+	const char *name;
 	va_list args;
 
 	va_start(args, format);
 	(void)vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
+	if (b->part) {
+		number = b->part->steps_of[slot].number;
+		kind = kind ? b->part->steps_of[slot].kind : 0;
+	}
+	name = plan_kind_name(kind);
 	return error_set(error, "group %u, %soperation %" PRIu64 "%s%s: %s", b->tag,
 			 boards_which(b, which), number, name ? ", " : "", name ? name : "", text);
 }

@@ -398,6 +398,14 @@ int flat_begin(struct flat *f, struct boards *b, const struct slmpm_coll *c)
 	return 0;
 }
 
+void flat_step_of(struct flat *f, const struct slmpm_coll *whole)
+{
+	const uint64_t what = what_of(whole, f->b->size);
+
+	f->what ^= what_of(f->coll, f->b->size) ^ what;
+	f->b->history = (f->b->history ^ what) * UINT64_C(0x9e3779b97f4a7c15);
+}
+
 uint32_t flat_drop(struct flat *f)
 {
 	uint32_t writer = BOARD_NONE;
@@ -509,7 +517,9 @@ static bool has_given_up(const struct flat *f, uint32_t r)
 
 	if (!rc || (rc == -SLMPM_ECLOSED && culprit == r))
 		return false;
-	return !boards_has(f->b, r, f->number + 1);
+	if (boards_has(f->b, r, f->number + 1))
+		return false;
+	return !f->b->part || board_load(&board_post(f->b->of[r], f->number)->what) & POST_BROKEN;
 }
 
 /* Done, but perhaps too late: others may have given it up. */

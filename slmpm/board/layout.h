@@ -138,7 +138,8 @@ _Static_assert(SLMPM_GROUP_MAX < 1 << (64 - PAIR_RANK), "a rank has room");
 #define ENDED_LEFT       (UINT64_C(1) << 16)
 #define ENDED_CULPRIT    17
 #define ENDED_GENERATION 32
-_Static_assert(SLMPM_GROUP_MAX < 1 << (ENDED_GENERATION - ENDED_CULPRIT), "a rank has room");
+_Static_assert(2 * SLMPM_GROUP_MAX < 1 << (ENDED_GENERATION - ENDED_CULPRIT),
+	       "a rank has room, and behind these one of a whole group");
 
 static inline const struct post *board_post(const struct board *board, uint64_t number)
 {
