@@ -344,7 +344,7 @@ struct slmpm_shown_member {
 	uint32_t rank, flags;
 	int32_t pid;      /* as the process knows it; 0: it does not */
 	uint32_t kind;    /* of the last operation that it has begun; 0: not known */
-	uint64_t step;    /* number of that; of a group with .apart messages that have come of it */
+	uint64_t step;    /* number of that; with .apart messages of it, and operations in memory */
 	uint64_t present; /* of its contribution to that: bytes that are there for others, ... */
 	uint64_t length;  /* ... of these; 0: it lies in one line, or there is none */
 	uint64_t since_ns; /* it is waited for: since it was seen to go on; 0: it is not */

@@ -16,6 +16,7 @@
 struct counter;
 struct endpoint;
 struct group;
+struct machine_ops;
 struct head;
 struct operation;
 struct remote;
@@ -116,6 +117,8 @@ struct parts {
 	int (*admit)(struct endpoint *ep, const unsigned char *proof);
 	/* G GOES, or its ranks become others: so does what the rooms above have of them. */
 	void (*ungrouped)(struct group *g, bool goes);
+	/* What groups between machines do within each. */
+	const struct machine_ops *machine;
 	/* Its control connection takes packets again. */
 	void (*room)(struct endpoint *ep);
 	/* How the process of an accelerator has ended: into TEXT; true: normally. */

@@ -19,6 +19,7 @@
 #include "slmpm/fifo/fifo.h"
 #include "slmpm/group/drive.h"
 #include "slmpm/group/group.h"
+#include "slmpm/group/machine.h"
 #include "slmpm/group/operation.h"
 #include "slmpm/group/page.h"
 #include "slmpm/launch/launch.h"
@@ -218,6 +219,7 @@ const struct parts parts = {
 	.grouped = group_packet,
 	.admit = distant_admit,
 	.ungrouped = deposit_leave,
+	.machine = &machine_ops,
 	.room = groups_room,
 	.process_describe = process_describe,
 	.hang_up = bootstrap_stop,

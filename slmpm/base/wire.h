@@ -326,11 +326,12 @@ struct wire_control_head {
 #define WIRE_FEATURE_IDS       UINT64_C(262144)
 #define WIRE_FEATURE_PLACES    UINT64_C(524288)
 #define WIRE_FEATURE_GROUP     UINT64_C(1048576) /* takes WIRE_GROUP */
+#define WIRE_FEATURE_LOCAL     UINT64_C(2097152) /* and WIRE_GROUP_LOCAL */
 #define WIRE_FEATURES                                                                              \
 	(WIRE_FEATURE_BUNDLE | WIRE_FEATURE_MEMORY | WIRE_FEATURE_FETCH | WIRE_FEATURE_ACTIVE |    \
 	 WIRE_FEATURE_SHARE | WIRE_FEATURE_ECHO | WIRE_FEATURE_MIRROR | WIRE_FEATURE_AGGREGATE |   \
-	 WIRE_FEATURE_TIMED |                                                                      \
-	 WIRE_FEATURE_GROUP) /* and LINKS, ATTACH, ENGINE, IDS, PLACES where they are set */
+	 WIRE_FEATURE_TIMED | WIRE_FEATURE_GROUP |                                                 \
+	 WIRE_FEATURE_LOCAL) /* and LINKS, ATTACH, ENGINE, IDS, PLACES where they are set */
 #define WIRE_REQUIRABLE (WIRE_FEATURES | WIRE_FEATURE_IDS | WIRE_FEATURE_PLACES)
 
 struct wire_hello {
@@ -430,6 +431,7 @@ enum wire_group_step {
 
 #define WIRE_GROUP_APART     1u /* BEGIN: its members meet by messages */
 #define WIRE_GROUP_ANY_ORDER 2u /* BEGIN: reductions need not keep to the order of the ranks */
+#define WIRE_GROUP_LOCAL     4u /* BEGIN, APART: those of one machine meet in memory, if they can */
 #define WIRE_GROUP_PART      1u /* JOIN: a part of the group whose connection this is */
 
 struct wire_group {

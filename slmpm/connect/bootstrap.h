@@ -49,6 +49,8 @@ void bootstrap_await_room(struct endpoint *ep, bool on);
 /* Does the peer take descriptors; and, which is UP, packets of groups? */
 bool bootstrap_passes(const struct endpoint *ep);
 bool bootstrap_forms_groups(const struct endpoint *ep);
+/* The latter also of those that meet in memory within a machine. */
+bool bootstrap_forms_local(const struct endpoint *ep);
 /* The address of this end of a stream, or the OTHER's; false: it is none. */
 bool bootstrap_host(const struct endpoint *ep, bool other, char host[NET_NAME]);
 /* Is it on this machine, as far as its connection says? */

@@ -50,6 +50,11 @@ bool bootstrap_forms_groups(const struct endpoint *ep)
 	return ep->rooms->control && ep->rooms->control->features & WIRE_FEATURE_GROUP;
 }
 
+bool bootstrap_forms_local(const struct endpoint *ep)
+{
+	return ep->rooms->control && ep->rooms->control->features & WIRE_FEATURE_LOCAL;
+}
+
 int bootstrap_process(const struct endpoint *ep)
 {
 	return ep->rooms->control ? ep->rooms->control->process.fd : -1;

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "slmpm/base/config.h"
-#include "slmpm/group/group.h"
+#include "slmpm/group/machine.h"
 #include "slmpm/plan/plan.h"
 
 #define BITS 4 /* of each kind, from the lowest on */
@@ -145,6 +145,16 @@ int algorithms_set(struct algorithms *a)
 }
 
 /* ---- chosen ---------------------------------------------------------------------------------- */
+
+bool algorithm_may_gather(const struct group *g, const struct plan_spec *spec, uint32_t width)
+{
+	uint32_t forced = algorithm_of(g->algorithms.forced, spec->kind);
+
+	return (forced == PLAN_AUTO || forced == PLAN_HOSTS) &&
+	       (spec->kind == PLAN_REDUCE || spec->kind == PLAN_ALLREDUCE) &&
+	       spec->flags & (PLAN_RANK_ORDER | PLAN_NONCOMMUTATIVE) &&
+	       plan_bytes(spec, width) <= MACHINE_GATHERED / spec->size;
+}
 
 uint32_t algorithm_choose(const struct group *g, const struct plan_spec *spec, uint32_t width)
 {

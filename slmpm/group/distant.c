@@ -14,8 +14,10 @@
 #include "slmpm/connect/bootstrap.h"
 #include "slmpm/connect/control.h"
 #include "slmpm/dial/dial.h"
+#include "slmpm/group/machine.h"
 #include "slmpm/group/pairing.h"
 #include "slmpm/net/net.h"
+#include "slmpm/part.h"
 
 /* ---- where they are ------------------------------------------------------------------------- */
 
@@ -312,6 +314,7 @@ void distant_inspect(struct group *g)
 		else if (m->ended || d->lost)
 			group_break(g, -SLMPM_EDEAD, (int32_t)r);
 	}
+	parts.machine->inspect(g);
 	distant_spread(g);
 }
 
@@ -337,7 +340,10 @@ int distant_ended(struct endpoint *ep, const struct wire_group *packet)
 		m->distant->broke.generation = generation;
 		m->distant->broke.rank = LITTLE_32(packet->rank);
 		m->distant->broke.error = wire_status(error);
-		if (generation == g->boards.generation && (!g->status || g->left))
+		/* Words of another end than the one that is known would be wrong for it. */
+		if (generation == g->boards.generation &&
+		    (!g->status || g->left ||
+		     (!g->said[0] && m->distant->broke.error == g->status)))
 			control_text(g->said, sizeof(g->said), packet->text, sizeof(packet->text));
 	}
 	distant_inspect(g);

@@ -126,7 +126,17 @@ static void refuse_waiting(struct endpoint *ep, uint32_t tag, bool part, int err
 	if (j)
 		joining_end(j, error, text);
 	else if (!part)
-		joining_refuse_next(ep, tag, error, text);
+		joining_refuse_next(ep, tag, false, error, text);
+}
+
+void formation_refuse_part(struct endpoint *ep, uint32_t tag, int error, const char *text)
+{
+	struct joining *j = find_waiting(ep, tag, true);
+
+	if (j)
+		joining_end(j, error, text);
+	else
+		joining_refuse_next(ep, tag, true, error, text);
 }
 
 void formation_fail(struct group *g, int error, const char *format, ...)
@@ -147,6 +157,8 @@ void formation_fail(struct group *g, int error, const char *format, ...)
 		s->joining = NULL;
 		if (j)
 			joining_end(j, error, text);
+		else if (s->ep && !s->withdrew && g->whole)
+			formation_refuse_part(s->ep, g->tag, error, text);
 		else if (s->ep && !s->withdrew && error != SLMPM_ETIMEOUT)
 			refuse_waiting(s->ep, g->tag, g->part, error, text);
 	}
@@ -171,6 +183,13 @@ static uint32_t first_missing(const struct group *g)
 	       (f->come < f->others ? (bool)f->seats[r].joining : f->seats[r].ready))
 		r++;
 	return r;
+}
+
+bool formation_awaits(const struct group *g, uint32_t rank)
+{
+	const struct seat *s = g->formation ? &g->formation->seats[rank] : NULL;
+
+	return s && s->ep && !(s->joining && s->ready);
 }
 
 int formation_waits(struct group *g, int timeout_ms)
@@ -400,7 +419,7 @@ static void formation_take_waiting(struct group *g)
 }
 
 struct group *formation_begin(struct context *ctx, const slmpm_peer *members, uint32_t n,
-			      uint32_t tag, const struct group *of, int timeout_ms, int *rc)
+			      uint32_t tag, struct group *of, bool local, int timeout_ms, int *rc)
 {
 	struct algorithms as_set = {0};
 	struct group *g;
@@ -418,6 +437,7 @@ struct group *formation_begin(struct context *ctx, const slmpm_peer *members, ui
 	if (!g)
 		return NULL;
 	g->part = of;
+	g->whole = local ? of : NULL;
 	g->algorithms = of ? of->algorithms : as_set;
 	*rc = sit_down(g, members, n, self, board, bell);
 	if (*rc == 0)
@@ -459,12 +479,21 @@ static const char *host_here(const struct group *g)
 	return all_are_here(g) ? "127.0.0.1" : "*";
 }
 
+static bool all_form_local(const struct group *g)
+{
+	for (uint32_t r = 0; r < g->boards.size; r++)
+		if (r != g->boards.rank && !bootstrap_forms_local(g->formation->seats[r].ep))
+			return false;
+	return true;
+}
+
 static int begin_apart(struct group *g)
 {
 	struct formation *f = g->formation;
 	uint32_t self = g->boards.rank;
 	int rc;
 
+	g->meets_local = all_form_local(g);
 	if (secret_make(&f->master) < 0)
 		return error_set(SLMPM_ESYSTEM, "no random numbers");
 	if (self == BOARD_NONE)
@@ -590,7 +619,9 @@ static void formation_spread(struct group *g)
 
 		g->apart |= s->ep && !bootstrap_passes(s->ep);
 	}
-	if (g->apart) {
+	if (g->apart && g->whole) {
+		rc = error_set(SLMPM_ENOTSUP, "not all can pass descriptors");
+	} else if (g->apart) {
 		drop_boards(g);
 		rc = begin_apart(g);
 	}

@@ -297,7 +297,8 @@ static struct group *begin_create(const char *call, struct context *ctx, const s
 				SLMPM_GROUP_MAX);
 	else
 		*rc = context_forbids(ctx, call);
-	return *rc == 0 ? formation_begin(ctx, members, (uint32_t)n, tag, NULL, timeout_ms, rc) :
+	return *rc == 0 ? formation_begin(ctx, members, (uint32_t)n, tag, NULL, false, timeout_ms,
+					  rc) :
 			  NULL;
 }
 
@@ -488,6 +489,20 @@ void group_quit(struct group *g)
 	group_free(g);
 }
 
+void group_reap(struct group *g)
+{
+	g->ctx->collecting--;
+	group_quit(g);
+}
+
+/* Its member may make no progress any more. */
+static void groups_reap(struct context *ctx)
+{
+	LIST_EACH_ENTRY(struct group, g, &ctx->groups, node)
+		if (g->over)
+			group_reap(g);
+}
+
 int slmpm_group_destroy(slmpm_group group)
 {
 	struct context *ctx;
@@ -508,8 +523,10 @@ int slmpm_group_destroy(slmpm_group group)
 			g->splitting  ? "slmpm_group_split" :
 			g->allocation ? "slmpm_group_alloc" :
 					"slmpm_group_peer, slmpm_group_shrink or slmpm_put_all");
-	if (rc == 0)
+	if (rc == 0) {
 		group_quit(g);
+		groups_reap(ctx);
+	}
 	context_changed(ctx); /* who waits in it learns that it is gone */
 	context_unlock(ctx);
 	return rc;

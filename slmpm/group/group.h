@@ -109,6 +109,7 @@ struct group {
 	struct flat flat;       /* the one that is under way */
 	/* It has no boards, for some of its members are on other machines (distant.c, messages.c): */
 	bool apart;
+	bool meets_local; /* those of one machine meet in memory, if they can (machine.c) */
 	struct listener *listener; /* where the others connect; NULL: no member */
 	char host[64];             /* the same as others see it */
 	struct messages *messages; /* its collective operations; NULL: none yet */
@@ -123,6 +124,7 @@ struct group {
 	struct list prepared;      /* struct prepared */
 	struct collective *spare;  /* one that has ended, for the next; or NULL */
 	bool under_way, announced; /* some wait; the others see that this process may sleep */
+	bool over;                 /* it was of one machine's, and is to be freed */
 	uint32_t announced_to;     /* a rank, or BOARD_ANY */
 	uint64_t due;              /* none of them has its deadline before: ns */
 	uint64_t inspect_at;       /* the others, though no bell has rung: ns */
@@ -153,13 +155,16 @@ struct group {
 	/* It is forming (-SLMPM_EAGAIN), or that or an operation has failed; and why. */
 	int error;
 	char detail[ERROR_DETAIL];
-	bool spread;    /* those that are connected know that it is broken */
+	bool spread; /* those that are connected know that it is broken */
+	uint32_t
+		writer; /* one is stopped as it writes to this member's buffers: its rank + 1; or 0 */
 	char said[120]; /* by a member on another machine: why it is broken; "": nothing */
 	/* A lane is a struct group as well, for its operations alone; whose it is: */
 	struct group *main;
-	bool holds;         /* of a lane: some wait until others have started them */
-	struct group *lane; /* of those with tags (tags.h), ... */
-	struct tags *tags;  /* ... and these; or NULL */
+	bool holds;          /* of a lane: some wait until others have started them */
+	struct group *lane;  /* of those with tags (tags.h), ... */
+	struct tags *tags;   /* ... and these; or NULL */
+	struct group *whole; /* those of one machine: of which they are (machine.c); or NULL */
 };
 
 static inline struct group *group_main(struct group *g)
@@ -184,6 +189,8 @@ struct group *group_ask(struct endpoint *ep, uint32_t tag, bool part, int *rc);
 void group_join_late(struct group *g, struct endpoint *ep, int timeout_ms);
 /* Given up, or left in order, and freed. */
 void group_quit(struct group *g);
+/* The same of one that is `over`. */
+void group_reap(struct group *g);
 void group_shut(struct context *ctx);
 void group_forked(struct context *ctx);
 
@@ -314,6 +321,9 @@ int algorithms_set(struct algorithms *a);
 bool algorithms_are_known(const struct algorithms *a);
 /* For SPEC, of elements WIDTH bytes long: the same at all members. */
 uint32_t algorithm_choose(const struct group *g, const struct plan_spec *spec, uint32_t width);
+/* PLAN_HOSTS keeps the order that SPEC asks for, where members of a machine meet in memory: their
+ * contributions go as they are, for they are short. */
+bool algorithm_may_gather(const struct group *g, const struct plan_spec *spec, uint32_t width);
 
 /* ---- plan_texts.c: as texts say -------------------------------------------------------------- */
 
@@ -389,10 +399,10 @@ void meeting_formed(struct group *g);
 struct joining;
 struct groups;
 
-/* A group of those N, a part of the group OF, or NULL; it waits for them to join; with a TIMEOUT_MS
- * of 0 there are no others. NULL with *RC and the detail set. */
+/* A group of those N, a part of the group OF, or NULL; LOCAL: it has boards, or fails. It waits for
+ * them to join; with a TIMEOUT_MS of 0 there are no others. NULL with *RC and the detail set. */
 struct group *formation_begin(struct context *ctx, const slmpm_peer *members, uint32_t n,
-			      uint32_t tag, const struct group *of, int timeout_ms, int *rc);
+			      uint32_t tag, struct group *of, bool local, int timeout_ms, int *rc);
 /* A deadline of a call that waits for it has passed: who is missing. */
 int formation_waits(struct group *g, int timeout_ms);
 /* Its deadline has passed: it fails. */
@@ -414,6 +424,10 @@ __attribute__((format(printf, 3, 4), cold)) void formation_fail(struct group *g,
 void formation_in_vain(struct group *g, uint32_t rank);
 /* J's side listens, at PORT of MACHINE. */
 void formation_listens(struct joining *j, uint16_t port, uint32_t machine);
+/* EP's join of a part, TAG, is refused, or the next one. */
+void formation_refuse_part(struct endpoint *ep, uint32_t tag, int error, const char *text);
+/* RANK has not joined, or does not answer. */
+bool formation_awaits(const struct group *g, uint32_t rank);
 /* Where J's side is to listen, and where RANK listens for it and the key of the two. */
 void formation_host(const struct joining *j, char *host, size_t size);
 void formation_address(const struct joining *j, uint32_t rank, struct wire_group *packet);
@@ -492,7 +506,7 @@ void joining_fail(struct groups *of, uint32_t tag, bool part, int error, const c
 void joining_end(struct joining *j, int error, const char *text);
 /* What EP has still to join as a member of the group TAG does not form: ERROR, positive, for
  * TEXT. */
-void joining_refuse_next(struct endpoint *ep, uint32_t tag, int error, const char *text);
+void joining_refuse_next(struct endpoint *ep, uint32_t tag, bool part, int error, const char *text);
 /* Of one that had not connected by then, and is UP now. */
 void joining_refuse_unsaid(struct endpoint *ep);
 /* The error by which *REFUSED, which is over then, says so of a join; or 0. */

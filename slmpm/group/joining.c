@@ -118,6 +118,7 @@ static int send_begin(struct joining *j)
 	for (int i = 0; i < PLAN_LIMITS; i++)
 		put_long(packet.limits[i], g->algorithms.limits[i]);
 	packet.what = LITTLE_32((g->apart ? WIRE_GROUP_APART : 0) |
+				(g->meets_local ? WIRE_GROUP_LOCAL : 0) |
 				(g->algorithms.any_order ? WIRE_GROUP_ANY_ORDER : 0));
 	if (g->apart) {
 		formation_host(j, packet.host, sizeof(packet.host));
@@ -261,7 +262,7 @@ void joining_end(struct joining *j, int error, const char *text)
 	joining_send(j, j->ours ? DUE_WITHDRAWN : DUE_REFUSED);
 }
 
-void joining_refuse_next(struct endpoint *ep, uint32_t tag, int error, const char *text)
+void joining_refuse_next(struct endpoint *ep, uint32_t tag, bool part, int error, const char *text)
 {
 	struct groups *of = endpoint_has_ended(ep) ? NULL : groups_of(ep);
 	struct failed_join *next;
@@ -269,7 +270,8 @@ void joining_refuse_next(struct endpoint *ep, uint32_t tag, int error, const cha
 	if (!of)
 		return;
 	next = &of->their_refused;
-	*next = (struct failed_join){.tag = tag, .behind = of->their_last, .error = error};
+	*next = (struct failed_join){
+		.tag = tag, .part = part, .behind = of->their_last, .error = error};
 	snprintf(next->text, sizeof(next->text), "%s", text);
 	if (ep->state == SLMPM_PEER_UP)
 		joining_refuse_unsaid(ep);
@@ -280,7 +282,8 @@ void joining_refuse_unsaid(struct endpoint *ep)
 	const struct groups *of = ep->rooms->groups;
 	struct wire_group packet = {.step = LITTLE_32(GROUP_FAILED)};
 
-	if (!of || !of->their_refused.error || !bootstrap_forms_groups(ep))
+	if (!of || !of->their_refused.error || of->their_refused.part ||
+	    !bootstrap_forms_groups(ep))
 		return;
 	packet.number = LITTLE_32(of->their_refused.behind);
 	packet.tag = LITTLE_32(of->their_refused.tag);
@@ -293,7 +296,8 @@ int joining_refusal(struct failed_join *refused, uint32_t tag, bool part, uint32
 {
 	int error = refused->error;
 
-	if (tag != refused->tag || part || !wire_is_before(refused->behind, number))
+	if (tag != refused->tag || part != refused->part ||
+	    !wire_is_before(refused->behind, number))
 		return 0;
 	refused->error = 0;
 	return error;

@@ -209,4 +209,6 @@ void group_inspect(struct group *g)
 		if (r != g->boards.rank && !g->apart && g->boards.of[r] && !take_end(g, r) &&
 		    member_of(g, r)->ended)
 			group_break(g, -SLMPM_EDEAD, (int32_t)r);
+	if (g->whole)
+		group_inspect(g->whole);
 }

@@ -15,12 +15,14 @@
 #include "slmpm/calc/calc.h"
 #include "slmpm/completion/late.h"
 #include "slmpm/engine/engine.h"
+#include "slmpm/group/machine.h"
 #include "slmpm/group/messages.h"
 #include "slmpm/group/operation.h"
 #include "slmpm/group/page.h"
 #include "slmpm/group/pairing.h"
 #include "slmpm/group/tags.h"
 #include "slmpm/net/net.h"
+#include "slmpm/part.h"
 
 #define GRACE_MS     1000 /* that the last messages of a member that has left may take */
 #define BROKEN_MS    100  /* the same, of all, for an operation that may be before what broke it */
@@ -52,7 +54,7 @@ static uint32_t order_asked(const struct group *g, const struct slmpm_coll *c)
 	return keeps_order(g, c) ? PLAN_RANK_ORDER : 0;
 }
 
-static uint32_t width_of(const struct slmpm_coll *c)
+uint32_t messages_width(const struct slmpm_coll *c)
 {
 	if (c->combine)
 		return (uint32_t)c->combine->width;
@@ -90,7 +92,7 @@ static uint64_t shared_piece(const struct plan_spec *spec, uint32_t width)
 static void describe_run(const struct group *g, const struct slmpm_coll *c, struct offload_run *run)
 {
 	bool in_place = c->from == SLMPM_IN_PLACE, barrier = c->kind == SLMPM_COLL_BARRIER;
-	uint32_t width = width_of(c);
+	uint32_t width = messages_width(c);
 
 	*run = (struct offload_run){.spec = {.kind = c->kind,
 					     .size = g->boards.size,
@@ -123,11 +125,23 @@ static void describe_run(const struct group *g, const struct slmpm_coll *c, stru
 	run->spec.algorithm = PLAN_TEXT;
 	if (LIKELY(!run->spec.text))
 		run->spec.algorithm = algorithm_choose(g, &run->spec, width);
+	if (run->spec.algorithm != PLAN_HOSTS && !run->spec.text && g->messages->local &&
+	    algorithm_may_gather(g, &run->spec, width))
+		run->spec.algorithm = PLAN_HOSTS;
 	if (run->spec.algorithm == PLAN_STAR ||
 	    (run->spec.algorithm == PLAN_CHAIN && run->spec.processors))
 		run->spec.piece = shared_piece(&run->spec, width);
 	if (run->spec.text)
 		run->mark = mark_with(run->mark, plan_text_hash(run->spec.text));
+}
+
+void messages_describe(struct group *g, uint32_t mark)
+{
+	struct messages *m = g->messages;
+
+	describe_run(g, m->coll, &m->run);
+	m->run.mark = mark;
+	g->algorithm = m->run.spec.algorithm;
 }
 
 /* ---- opened, closed ------------------------------------------------------------------------- */
@@ -182,8 +196,16 @@ static uint32_t shared_processors(const struct group *g)
 	return processors < NET_PROCESSORS ? processors : 0;
 }
 
+/* Operations with tags go by messages alone. */
+static int find_machine(struct group *g)
+{
+	return g->messages->hosts && g->meets_local && !g->main ? parts.machine->open(g) : 0;
+}
+
 static void messages_free(struct group *g)
 {
+	if (g->messages->machine)
+		parts.machine->close(g);
 	free(g->messages->hosts);
 	free(g->messages->before);
 	free(g->messages->needs);
@@ -208,7 +230,7 @@ static int messages_open(struct group *g)
 		m->walked = m->before ? m->expected + size : NULL;
 		m->needs = calloc(size, sizeof(*m->needs));
 	}
-	if (m && none && m->before && m->needs && find_hosts(g) == 0) {
+	if (m && none && m->before && m->needs && find_hosts(g) == 0 && find_machine(g) == 0) {
 		const struct offload_options options = {
 			.ctx = {handle_id(g->ctx)},
 			.peers = none,
@@ -258,7 +280,9 @@ static COLD void stop_run(struct group *g, int error)
 
 	if (m && m->stage == CONNECTS)
 		needs_unwant(g);
-	if (m && (m->stage == CONNECTS || m->stage == ASKS)) {
+	if (m && m->machine)
+		parts.machine->stop(g);
+	if (m && (m->stage == CONNECTS || m->stage == ASKS || m->stage == WITHIN)) {
 		m->stage = NOT_BEGUN;
 	} else if (m && m->stage == RUNS) {
 		offload_break(m->offload, error, -1);
@@ -282,7 +306,7 @@ COLD int messages_break(struct group *of, int error, int culprit)
 	return error_set(-error, "%s", g->detail);
 }
 /* Others have said so. */
-static COLD int is_broken_by(struct group *g)
+COLD int messages_broken_by(struct group *g)
 {
 	const struct messages *m = g->messages;
 
@@ -323,7 +347,7 @@ static COLD int await_answer(struct group *g)
 	const struct messages *m = g->messages;
 
 	if (g->said[0] && group_is_broken(g))
-		return is_broken_by(g);
+		return messages_broken_by(g);
 	return m->asked.answered || clock_now() >= m->asked.until ? conclude_asked(g) : 0;
 }
 
@@ -367,7 +391,7 @@ static int begin_run(struct group *g)
 		return 0;
 	rc = needs_connect(g, &culprit);
 	if (rc < 0) /* it ends for those that have learnt before it why the group is broken */
-		return group_is_broken(g) ? is_broken_by(g) : messages_break(g, rc, culprit);
+		return group_is_broken(g) ? messages_broken_by(g) : messages_break(g, rc, culprit);
 	needs_unwant(g);
 	m->stage = NOT_BEGUN;
 	rc = offload_start(m->offload, &m->run);
@@ -404,7 +428,7 @@ static COLD int conclude_run(struct group *g, const struct offload_end *end)
 		return 0;
 	}
 	if (group_is_broken(g))
-		return is_broken_by(g);
+		return messages_broken_by(g);
 	else if (end->culprit >= 0 && member_of(g, (uint32_t)end->culprit)->distant->left)
 		return member_has_left(g, end->culprit);
 	else if (end->culprit >= 0)
@@ -468,26 +492,49 @@ static int run_on(struct group *g)
 		if (!offload_awaits_fold(m->offload) || !fold_with_care(g))
 			return UNLIKELY(g->left) ? await_left(g) : 0;
 	m->stage = NOT_BEGUN;
-	if (end.status != 0)
-		return conclude_run(g, &end);
-	m->done = m->number;
-	return 1;
+	return end.status == 0 ? 1 : conclude_run(g, &end);
+}
+
+/* What is under way of the operation: 1: it is done. */
+static int messages_step_on(struct group *g)
+{
+	int rc = 1;
+
+	if (g->messages->stage == ASKS)
+		rc = await_answer(g);
+	else if (group_is_broken(g) && !may_still_end(g))
+		rc = messages_broken_by(g);
+	else if (g->messages->stage == WITHIN)
+		return parts.machine->step(g);
+	else if (g->messages->stage == CONNECTS)
+		rc = begin_run(g);
+	return rc > 0 ? run_on(g) : rc;
+}
+
+/* Another part of it has begun: 0; there is none: 1. */
+static int begin_next_part(struct group *g)
+{
+	int rc = g->messages->machine ? parts.machine->next(g) : 1;
+
+	if (rc == 0)
+		g->messages->until = 0; /* it was of the part that has been done */
+	return rc < 0 && !g->error ? messages_break(g, rc, -1) : rc;
 }
 
 int messages_step(struct group *g)
 {
-	int rc = 1;
+	int rc;
 
 	if (g->error)
 		return messages_have_stopped(g) ? g->error : 0;
-	if (g->messages->stage == ASKS)
-		rc = await_answer(g);
-	else if (group_is_broken(g) && !may_still_end(g))
-		rc = is_broken_by(g);
-	else if (g->messages->stage == CONNECTS)
-		rc = begin_run(g);
-	if (rc > 0)
-		rc = run_on(g);
+	while ((rc = messages_step_on(g)) > 0 && (rc = begin_next_part(g)) == 0)
+		continue;
+	if (rc > 0) {
+		g->messages->stage = NOT_BEGUN;
+		g->messages->done = g->messages->number;
+		if (group_is_broken(g) && g->messages->machine) /* meanwhile: local ones learn it */
+			parts.machine->inspect(g);
+	}
 	return rc >= 0 || messages_have_stopped(g) ? rc : 0;
 }
 
@@ -511,15 +558,22 @@ int messages_begin(struct group *g, const struct slmpm_coll *c)
 	m = g->messages;
 	m->coll = c;
 	m->number = ++g->boards.posted;
-	m->first = 0;
 	m->until = 0;
 	m->asked.any = false;
 	describe_run(g, c, &m->run);
 	mark_note(m);
 	g->algorithm = m->run.spec.algorithm;
-	rc = needs_find(g, &m->run);
+	return m->machine ? parts.machine->begin(g) : messages_exchange(g);
+}
+
+int messages_exchange(struct group *g)
+{
+	struct messages *m = g->messages;
+	int rc = needs_find(g, &m->run);
+
 	if (rc < 0)
 		return rc;
+	m->first = 0;
 	m->stage = CONNECTS;
 	needs_want(g);
 	return 0;
@@ -536,7 +590,8 @@ uint64_t messages_due(struct group *g)
 {
 	const struct messages *m = g->messages;
 
-	if (m->stage == CONNECTS && needs_are_decided(g))
+	if ((m->stage == CONNECTS && needs_are_decided(g)) ||
+	    (m->stage == WITHIN && parts.machine->is_due(g)))
 		return 0;
 	if (m->stage == ASKS)
 		return m->asked.until;

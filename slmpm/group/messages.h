@@ -6,7 +6,9 @@
 #include "slmpm/group/group.h"
 #include "slmpm/offload/offload.h"
 
-enum stage { NOT_BEGUN, CONNECTS, RUNS, ASKS };
+struct machine;
+
+enum stage { NOT_BEGUN, CONNECTS, RUNS, ASKS, WITHIN /* this machine: machine.h */ };
 
 #define MARKS 30 /* of the last operations */
 
@@ -33,9 +35,11 @@ struct stand {
 
 struct messages {
 	struct offload *offload;
-	uint32_t generation; /* that it is of */
-	uint32_t processors; /* as of plans */
-	uint32_t *hosts;     /* as of plans, where some members share a machine, not all; or NULL */
+	uint32_t generation;     /* that it is of */
+	uint32_t processors;     /* as of plans */
+	struct machine *machine; /* those on this machine, where some share one; or NULL */
+	bool local;              /* they meet in memory, and so do those of all others */
+	uint32_t *hosts; /* as of plans, where some members share a machine, not all; or NULL */
 	/* Messages by rank, as offload_came counts them, before the operation and with it; ... */
 	uint64_t *before, *expected;
 	uint64_t *walked;     /* ... and as its plan is gone through */
@@ -61,6 +65,16 @@ struct messages {
 		uint64_t until; /* ns: else it is done without */
 	} asked;
 };
+
+/* Bytes of an element. */
+uint32_t messages_width(const struct slmpm_coll *c);
+/* m->run is the operation, all by messages, with MARK. */
+void messages_describe(struct group *g, uint32_t mark);
+/* What m->run describes begins, once all that it needs are connected. 0, or negative with the
+ * detail set. */
+int messages_exchange(struct group *g);
+/* The group is broken by what others have said: the error. */
+COLD int messages_broken_by(struct group *g);
 
 /* ---- mark.c: which operation a message is of ------------------------------------------------- */
 

@@ -3,8 +3,10 @@
 #include <string.h>
 
 #include "slmpm/dial/dial.h"
+#include "slmpm/group/machine.h"
 #include "slmpm/group/messages.h"
 #include "slmpm/group/pairing.h"
+#include "slmpm/part.h"
 
 #define CALL        "slmpm_collective"
 /* Of its connections' streams: the first that it uses, and as many for each generation. */
@@ -148,6 +150,10 @@ COLD void needs_note_awaited(struct group *g)
 		m->needs[r] |= AWAITED;
 		any = true;
 	}
+	for (uint32_t r = 0; m->stage == WITHIN && r < g->boards.size; r++)
+		m->needs[r] |= parts.machine->awaits(g, r) ? AWAITED : 0;
+	if (m->stage == WITHIN)
+		return;
 	any = connects ? any : note_receives(g);
 	for (uint32_t r = 0; !any && r < g->boards.size; r++)
 		m->needs[r] |= m->needs[r] ? AWAITED : 0;
@@ -173,6 +179,8 @@ bool messages_lack(const struct group *g, uint32_t rank)
 {
 	const struct messages *m = g->messages;
 
+	if (m && m->stage == WITHIN)
+		return parts.machine->awaits(g, rank);
 	return m && m->stage != NOT_BEGUN && messages_came(g, rank) < m->expected[rank];
 }
 

@@ -34,7 +34,7 @@ static COLD int break_by(struct group *of, int error, uint32_t culprit)
 	int first;
 
 	if (g->apart)
-		return messages_break(of, error, culprit < g->boards.size ? (int)culprit : -1);
+		return messages_break(of, error, (int)culprit);
 	if (g->error) /* as the other lane has found */
 		return error_set(-g->error, "%s", g->detail);
 	(void)snprintf(g->detail, sizeof(g->detail), "%s", group_detail());
@@ -48,7 +48,7 @@ static COLD int break_by(struct group *of, int error, uint32_t culprit)
 		culprit = theirs;
 	}
 	g->error = error;
-	group_break(g, error, culprit < g->boards.size ? (int32_t)culprit : -1);
+	group_break(g, error, (int32_t)culprit);
 	boards_end(&g->boards, error, culprit, first ? NULL : g->detail);
 	lane_broken(g);
 	return error_set(-error, "%s", g->detail);
@@ -60,18 +60,30 @@ static COLD int break_as_is(struct group *g, uint64_t number, uint32_t kind)
 	return break_by(g, group_broken_error(g, number, kind), (uint32_t)g->culprit);
 }
 
+COLD void operation_warn(struct group *g, const struct group *by)
+{
+	const size_t at = strlen(g->detail);
+	char text[128];
+
+	if (!by->writer)
+		return;
+	(void)snprintf(text, sizeof(text),
+		       "; " BOARD_MEMBER " is stopped as it writes to this member's buffers: "
+		       "it may do so until it ends",
+		       BOARD_MEMBER_OF(&by->boards, by->writer - 1));
+	if (!strstr(g->detail, text))
+		(void)snprintf(g->detail + at, sizeof(g->detail) - at, "%s", text);
+}
+
 /* No more of the one that is under way: the group is broken. */
 static COLD void operation_drop(struct group *g)
 {
-	uint32_t r = g->apart ? BOARD_NONE : flat_drop(&g->flat);
-	size_t at = strlen(g->detail);
+	const uint32_t r = g->apart ? BOARD_NONE : flat_drop(&g->flat);
 
 	if (r == BOARD_NONE)
 		return;
-	(void)snprintf(g->detail + at, sizeof(g->detail) - at,
-		       "; " BOARD_MEMBER " is stopped as it writes to this member's buffers: "
-		       "it may do so until it ends",
-		       BOARD_MEMBER_OF(&g->boards, r));
+	g->writer = r + 1;
+	operation_warn(g, g);
 	if (g->main) /* by which all later calls fail */
 		memcpy(g->main->detail, g->detail, sizeof(g->detail));
 }

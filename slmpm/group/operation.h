@@ -50,6 +50,8 @@ static inline int operation_begin(struct group *g, const struct slmpm_coll *c)
 
 /* What flat_step has not done (RC) breaks the group: its error. */
 COLD int operation_broken(struct group *g, int rc);
+/* G's detail says, once, which member of BY, G or its local group, is stopped as it writes. */
+COLD void operation_warn(struct group *g, const struct group *by);
 
 /* A member that has left has done its part in all that it was needed for, or flat_step says that
  * it has not. */

@@ -15,10 +15,12 @@
 #include "shm/mapping.h"
 #include "slmpm/base/clock.h"
 #include "slmpm/base/places.h"
+#include "slmpm/group/machine.h"
 #include "slmpm/group/operation.h"
 #include "slmpm/group/page_layout.h"
 #include "slmpm/group/pairing.h"
 #include "slmpm/group/tags.h"
+#include "slmpm/part.h"
 
 #define NS_PER_MS UINT64_C(1000000)
 #define FEW       8 /* members: each one's step is in a text */
@@ -161,7 +163,7 @@ static void show_distant(const struct group *g, uint32_t r, struct slmpm_shown_m
 {
 	const struct member *m = member_of(g, r);
 
-	to->step = messages_came(g, r);
+	to->step = messages_came(g, r) + parts.machine->came(g, r);
 	if (!m->distant)
 		return;
 	snprintf(to->host, sizeof(to->host), "%.*s", (int)sizeof(to->host) - 1, m->distant->url);
@@ -299,7 +301,7 @@ void groups_publish(struct context *ctx)
 	uint64_t now = clock_now();
 
 	LIST_EACH_ENTRY(struct group, g, &ctx->groups, node)
-		if (g->state == GROUP_HAS_FORMED)
+		if (g->state == GROUP_HAS_FORMED && !g->whole && !g->over)
 			(void)group_show(g, now);
 }
 

@@ -167,7 +167,8 @@ static int found_part(struct split *s)
 		return error_set(SLMPM_ENOMEM, "for a group");
 	for (uint32_t i = 1; i < s->n; i++)
 		peers[i].id = handle_id(member_at(s, i)->pair->ep);
-	s->part = formation_begin(s->group->ctx, peers, s->n, s->group->tag, s->group, -1, &rc);
+	s->part = formation_begin(s->group->ctx, peers, s->n, s->group->tag, s->group, false, -1,
+				  &rc);
 	free(peers);
 	return rc;
 }

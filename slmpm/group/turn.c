@@ -11,6 +11,10 @@ int group_advance(struct context *ctx)
 	int n = 0;
 
 	LIST_EACH_ENTRY(struct group, g, &ctx->groups, node) {
+		if (UNLIKELY(g->over)) {
+			group_reap(g);
+			continue;
+		}
 		n += operations_go_on(g) + tags_go_on(g) + meeting_advance(g);
 		n += g->shrinking && g->shrink_on(g);
 	}

@@ -487,6 +487,47 @@ static int left_stopped(void *unused)
 	return play(leave_stopped, NULL, -1);
 }
 
+/* Rank 0 learns that rank 2 has died, and then by what rank 1, which does not know that, has broken
+ * it: those words are not of the death. */
+static void end_twice(slmpm_peer founder, int i, void *marks)
+{
+	volatile pid_t *marked = marks;
+	uint64_t words[2] = {0};
+	slmpm_group group;
+
+	OK(slmpm_group_join(&group, founder, TAG, PATIENCE));
+	OK(slmpm_broadcast(group, words, 1, SLMPM_UINT64, 0, PATIENCE));
+	if (i == 0)
+		OK(slmpm_broadcast(group, words, 1, SLMPM_UINT64, 0, PATIENCE));
+	while (i == 2 && !marked[0])
+		usleep(1000);
+	marked[i] = getpid();
+	if (i == 2)
+		raise(SIGKILL);
+	while (i == 1 && (!marked[2] || kill(marked[2], 0) == 0))
+		usleep(1000);
+	if (i == 1) {
+		REFUSED(slmpm_broadcast(group, words, 2, SLMPM_UINT64, 0, PATIENCE), SLMPM_EINVAL,
+			"operation 2");
+		marked[MANY] = 1;
+	}
+	while (!marked[MANY])
+		usleep(1000);
+	while (i == 0 && !circle_query(group).status)
+		usleep(1000);
+	if (i == 0 && slmpm_barrier(group, PATIENCE) != -SLMPM_EINVAL) /* or in the other order */
+		CHECK(strstr(slmpm_error_detail(), "has died"), "%s", slmpm_error_detail());
+	actor_tell(founder, GO);
+	actor_hear(founder, DONE);
+	OK(slmpm_group_destroy(group));
+}
+
+static int ends_twice(void *unused)
+{
+	(void)unused;
+	return play(end_twice, child_common((MANY + 1) * sizeof(pid_t)), 2);
+}
+
 /* ---- it does not form ----------------------------------------------------------------------- */
 
 static void join_but_one(slmpm_peer founder, int i, void *dies)
@@ -547,6 +588,7 @@ int main(void)
 	EXPECT(child_run(leaves, NULL, 60), 0);
 	EXPECT(child_run(leaves_unread, NULL, 60), 0);
 	EXPECT(child_run(left_stopped, NULL, 60), 0);
+	EXPECT(child_run(ends_twice, NULL, 60), 0);
 	EXPECT(child_run(unauthenticated, NULL, 60), 0);
 	crew_run(&crowded, 60);
 	EXPECT(child_run(not_formed, NULL, 60), 0);

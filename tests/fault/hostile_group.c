@@ -479,7 +479,7 @@ static void begin_oddly(struct raw_peer *p)
 
 	take_step_of(p, GROUP_JOIN);
 	g.size = LITTLE_32(3);
-	g.what = LITTLE_32(4);
+	g.what = LITTLE_32(8);
 	say(p, g, NULL, 0);
 }
 

@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Operations of a group between machines by the group of those on this one, and their ends. */
+#include "slmpm/group/machine_parts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "slmpm/base/clock.h"
+#include "slmpm/board/flat_parts.h"
+#include "slmpm/calc/calc.h"
+#include "slmpm/engine/engine.h"
+#include "slmpm/group/pairing.h"
+
+static int machine_next(struct group *g);
+
+/* ---- an operation ---------------------------------------------------------------------------- */
+
+static bool leads_here(const struct machine *n)
+{
+	return n->rank == n->leader;
+}
+
+/* Bytes of a contribution. */
+static size_t machine_bytes(const struct messages *m)
+{
+	return m->coll->count * messages_width(m->coll);
+}
+
+/* This member's contribution. */
+static const void *own_contribution(const struct slmpm_coll *c)
+{
+	return c->from == SLMPM_IN_PLACE ? c->to : c->from;
+}
+
+static bool is_root(const struct group *g)
+{
+	return g->messages->coll->root == (int)g->boards.rank;
+}
+
+static bool machine_has_root(const struct slmpm_coll *c)
+{
+	return flat_has_root(c->kind);
+}
+
+/* The lowest of each machine, but for the root, which is that of its own. */
+static void choose_leaders(struct group *g)
+{
+	struct machine *n = g->messages->machine;
+	const struct slmpm_coll *c = g->messages->coll;
+	uint32_t root = machine_has_root(c) ? (uint32_t)c->root : 0;
+
+	n->leader = 0;
+	for (uint32_t i = 0; i < n->machines; i++)
+		n->leaders[i] = n->lowest[i] == g->messages->hosts[root] ? root : n->lowest[i];
+	while (n->ranks[n->leader] != n->leaders[n->index])
+		n->leader++;
+}
+
+/* For what comes of others, at the leader: some, in any case. */
+static int machine_room(struct group *g)
+{
+	struct machine *n = g->messages->machine;
+	const struct slmpm_coll *c = g->messages->coll;
+	size_t len = n->gathers ? machine_bytes(g->messages) * g->boards.size :
+		     c->kind == SLMPM_COLL_REDUCE && !is_root(g) ? machine_bytes(g->messages) :
+								   0;
+	void *room;
+
+	len += !len;
+	if (!leads_here(n) || len <= n->room_len)
+		return 0;
+	room = realloc(n->room, len);
+	if (!room)
+		return error_set(SLMPM_ENOMEM, "for what the members of a machine contribute");
+	n->room = room;
+	n->room_len = len;
+	return 0;
+}
+
+/* Where a reduction's result within this machine goes, at the leader. */
+static void *sum_here(const struct group *g)
+{
+	const struct slmpm_coll *c = g->messages->coll;
+
+	return c->kind == SLMPM_COLL_REDUCE && !is_root(g) ? g->messages->machine->room : c->to;
+}
+
+/* Where all that this machine contributes lies, at the leader. */
+static unsigned char *gathered_here(const struct group *g)
+{
+	const struct machine *n = g->messages->machine;
+
+	return n->room + n->place[n->lowest[n->index]] * machine_bytes(g->messages);
+}
+
+/* N->coll is begun by the local members, though they have broken G by then: perhaps in a later
+ * operation than this one, of which all that is needed is there. */
+static int within(struct group *g)
+{
+	struct messages *m = g->messages;
+	struct machine *n = m->machine;
+	struct group *of = n->group;
+	const uint32_t slot = (of->boards.posted + 1) % BOARD_SLOTS;
+
+	n->names.steps_of[slot].number = m->number;
+	n->names.steps_of[slot].kind = m->coll->kind;
+	m->stage = WITHIN;
+	n->result = of->error;
+	if (of->error)
+		return 0;
+	n->op = (struct collective){.group = of,
+				    .coll = &n->coll,
+				    .result = &n->result,
+				    .deadline = UINT64_MAX,
+				    .kept = true};
+	list_init(&n->op.node);
+	if (operation_begin_flat(of, &n->coll) < 0)
+		return -SLMPM_ENOMEM;
+	flat_step_of(&of->flat, m->coll);
+	of->begun++;
+	operation_append(&n->op);
+	return 0;
+}
+
+/* Elements of the program's own are bytes by boards. */
+static void describe_within(struct group *g, uint32_t kind)
+{
+	const struct slmpm_coll *c = g->messages->coll;
+	struct machine *n = g->messages->machine;
+	bool barrier = c->kind == SLMPM_COLL_BARRIER;
+
+	n->coll = (struct slmpm_coll){
+		.size = sizeof(n->coll),
+		.kind = kind,
+		.type = barrier || c->combine ? SLMPM_UINT8 : c->type,
+		.op = barrier ? SLMPM_CALC_SUM : c->op,
+		.root = (int)n->leader,
+		.count = barrier    ? 0 :
+			 c->combine ? c->count * c->combine->width :
+				      c->count,
+		.to = c->to,
+		.combine = kind == SLMPM_COLL_REDUCE ? c->combine : NULL,
+	};
+}
+
+static int machine_gather(struct group *g)
+{
+	struct messages *m = g->messages;
+	struct machine *n = m->machine;
+	const struct slmpm_coll *c = m->coll;
+	int rc = machine_room(g);
+
+	if (rc < 0)
+		return rc;
+	n->phase = MACHINE_GATHERS;
+	if (n->gathers && !n->group && c->count)
+		memcpy(gathered_here(g), own_contribution(c), machine_bytes(m));
+	if (!n->group || c->kind == SLMPM_COLL_BROADCAST)
+		return machine_next(g);
+	describe_within(g, n->gathers ? SLMPM_COLL_GATHER : SLMPM_COLL_REDUCE);
+	n->coll.from = c->kind == SLMPM_COLL_BARRIER ? NULL : own_contribution(c);
+	if (n->gathers)
+		n->coll.to = leads_here(n) ? gathered_here(g) : NULL;
+	else if (leads_here(n))
+		n->coll.to = sum_here(g);
+	if (!n->gathers && leads_here(n) && n->coll.from == n->coll.to)
+		n->coll.from = SLMPM_IN_PLACE;
+	return within(g);
+}
+
+/* Contributions as they are, in the order of machines. */
+static void describe_gathered(struct group *g)
+{
+	struct machine *n = g->messages->machine;
+	struct offload_run *run = &g->messages->run;
+	uint64_t width = run->combine ? run->combine->width : 1;
+	bool all = run->spec.kind == SLMPM_COLL_ALLREDUCE;
+
+	for (uint32_t i = 0; i < n->machines; i++)
+		n->counts[n->machines + i] = n->counts[i] * width * run->spec.count;
+	run->combine = NULL;
+	run->spec.kind = all ? PLAN_ALLGATHER : PLAN_GATHER;
+	run->spec.counts = n->counts + n->machines;
+	run->spec.places = NULL;
+	run->spec.count = 0;
+	run->spec.flags = all || is_root(g) ? PLAN_IN_PLACE : 0;
+	run->from = run->spec.flags ? NULL : gathered_here(g);
+	run->to = run->spec.flags ? n->room : NULL;
+}
+
+/* What the local members have come to is this member's contribution. */
+static void describe_sums(struct group *g)
+{
+	struct offload_run *run = &g->messages->run;
+	bool sent = run->spec.kind == SLMPM_COLL_REDUCE && !is_root(g);
+
+	run->spec.flags = sent ? 0 : PLAN_IN_PLACE;
+	run->from = sent ? sum_here(g) : NULL;
+	run->to = sent ? NULL : sum_here(g);
+}
+
+static int machine_exchange(struct group *g)
+{
+	struct messages *m = g->messages;
+	struct machine *n = m->machine;
+	struct plan_spec *spec = &m->run.spec;
+
+	n->phase = MACHINE_EXCHANGES;
+	if (!leads_here(n)) {
+		offload_pass(m->offload);
+		return machine_next(g);
+	}
+	m->run = n->run;
+	spec->members = n->leaders;
+	spec->size = n->machines;
+	spec->rank = n->index;
+	spec->hosts = NULL;
+	for (uint32_t i = 0; machine_has_root(m->coll) && i < n->machines; i++)
+		if (n->leaders[i] == (uint32_t)m->coll->root)
+			spec->root = i;
+	if (n->gathers)
+		describe_gathered(g);
+	else if (n->group && flat_combines(spec->kind))
+		describe_sums(g);
+	spec->algorithm =
+		spec->kind == PLAN_GATHER ? PLAN_FLAT : plan_choose(spec, messages_width(m->coll));
+	return messages_exchange(g);
+}
+
+/* ---- in the order of the ranks --------------------------------------------------------------- */
+
+static void fold_gathered(struct group *g)
+{
+	const struct messages *m = g->messages;
+	const struct machine *n = m->machine;
+	const struct slmpm_coll *c = m->coll;
+	const size_t bytes = machine_bytes(m);
+	struct flat f = {.coll = c, .shift = c->combine ? 0 : calc_shift(c->type)};
+
+	if (!c->combine)
+		f.kernel = calc_kernel_of(c->op, c->type, calc_has_vectors());
+	if (!bytes)
+		return;
+	f.form = bytes >> f.shift < 4 ? CALC_STRIDED : CALC_PAIR;
+	memcpy(c->to, n->room + n->place[0] * bytes, bytes);
+	for (uint32_t r = 1; r < g->boards.size; r++)
+		flat_combine(&f, c->to, c->to, n->room + n->place[r] * bytes, bytes >> f.shift);
+}
+
+/* 1; 0: the program's function does not run in this thread (operation.c). */
+static int machine_fold(struct group *g)
+{
+	struct context *ctx = g->ctx;
+	const struct slmpm_combine *own = g->messages->coll->combine;
+	bool handling = ctx->handling;
+
+	if (own && !(own->flags & SLMPM_COLL_SAFE) && context_is_server(ctx)) {
+		if (ctx->waiting)
+			engine_step_aside(ctx, false);
+		return 0;
+	}
+	ctx->handling |= own != NULL;
+	fold_gathered(g);
+	ctx->handling = handling;
+	return 1;
+}
+
+/* ---- the result, within this machine -------------------------------------------------------- */
+
+static int machine_spread(struct group *g)
+{
+	struct messages *m = g->messages;
+	struct machine *n = m->machine;
+
+	n->phase = MACHINE_SPREADS;
+	if (!n->group || m->coll->kind == SLMPM_COLL_REDUCE)
+		return 1;
+	describe_within(g, SLMPM_COLL_BROADCAST);
+	n->coll.from = leads_here(n) ? SLMPM_IN_PLACE : NULL;
+	if (m->coll->kind == SLMPM_COLL_BROADCAST && is_root(g))
+		n->coll.from = m->coll->from;
+	return within(g);
+}
+
+/* ---- its parts ------------------------------------------------------------------------------- */
+
+static int machine_go(struct group *g)
+{
+	struct messages *m = g->messages;
+	struct machine *n = m->machine;
+	const struct slmpm_coll *c = m->coll;
+
+	n->run = m->run;
+	n->phase = MACHINE_SPREADS;
+	n->gathers = flat_combines(c->kind) &&
+		     m->run.spec.flags & (PLAN_RANK_ORDER | PLAN_NONCOMMUTATIVE);
+	if (!m->local || m->run.spec.algorithm != PLAN_HOSTS ||
+	    (n->gathers && !algorithm_may_gather(g, &m->run.spec, messages_width(c))))
+		return messages_exchange(g);
+	n->folds = n->gathers && (c->kind == SLMPM_COLL_ALLREDUCE || is_root(g));
+	choose_leaders(g);
+	n->folds &= leads_here(n);
+	return machine_gather(g);
+}
+
+static int machine_begin(struct group *g)
+{
+	struct messages *m = g->messages;
+	struct machine *n = m->machine;
+
+	if (n->decided)
+		return machine_go(g);
+	n->phase = MACHINE_FORMS;
+	n->run.mark = m->run.mark;
+	m->stage = WITHIN;
+	machine_want(g, true);
+	return 0;
+}
+
+static int machine_next(struct group *g)
+{
+	struct machine *n = g->messages->machine;
+
+	switch (n->phase) {
+	case MACHINE_FORMS: return machine_agree(g);
+	case MACHINE_AGREES:
+		n->decided = true;
+		g->messages->local = n->word && machine_can_be_used(n);
+		if (!g->messages->local)
+			machine_leave(g);
+		messages_describe(g, n->run.mark);
+		return machine_go(g);
+	case MACHINE_GATHERS: return machine_exchange(g);
+	case MACHINE_EXCHANGES:
+		if (!n->folds)
+			return machine_spread(g);
+		n->phase = MACHINE_FOLDS;
+		g->messages->stage = WITHIN;
+		return 0;
+	case MACHINE_FOLDS: return machine_spread(g);
+	default: n->names.done = n->group ? n->group->boards.posted : 0; return 1;
+	}
+}
+
+/* ---- its end --------------------------------------------------------------------------------- */
+
+/* Who has broken it, by the rank in G and in the local group. */
+static COLD int culprit_there(const struct group *g)
+{
+	const struct group *of = g->messages->machine->group;
+
+	return of->culprit < 0 ? -1 : (int)boards_rank(&of->boards, (uint32_t)of->culprit);
+}
+
+static COLD uint32_t culprit_here(const struct group *g)
+{
+	const uint32_t rank = (uint32_t)g->culprit;
+	const struct machine *n = g->messages->machine;
+	const uint32_t i = g->culprit < 0 ? BOARD_NONE : machine_rank(n, rank);
+
+	return g->culprit < 0 || i != BOARD_NONE ? i : n->here + rank;
+}
+
+static COLD int machine_failed(struct group *g)
+{
+	const struct group *of = g->messages->machine->group;
+
+	if (group_is_broken(g) && g->culprit != culprit_there(g))
+		return messages_broken_by(g);
+	(void)error_set(-of->error, "%s", of->detail);
+	return messages_break(g, of->error, culprit_there(g));
+}
+
+static int machine_step(struct group *g)
+{
+	struct messages *m = g->messages;
+	struct machine *n = m->machine;
+
+	if (n->phase == MACHINE_FORMS)
+		return n->here == 1 ? 1 : machine_form(g);
+	if (n->phase == MACHINE_FOLDS)
+		return machine_fold(g);
+	if (!n->result)
+		(void)operations_go_on(n->group);
+	return n->result < 0 ? machine_failed(g) : n->result;
+}
+
+/* Local members find on this member's board by whom G is broken; what their group has of a writer
+ * that is stopped is of G's buffers. */
+static COLD void machine_stop(struct group *g)
+{
+	struct machine *n = g->messages->machine;
+
+	machine_want(g, false);
+	if (!machine_is_current(g) || !n->group || !n->group->boards.part)
+		return;
+	if (!n->group->error) {
+		(void)error_set(-g->error, "%s", g->detail);
+		operations_fail(n->group, g->error, culprit_here(g));
+	}
+	operation_warn(g, n->group);
+}
+
+static bool machine_is_due(const struct group *g)
+{
+	const struct machine *n = g->messages->machine;
+
+	if (n->phase == MACHINE_FORMS)
+		return n->asked ? !n->group || n->group->state != GROUP_IS_FORMING :
+				  machine_is_decided(g);
+	return machine_is_within(n) && n->result != 0;
+}
+
+/* What breaks one of G and the local group breaks the other: G's operation that is under way may
+ * still end, before local members learn it. */
+static void machine_inspect(struct group *g)
+{
+	struct group *of = machine_is_current(g) ? g->messages->machine->group : NULL;
+
+	if (!of || !of->boards.part || group_is_broken(g) == group_is_broken(of))
+		return;
+	if (group_is_broken(of)) {
+		group_break(g, of->status, culprit_there(g));
+	} else if (g->messages->stage == NOT_BEGUN) {
+		group_break(of, g->status, (int32_t)culprit_here(g));
+		boards_end(&of->boards, g->status, culprit_here(g), g->said);
+	}
+}
+
+const struct machine_ops machine_ops = {
+	.open = machine_open,
+	.close = machine_close,
+	.begin = machine_begin,
+	.step = machine_step,
+	.next = machine_next,
+	.stop = machine_stop,
+	.is_due = machine_is_due,
+	.inspect = machine_inspect,
+	.awaits = machine_awaits,
+	.came = machine_came,
+};

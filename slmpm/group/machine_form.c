@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The group of those on this machine: it forms with the first operation, all members agree on
+ * whether it is used, and it goes with the group that it is of. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "slmpm/group/machine_parts.h"
+#include "slmpm/group/pairing.h"
+
+/* ---- founded, joined ------------------------------------------------------------------------- */
+
+/* No part of the application's has it, nor has one of another generation. */
+static uint32_t machine_tag(const struct group *g)
+{
+	return ~g->tag ^ g->boards.generation;
+}
+
+static void found_machine(struct group *g)
+{
+	struct machine *n = g->messages->machine;
+	slmpm_peer *peers = calloc(n->here, sizeof(*peers));
+	int rc;
+
+	if (!peers)
+		return;
+	for (uint32_t i = 1; i < n->here; i++)
+		peers[i].id = handle_id(member_of(g, n->ranks[i])->pair->ep);
+	n->group = formation_begin(g->ctx, peers, n->here, machine_tag(g), g, true, -1, &rc);
+	free(peers);
+}
+
+static void join_machine(struct group *g)
+{
+	struct machine *n = g->messages->machine;
+	int rc;
+
+	n->group = group_ask(member_of(g, n->ranks[0])->pair->ep, machine_tag(g), true, &rc);
+	if (n->group)
+		n->group->whole = g;
+}
+
+/* It cannot even be founded: those that come to join it are to go without, too. Of one that has
+ * failed formation_fail says so. */
+static void refuse_local(struct group *g)
+{
+	const struct machine *n = g->messages->machine;
+
+	for (uint32_t i = 1; i < n->here; i++) {
+		struct endpoint *ep = pair_endpoint(g, n->ranks[i]);
+
+		if (ep) /* it has not died */
+			formation_refuse_part(ep, machine_tag(g), SLMPM_ENOMEM,
+					      "no memory within a machine");
+	}
+}
+
+/* ---- it forms -------------------------------------------------------------------------------- */
+
+/* One that is waited for has left: -1: none. */
+static COLD int left_local(const struct group *g)
+{
+	const struct machine *n = g->messages->machine;
+
+	for (uint32_t i = 0; i < n->here; i++) {
+		const struct distant *d = member_of(g, n->ranks[i])->distant;
+
+		if (d && d->left && machine_awaits(g, n->ranks[i]))
+			return (int)n->ranks[i];
+	}
+	return -1;
+}
+
+static int await_local(struct group *g)
+{
+	const int left = g->left ? left_local(g) : -1;
+	const struct messages *m = g->messages;
+	int rc;
+
+	if (left < 0)
+		return 0;
+	rc = boards_error(&g->boards, SLMPM_ECLOSED, m->number, m->coll->kind,
+			  BOARD_MEMBER " has left the group",
+			  BOARD_MEMBER_OF(&g->boards, (uint32_t)left));
+	return messages_break(g, rc, left);
+}
+
+/* Another's word, which may be wrong, says how many there are. */
+static int use_local(struct group *g)
+{
+	struct machine *n = g->messages->machine;
+	struct boards *b = &n->group->boards;
+
+	if (PEER_FAULT(b->size != n->here || b->rank != n->rank))
+		return messages_break(g, error_set(SLMPM_EPROTO, "the members of a machine differ"),
+				      (int)n->ranks[0]);
+	b->tag = g->tag;
+	b->part = &n->names;
+	return 1;
+}
+
+int machine_form(struct group *g)
+{
+	struct machine *n = g->messages->machine;
+	int rc = n->asked ? 1 : machine_connect(g);
+
+	if (rc <= 0)
+		return rc;
+	if (!n->asked) {
+		n->asked = true;
+		if (n->rank != 0)
+			join_machine(g);
+		else
+			found_machine(g);
+	}
+	if (n->group && n->group->state == GROUP_IS_FORMING)
+		return await_local(g);
+	machine_want(g, false);
+	if (machine_has_formed(n))
+		return use_local(g);
+	if (n->rank == 0 && !n->group)
+		refuse_local(g);
+	return 1;
+}
+
+/* ---- it is used ------------------------------------------------------------------------------ */
+
+bool machine_can_be_used(const struct machine *n)
+{
+	return n->here == 1 || machine_has_formed(n);
+}
+
+/* All members do: it is there on each machine, or on none. */
+int machine_agree(struct group *g)
+{
+	struct messages *m = g->messages;
+	struct machine *n = m->machine;
+
+	n->phase = MACHINE_AGREES;
+	n->word = machine_can_be_used(n);
+	n->coll = (struct slmpm_coll){.size = sizeof(n->coll),
+				      .kind = SLMPM_COLL_ALLREDUCE,
+				      .type = SLMPM_INT32,
+				      .op = SLMPM_CALC_AND,
+				      .count = 1};
+	m->run = (struct offload_run){.spec = {.kind = n->coll.kind,
+					       .size = g->boards.size,
+					       .rank = g->boards.rank,
+					       .flags = PLAN_IN_PLACE,
+					       .count = 1,
+					       .hosts = m->hosts,
+					       .processors = m->processors},
+				      .type = n->coll.type,
+				      .op = n->coll.op,
+				      .to = &n->word,
+				      .mark = mark_of(&n->coll, g->boards.size, 0)};
+	m->run.spec.algorithm = plan_choose(&m->run.spec, sizeof(n->word));
+	return messages_exchange(g);
+}
+
+/* ---- it goes --------------------------------------------------------------------------------- */
+
+/* The context frees it, once none of its groups is gone through. The others learn at once that this
+ * member has left it in order: its process may end before that. */
+void machine_leave(struct group *g)
+{
+	struct machine *n = g->messages->machine;
+	struct group *of = n->group;
+
+	n->group = NULL;
+	if (!of)
+		return;
+	operations_shut(of);
+	if (of->state == GROUP_HAS_FORMED)
+		boards_end(&of->boards, 0, BOARD_NONE, NULL);
+	of->whole = NULL;
+	of->boards.part = NULL;
+	of->over = true;
+	g->ctx->collecting++;
+}
+
+void machine_close(struct group *g)
+{
+	machine_leave(g);
+	machine_free(g->messages->machine);
+	g->messages->machine = NULL;
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which members of a group are on this machine, how they are connected, and how they stand. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "slmpm/group/machine_parts.h"
+#include "slmpm/group/pairing.h"
+
+/* ---- which ones ------------------------------------------------------------------------------ */
+
+static uint32_t count_machines(const uint32_t *hosts, uint32_t size)
+{
+	uint32_t n = 0;
+
+	for (uint32_t r = 0; r < size; r++)
+		n += hosts[r] == r;
+	return n;
+}
+
+/* Machine by machine. */
+static void find_places(struct machine *n, const uint32_t *hosts, uint32_t size, uint32_t own)
+{
+	uint32_t place = 0, machine = 0;
+
+	for (uint32_t lowest = 0; lowest < size; lowest++) {
+		if (hosts[lowest] != lowest)
+			continue;
+		n->index = hosts[own] == lowest ? machine : n->index;
+		n->lowest[machine] = lowest;
+		for (uint32_t r = lowest; r < size; r++)
+			if (hosts[r] == lowest) {
+				n->place[r] = place++;
+				n->counts[machine]++;
+			}
+		machine++;
+	}
+}
+
+static void find_local(struct machine *n, const uint32_t *hosts, uint32_t size, uint32_t own)
+{
+	for (uint32_t r = 0; r < size; r++) {
+		if (hosts[r] != hosts[own])
+			continue;
+		n->rank = r == own ? n->here : n->rank;
+		n->ranks[n->here++] = r;
+	}
+}
+
+void machine_free(struct machine *n)
+{
+	free(n->ranks);
+	free(n->counts);
+	free(n->room);
+	free(n);
+}
+
+int machine_open(struct group *g)
+{
+	const uint32_t size = g->boards.size, *hosts = g->messages->hosts;
+	struct machine *n = calloc(1, sizeof(*n));
+
+	if (!n)
+		return -ENOMEM;
+	n->machines = count_machines(hosts, size);
+	n->ranks = calloc(2 * ((size_t)size + n->machines), sizeof(*n->ranks));
+	n->counts = calloc(2 * (size_t)n->machines, sizeof(*n->counts));
+	if (!n->ranks || !n->counts) {
+		machine_free(n);
+		return -ENOMEM;
+	}
+	n->place = n->ranks + size;
+	n->lowest = n->place + size;
+	n->leaders = n->lowest + n->machines;
+	find_places(n, hosts, size, g->boards.rank);
+	find_local(n, hosts, size, g->boards.rank);
+	n->names.ranks = n->ranks;
+	n->names.of = &g->boards;
+	list_init(&n->op.node);
+	g->messages->machine = n;
+	return 0;
+}
+
+uint32_t machine_rank(const struct machine *n, uint32_t rank)
+{
+	uint32_t i = 0;
+
+	while (i < n->here && n->ranks[i] != rank)
+		i++;
+	return i < n->here ? i : BOARD_NONE;
+}
+
+/* ---- connections ----------------------------------------------------------------------------- */
+
+/* Those with which this member needs a connection for it: NULL: none. */
+static struct member *first_local(const struct group *g, uint32_t *i)
+{
+	const struct machine *n = g->messages->machine;
+
+	*i = n->rank == 0;
+	if (n->here == 1)
+		return NULL;
+	return member_of(g, n->ranks[*i]);
+}
+
+static struct member *next_local(const struct group *g, uint32_t *i)
+{
+	const struct machine *n = g->messages->machine;
+
+	return n->rank == 0 && ++*i < n->here ? member_of(g, n->ranks[*i]) : NULL;
+}
+
+void machine_want(struct group *g, bool want)
+{
+	struct machine *n = g->messages->machine;
+	uint32_t i;
+
+	if (n->wants == want)
+		return;
+	n->wants = want;
+	for (struct member *m = first_local(g, &i); m; m = next_local(g, &i)) {
+		if (want)
+			pair_want(m);
+		else
+			pair_unwant(m);
+	}
+}
+
+bool machine_is_decided(const struct group *g)
+{
+	uint32_t i;
+
+	for (struct member *m = first_local(g, &i); m; m = next_local(g, &i))
+		if (!pair_is_decided(m))
+			return false;
+	return true;
+}
+
+int machine_connect(struct group *g)
+{
+	uint32_t i;
+
+	if (!machine_is_decided(g))
+		return 0;
+	for (struct member *m = first_local(g, &i); m; m = next_local(g, &i))
+		if (!pair_is_up(m->pair))
+			return messages_break(g, pair_error(m, MACHINE_CALL, -1),
+					      (int)pair_rank(m));
+	return 1;
+}
+
+/* ---- how they stand -------------------------------------------------------------------------- */
+
+bool machine_is_current(const struct group *g)
+{
+	const struct messages *m = g->messages;
+
+	return m && m->machine && m->generation == g->boards.generation;
+}
+
+bool machine_has_formed(const struct machine *n)
+{
+	return n->group && n->group->state == GROUP_HAS_FORMED;
+}
+
+COLD bool machine_awaits(const struct group *g, uint32_t rank)
+{
+	const struct machine *n = g->messages->machine;
+	const uint32_t i = machine_rank(n, rank);
+
+	if (i == BOARD_NONE || i == n->rank)
+		return false;
+	if (n->phase != MACHINE_FORMS)
+		return machine_is_within(n) && !n->result && flat_waits_for(&n->group->flat, i);
+	if (n->rank != 0)
+		return i == 0;
+	return n->asked ? formation_awaits(n->group, i) : !pair_is_up(member_of(g, rank)->pair);
+}
+
+uint64_t machine_came(const struct group *g, uint32_t rank)
+{
+	const struct machine *n = g->messages ? g->messages->machine : NULL;
+	const uint32_t i = n && machine_has_formed(n) ? machine_rank(n, rank) : BOARD_NONE;
+	struct board_step step;
+
+	if (i == BOARD_NONE || i == n->rank)
+		return 0;
+	boards_step(&n->group->boards, i, &step);
+	return step.number;
+}
