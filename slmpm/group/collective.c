@@ -123,7 +123,7 @@ static bool may_yield(struct context *ctx)
 /* More members than processors: those that share this one's post first; then the others are waited
  * for, which do the same meanwhile: they stay in step so. One that yielded would see their posts a
  * round later. As operation_step. */
-static NOINLINE int take_turns(struct group *g)
+static INLINE int take_turns(struct group *g)
 {
 	struct context *ctx = g->ctx;
 	uint32_t turns = 0, most = ROUNDS * (ctx->sharers + 1), looks = 0;
@@ -192,53 +192,80 @@ int collective_await(struct group *g, const struct slmpm_coll *c, int timeout_ms
 	return rc;
 }
 
-static int collect(struct group *g, const struct slmpm_coll *c, int timeout_ms)
+/* The call is over, with RC. */
+static INLINE int collected(struct context *ctx, int rc)
 {
-	int passes = collective_passes(g->ctx), rc;
+	context_unlock(ctx);
+	return rc < 0 ? rc : 0;
+}
 
-	if (UNLIKELY(g->ctx->handling | !g->boards.own | g->error | g->under_way | g->serves |
-		     (c->combine != NULL) | (c->tag != 0) | (c->reserved != 0)) ||
+/* C, which is under way, needs others. A switch costs the processor what it knows of the calls to
+ * return to: so this one is called last, and leaves no frame of the library's behind itself. */
+static NOINLINE int collect_with_others(struct group *g, const struct slmpm_coll *c, int timeout_ms)
+{
+	struct context *ctx = g->ctx;
+	int rc = take_turns(g);
+
+	if (UNLIKELY(rc == 0))
+		rc = wait_for(g, c, timeout_ms);
+	else
+		g->done++;
+	return collected(ctx, rc);
+}
+
+static NOINLINE int collect_in_order(struct group *g, const struct slmpm_coll *c, int timeout_ms)
+{
+	struct context *ctx = g->ctx;
+
+	return collected(ctx, collective_await(g, c, timeout_ms));
+}
+
+static INLINE int collect(struct group *g, const struct slmpm_coll *c, int timeout_ms)
+{
+	struct context *ctx = g->ctx;
+	int passes = collective_passes(ctx), rc;
+
+	if (UNLIKELY(g->apart | ctx->handling | !g->boards.own | g->error | g->under_way |
+		     g->serves | (c->combine != NULL) | (c->tag != 0) | (c->reserved != 0)) ||
 	    group_is_broken(g))
-		return collective_await(g, c, timeout_ms);
+		return collect_in_order(g, c, timeout_ms);
 	rc = flat_check(c, g->boards.size, g->boards.rank);
+	if (UNLIKELY(rc == 0 && !timeout_ms && g->boards.size > 1))
+		rc = no_time();
+	if (LIKELY(rc == 0))
+		rc = operation_begin_flat(g, c);
 	if (UNLIKELY(rc < 0))
-		return rc;
-	if (UNLIKELY(!timeout_ms && g->boards.size > 1))
-		return no_time();
-	rc = operation_begin_flat(g, c);
-	if (UNLIKELY(rc < 0))
-		return rc;
+		return collected(ctx, rc);
 	g->begun++;
 	while ((rc = operation_step(g)) == 0 && --passes > 0)
 		flat_between_looks(&g->flat);
-	if (rc == 0)
-		rc = take_turns(g);
-	if (UNLIKELY(rc == 0)) {
-		rc = wait_for(g, c, timeout_ms);
-		return rc < 0 ? rc : 0;
-	}
+	if (UNLIKELY(rc == 0))
+		return collect_with_others(g, c, timeout_ms);
 	g->done++;
-	return rc < 0 ? rc : 0;
+	return collected(ctx, rc);
+}
+
+/* C is of another size. */
+static COLD int collect_full(struct group *g, const struct slmpm_coll *c, int timeout_ms)
+{
+	struct slmpm_coll full;
+	int rc = sized_take(CALL, &full, c, sizeof(full));
+
+	return rc < 0 ? collected(g->ctx, rc) : collect(g, &full, timeout_ms);
 }
 
 int slmpm_collective(slmpm_group group, const struct slmpm_coll *coll, int timeout_ms)
 {
-	int rc = 0;
-	struct group *g = CONTEXT_LOCK_OBJECT(&group_table, struct group, group.id, &rc);
-	struct slmpm_coll full;
-	struct context *ctx;
+	struct group *g;
+	{
+		/* Of no use behind it, or the calls below would not be the last ones. */
+		int rc = 0;
 
-	if (UNLIKELY(!g))
-		return rc;
-	ctx = g->ctx;
-	if (UNLIKELY(!coll || coll->size != sizeof(*coll))) {
-		rc = sized_take(CALL, &full, coll, sizeof(full));
-		coll = &full;
+		g = CONTEXT_LOCK_OBJECT(&group_table, struct group, group.id, &rc);
+		if (UNLIKELY(!g))
+			return rc;
 	}
-	if (UNLIKELY(rc == 0 && g->apart))
-		rc = collective_await(g, coll, timeout_ms);
-	else if (LIKELY(rc == 0))
-		rc = collect(g, coll, timeout_ms);
-	context_unlock(ctx);
-	return rc;
+	if (UNLIKELY(!coll || coll->size != sizeof(*coll)))
+		return collect_full(g, coll, timeout_ms);
+	return collect(g, coll, timeout_ms);
 }

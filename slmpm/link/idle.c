@@ -17,9 +17,8 @@
 #include "slmpm/link/inspect.h"
 #include "slmpm/base/clock.h"
 
-#define SWITCH_NS  500    /* a yield that took less let no other run */
-#define SHARED     64     /* such in a row until the processor is its own again */
-#define SLICE_NS   500000 /* one that took longer let another compute, which gives nothing back: */
+#define SWITCH_NS  500 /* a yield that took less let no other run */
+/* One longer than a slice let another compute, which gives nothing back: */
 #define LITTLE_NS  (UINT64_C(5) << 17) /* ... so long none; if it happens again ... */
 #define AGAIN_NS   (UINT64_C(5) << 20) /* ... within this, or as long as that was, twice as long, */
 #define MOST_NS    (32 * AGAIN_NS)     /* ... and so on, to so long */
@@ -102,7 +101,7 @@ void idle_over(struct context *ctx, struct idle *i, bool found)
 		ctx->scans = IDLE_SCANS;
 	if (!i->since)
 		return;
-	if (found && !i->slept && i->away < SLICE_NS && context_is_server(ctx))
+	if (found && !i->slept && i->away < YIELD_SLICE_NS && context_is_server(ctx))
 		ctx->displaced = 0;
 	now = i->slept ? clock_now() : i->read; /* else a pass ago */
 	wait = (struct spin_wait){
@@ -124,12 +123,12 @@ void idle_over(struct context *ctx, struct idle *i, bool found)
 /* Whether a yield lets others run is known by now, for a while. */
 static bool is_trusted(const struct context *ctx)
 {
-	return ctx->oversubscribed > SHARED - TRUSTED;
+	return ctx->oversubscribed > YIELD_SHARED - TRUSTED;
 }
 
 bool yield_was_slice(uint64_t now, uint64_t back)
 {
-	return back - now > SLICE_NS;
+	return back - now > YIELD_SLICE_NS;
 }
 
 /* Has another thread run here from NOW until BACK? The kernel counts switches; since a count of
@@ -173,14 +172,14 @@ void yield_taken(struct context *ctx, uint64_t now, uint64_t back, bool switched
 {
 	ctx->yielded = back;
 	/* Of several members each may have had its turn. */
-	if (back - now > SLICE_NS * (is_collecting(ctx) ? ctx->sharers : 1)) {
+	if (back - now > YIELD_SLICE_NS * (is_collecting(ctx) ? ctx->sharers : 1)) {
 		if (context_is_server(ctx))
 			was_displaced(ctx, back);
 		else if (!ctx->port) /* an engine's thread does compute for us */
 			was_preempted(ctx, now, back);
 	}
 	if (switched)
-		ctx->oversubscribed = SHARED;
+		ctx->oversubscribed = YIELD_SHARED;
 	else if (ctx->oversubscribed)
 		ctx->oversubscribed--;
 }
@@ -222,21 +221,17 @@ static COLD uint64_t ns_of(uint64_t ticks)
 	return (uint64_t)((double)ticks * (double)(back - now) / (double)(clock_ticks() - began));
 }
 
-bool yield_among(struct context *ctx)
+bool yield_counted(struct context *ctx)
 {
-	uint64_t began, ticks, back;
+	uint64_t back = yield_turn(ctx, clock_now());
 
-	/* Now and then it is counted whether another has run. */
-	if (ctx->oversubscribed <= SHARED / 2) {
-		back = yield_turn(ctx, clock_now());
-		return ctx->preempted <= back;
-	}
-	began = clock_ticks();
-	sched_yield();
-	ticks = clock_ticks() - began;
-	ctx->oversubscribed--;
-	if (LIKELY(ticks < SLICE_NS)) /* ticks are shorter, if anything */
-		return true;
+	return ctx->preempted <= back;
+}
+
+bool yield_took(struct context *ctx, uint64_t ticks)
+{
+	uint64_t back;
+
 	ticks = ns_of(ticks);
 	back = clock_now();
 	yield_taken(ctx, back - ticks, back, false);

@@ -3,6 +3,9 @@
 #ifndef SLMPM_IDLE_H
 #define SLMPM_IDLE_H
 
+#include <sched.h>
+
+#include "slmpm/base/clock.h"
 #include "slmpm/context.h"
 
 #define IDLE_POLLS 2 /* of a ring, that take as long as a pass */
@@ -37,11 +40,29 @@ void idle_over(struct context *ctx, struct idle *i, bool found);
 
 /* ---- yielding: is the processor shared (oversubscribed), or computed on (preempted)? -------- */
 
+#define YIELD_SHARED   64 /* in a row that let no other run, until the processor is its own again */
+#define YIELD_SLICE_NS 500000 /* one that took longer let another compute */
+
+/* Now and then it is counted whether another has run; one that took so many TICKS may be long. */
+bool yield_counted(struct context *ctx);
+COLD bool yield_took(struct context *ctx, uint64_t ticks);
 /* sched_yield, without the context's lock meanwhile. NOW is the time; returns that afterwards. */
 uint64_t yield_turn(struct context *ctx, uint64_t now);
 /* The same in a row of them, where others are known to share the processor, and with less of a look
  * at what it shows. False: that another computes: no more for now. */
-bool yield_among(struct context *ctx);
+static INLINE bool yield_among(struct context *ctx)
+{
+	uint64_t began, ticks;
+
+	if (UNLIKELY(ctx->oversubscribed <= YIELD_SHARED / 2))
+		return yield_counted(ctx);
+	began = clock_ticks();
+	sched_yield();
+	ticks = clock_ticks() - began;
+	ctx->oversubscribed--;
+	/* Ticks are shorter than ns, if anything. */
+	return LIKELY(ticks < YIELD_SLICE_NS) || yield_took(ctx, ticks);
+}
 /* What a yield of a thread without the lock shows: did another compute meanwhile, or run? */
 bool yield_was_slice(uint64_t now, uint64_t back);
 bool yield_was_switched(uint64_t now, uint64_t back);
