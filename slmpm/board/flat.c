@@ -310,7 +310,8 @@ static void free_own(struct flat *f)
 	f->spare = NULL;
 }
 
-static int begin_long(struct flat *f, const struct slmpm_coll *c)
+/* Apart, as are those below: what short ones need stays small, and near. */
+static NOINLINE int begin_long(struct flat *f, const struct slmpm_coll *c)
 {
 	int rc = 0;
 
@@ -496,7 +497,7 @@ bool flat_waits_for(const struct flat *f, uint32_t r)
 		!(s->met && s->got == s->need));
 }
 
-static int inspect_ends(struct flat *f)
+static NOINLINE int inspect_ends(struct flat *f)
 {
 	if (LIKELY(f->waits_for < f->b->size))
 		return inspect_member(f, f->waits_for);

@@ -192,17 +192,20 @@ static bool is_plain(const struct slmpm_coll *c, uint32_t size)
 	return from + 1 > 1 && to + 1 > 1 && to - from >= bytes && from - to >= bytes;
 }
 
-int flat_check(const struct slmpm_coll *c, uint32_t size, uint32_t rank)
+/* Apart, as a glance needs no registers of the caller's. */
+static NOINLINE int check_all(const struct slmpm_coll *c, uint32_t size, uint32_t rank)
 {
 	uint32_t shift;
-	int rc;
+	int rc = check_shape(c, size, rank, &shift);
 
-	if (LIKELY(is_plain(c, size)))
-		return 0;
-	rc = check_shape(c, size, rank, &shift);
 	return rc < 0 || (c->kind == SLMPM_COLL_BARRIER && !c->combine) ?
 		       rc :
 		       check_memory(c, size, rank, shift);
+}
+
+int flat_check(const struct slmpm_coll *c, uint32_t size, uint32_t rank)
+{
+	return LIKELY(is_plain(c, size)) ? 0 : check_all(c, size, rank);
 }
 
 int flat_needs(const struct slmpm_coll *c, uint32_t size, uint32_t rank, uint64_t *from_bytes,
