@@ -2,9 +2,10 @@
 /*
  * What the machine allows: collective operations without a library, checks or errors. Processes
  * store a number behind what they contribute, one line of a slot, and look at the others' until it
- * is there; more than processors yield. How long they wait before a look, and whether a line is
- * demoted, is tried before each order, and the quickest is taken. Orders and answers as
- * slmpm_perftest has them with --serve: barrier, allreduce, and bcast of two with roots in turn.
+ * is there; more than processors yield. How long they wait before a look, whether a line is
+ * demoted, and whether those that yield stay in step, is tried before each order, and the quickest
+ * is taken. Orders and answers as slmpm_perftest has them with --serve: barrier, allreduce, and
+ * bcast of two with roots in turn.
  * With NETWORKS each is on a host of namespaces, and meets the others by sockets.
  *	collectives_bare RANKS CPU,CPU [NETWORKS]
  */
@@ -27,7 +28,7 @@
 #include "tests/bench/collectives_sockets.h"
 
 enum { RANKS = 16, PROCESSORS = 2, SLOTS = 32, LINE = 64, SHORT = 40, MOST = 1024, NAME = 16 };
-enum { PACES = 8, RUNS = 3 };
+enum { PACES = 8, RUNS = 3, IN_STEP = 100 };
 
 struct slot {
 	_Alignas(LINE) _Atomic uint64_t number;
@@ -44,11 +45,12 @@ struct shared {
 	_Alignas(LINE) struct slot slots[RANKS][SLOTS];
 };
 
-/* Rests before the first look, between two; is the line demoted? */
+/* Rests before the first look, between two; is the line demoted? Of more than processors: so often
+ * one of another processor is looked at before the next yield. */
 static const struct pace {
-	int before, between, demotes;
-} paces[PACES] = {{3, 9, 1}, {6, 6, 1}, {9, 3, 1},  {12, 1, 1},
-		  {1, 1, 0}, {6, 6, 0}, {12, 1, 0}, {16, 1, 1}};
+	int before, between, demotes, looks;
+} paces[PACES] = {{3, 9, 1, 0}, {6, 6, 1, IN_STEP}, {9, 3, 1, 0},        {12, 1, 1, IN_STEP},
+		  {1, 1, 0, 0}, {6, 6, 0, IN_STEP}, {12, 1, 0, IN_STEP}, {16, 1, 1, 0}};
 
 static struct shared *shared;
 static int rank, ranks;
@@ -107,12 +109,15 @@ static inline void post(uint64_t bytes, const struct pace *p)
 static inline const double *look(int r, uint64_t bytes, const struct pace *p)
 {
 	const struct slot *s = &shared->slots[r][number % SLOTS];
+	int most = (r - rank) % PROCESSORS ? p->looks : 0, looks = most;
 
 	while (atomic_load_explicit(&s->number, memory_order_acquire) < number) {
-		if (ranks > PROCESSORS)
-			sched_yield();
-		else
+		if (ranks <= PROCESSORS || looks-- > 0) {
 			rest(p->between);
+		} else {
+			sched_yield();
+			looks = most;
+		}
 	}
 	return bytes > SHORT ? s->rest : s->words;
 }
@@ -126,6 +131,8 @@ static inline void all(uint64_t bytes, const struct pace *p)
 	post(bytes, p);
 	if (ranks <= PROCESSORS)
 		rest(p->before);
+	for (int r = rank % PROCESSORS; p->looks && r < ranks; r += PROCESSORS)
+		(void)(r == rank ? NULL : look(r, bytes, p));
 	memcpy(to, from, bytes);
 	for (int r = 0; r < ranks; r++) {
 		const double *theirs = r == rank ? to : look(r, bytes, p);
