@@ -11,7 +11,7 @@
 # V=1 shows the commands, LTO=1 optimizes across files, WERROR=-Werror, MAN= installs no man pages,
 # SAN=address,undefined|thread builds with sanitizers, CROSS=aarch64-linux-gnu|s390x-linux-gnu for that machine.
 # FABRIC=tcp, or a list of links as in tcp,tcp or shm,tcp, has tests go that way (tests/README.md).
-# TEST_LDFLAGS is added where tests are linked, but for SAN: TEST_LDFLAGS=-Wl,-S leaves out what is for debuggers, four fifths.
+# QUICK=1 builds tests, and all that is for a CROSS machine, in half of the time: optimized little, with nothing for debuggers.
 # UNCHECKED=1 leaves out the checks of what a peer wrote: what they cost, for the bench and nothing else.
 
 version = $(shell sed -n 's/^\#define SLMPM_VERSION_$(1) //p' include/slmpm.h)
@@ -53,7 +53,8 @@ OBJCOPY ?= $(if $(CROSS),$(CROSS)-)objcopy
 NM ?= $(if $(CROSS),$(CROSS)-)nm
 
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion $(if $(SAN),,$(WERROR))	# with a sanitizer gcc sees ghosts
-OPT  ?= $(if $(SAN),-O1 -g1 -fno-omit-frame-pointer,-O3 -g)
+QUICKLY := $(if $(QUICK),$(if $(SAN),,-O1 -g0))
+OPT  ?= $(if $(SAN),-O1 -g1 -fno-omit-frame-pointer,$(or $(if $(CROSS),$(QUICKLY)),-O3 -g))
 LTO_FLAGS := $(if $(LTO),-flto=auto -ffat-lto-objects)
 SAN_FLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -DSLMPM_COMPARE)
 SAN_FLAGS += $(if $(filter thread,$(SAN)),-Wno-tsan)	# fences: the tests that need them say so
@@ -148,7 +149,7 @@ lib: $(SO) $(ARCHIVE)			## the two libraries alone
 
 # Objects depend on the flags they were built with, so that a changed CFLAGS or LTO rebuilds them.
 $(OUT)/gen/flags: FORCE
-	$(call update,echo '$(COMPILE) $(LDFLAGS) $(LDLIBS) $(FABRIC_PKG)')
+	$(call update,echo '$(COMPILE) $(LDFLAGS) $(LDLIBS) $(FABRIC_PKG) $(QUICKLY)')
 
 $(OUT)/gen/fabric_list.h: FORCE
 	$(call update,printf 'FABRIC(%s)\n' $(FABRICS))
@@ -242,7 +243,8 @@ $(OUT)/lib/mpi_coll-%.so: $(MPI_SRC) $(wildcard apps/mpi_coll/*.h include/*.h) $
 
 # Tests link an archive of their own: a unit test sees the inside of the one header it tests. There are hundreds: the linker is
 # the quickest that is here, and what a sanitizer adds is not relocated anew by each process.
-LINK_TEST := $(LINK) $(if $(CROSS)$(LTO),,$(if $(shell command -v ld.lld; :),-fuse-ld=lld)) $(if $(SAN),-no-pie,$(TEST_LDFLAGS))
+LINK_TEST := $(LINK) $(if $(CROSS)$(LTO),,$(if $(shell command -v ld.lld; :),-fuse-ld=lld)) $(if $(SAN),-no-pie,$(if $(QUICK),-Wl$(comma)-S))
+$(TEST_OBJ) $(TEST_LIB): BASE += $(QUICKLY)
 $(TEST_BIN): $(OUT)/%: $(OBJ)/%.o $(TEST_LIB) $(INNER)
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)

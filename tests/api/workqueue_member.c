@@ -218,7 +218,7 @@ static void options(void)
 /* What a CALC or PIPE takes is not cancelled with its queue, which says why. */
 static void taken(void)
 {
-	struct slmpm_operand arg;
+	struct slmpm_operand arg = {0};
 	struct slmpm_wr wr = summing(&arg);
 	static const char why[] = "a CALC or PIPE of another queue takes 1 of its entries";
 	slmpm_wq receives;
@@ -264,7 +264,7 @@ static void too_far(void)
 /* A managed queue's messages are its own, from any sender. */
 static void streams(void)
 {
-	struct slmpm_operand arg;
+	struct slmpm_operand arg = {0};
 	static struct slmpm_iov room = {here, 8};
 	struct slmpm_wr wr = summing(&arg);
 	struct slmpm_wr pipe = {.size = sizeof(pipe),
