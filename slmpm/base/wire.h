@@ -312,7 +312,6 @@ struct wire_control_head {
 /* What a side can do beyond the least of its version. */
 #define WIRE_FEATURE_BUNDLE    UINT64_C(1)   /* takes WIRE_BUNDLE */
 #define WIRE_FEATURE_MEMORY    UINT64_C(2)   /* takes WIRE_GRANT, opcodes 5 to 19 and 40 to 45 */
-#define WIRE_FEATURE_FETCH     UINT64_C(4)   /* takes opcodes 46 to 50 */
 #define WIRE_FEATURE_ACTIVE    UINT64_C(8)   /* takes WIRE_FLAG_ACTIVE and WIRE_FLAG_TAGGED */
 #define WIRE_FEATURE_SHARE     UINT64_C(16)  /* takes opcodes 51 to 54 */
 #define WIRE_FEATURE_ECHO      UINT64_C(256) /* answers WIRE_ECHO */
@@ -327,6 +326,7 @@ struct wire_control_head {
 #define WIRE_FEATURE_PLACES    UINT64_C(524288)
 #define WIRE_FEATURE_GROUP     UINT64_C(1048576) /* takes WIRE_GROUP */
 #define WIRE_FEATURE_LOCAL     UINT64_C(2097152) /* and WIRE_GROUP_LOCAL */
+#define WIRE_FEATURE_FETCH     UINT64_C(4194304) /* takes opcodes 46 to 50 */
 #define WIRE_FEATURES                                                                              \
 	(WIRE_FEATURE_BUNDLE | WIRE_FEATURE_MEMORY | WIRE_FEATURE_FETCH | WIRE_FEATURE_ACTIVE |    \
 	 WIRE_FEATURE_SHARE | WIRE_FEATURE_ECHO | WIRE_FEATURE_MIRROR | WIRE_FEATURE_AGGREGATE |   \

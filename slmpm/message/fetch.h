@@ -4,12 +4,12 @@
  * bytes are (FETCH); the receiver, once it has a receive for them, reads them from the front, and
  * the sender, when it is there, writes from the back: each side copies a share.
  *
- * Who copies what is agreed on by the rules of split/split.h. The same rules decide between
+ * Who copies what is agreed on by the rules of split/split.h; a short one the receiver reads alone.
+ * The same rules decide between
  *
- *     a receiver that is through (DONE) and a sender that takes its message back (WITHDRAW): there
- *     the receiver waits for the verdict. What it had read meanwhile is then no message;
- *     a receiver that comes (TAKE) and a sender that would rather send it in packets (FETCH_SEND):
- *     there the receiver decides.
+ *     a receiver that is through (DONE) and a sender that takes its message back, or would rather
+ *     send it in packets (WITHDRAW, FETCH_SEND): there the receiver waits for the verdict. What it
+ *     had read meanwhile is then no message.
  *
  * So a send ends at its deadline whatever the receiver does, and a receive unless the sender has
  * stopped amidst writing. With several links both wait, where this side has used another one than
@@ -25,12 +25,13 @@
 #include "slmpm/message/inbound.h"
 #include "slmpm/split/split.h"
 
+#define FETCH_ALONE     ((uint64_t)32 << 10) /* up to so many words cost more than a share saves */
 #define FETCH_SHARE_MIN ((uint64_t)32 << 10) /* less is not worth two packets */
 #define FETCH_SHARE_MAX ((uint64_t)4 << 20) /* a copy of so much keeps others waiting long enough */
 #define FETCH_BUDGET    ((uint64_t)8 << 20) /* of one message before others have their turn */
 
-/* Segments held back for each: question and verdict of a withdrawal, the end of a share; the last
- * TAKE and DONE. */
+/* Segments held back for each: question and verdict of a withdrawal, the end of a share (or the
+ * question before packets); the last TAKE and DONE. */
 #define FETCH_SENDER_WORDS   3
 #define FETCH_RECEIVER_WORDS 2
 
@@ -42,7 +43,7 @@ struct fetch_in {         /* a message that this side fetches */
 	uint32_t held;  /* segments */
 	bool notified;  /* a TAKE of this turn is out */
 	bool sure;      /* what the sender said before it could see `upto` has been looked at */
-	bool begun;     /* it was, once */
+	bool alone;     /* this side reads all of it, and says nothing before DONE */
 	bool failed;    /* reading did: packets, once the sender writes no more */
 	bool over;      /* DONE is out */
 	bool asked;     /* the sender may take it back: it says so in a moment */
@@ -66,7 +67,7 @@ struct fetch_out {        /* a send whose message the peer fetches */
 	uint32_t held;
 	bool waiting;     /* it is not to wait long for a receive ... */
 	bool hurried;     /* ... or not at all: its sender only tries */
-	bool asked;       /* FETCH_SEND is out */
+	bool asked;       /* ... and it has asked whether the receiver is through */
 	bool notified;    /* CLAIM is out, and not yet sure */
 	bool shared;      /* something was written */
 	uint32_t turn;    /* as the peer counts them */

@@ -110,8 +110,9 @@ static bool fetch_take(struct endpoint *ep, struct fetch_in *p, uint64_t upto, b
 	if (last ? !split_notify_held(ep, &ep->rooms->fetch->room_in, &p->held, &packet) :
 		   !fetch_notify(ep, &packet, NULL))
 		return false;
+	/* Before the first one of a turn the sender has nothing to claim. */
+	p->sure = !p->notified;
 	p->notified = true;
-	p->sure = false;
 	p->upto = upto;
 	return true;
 }
@@ -200,9 +201,12 @@ void fetch_begin(struct inbound *m)
 		return;
 	}
 	p->limit = r->kind == REQUEST_RECV && r->length < m->total ? r->length : m->total;
-	p->at = p->upto = 0;
+	p->alone = p->limit == m->total && p->limit <= FETCH_ALONE;
+	p->at = 0;
+	p->upto = p->alone ? p->limit : 0;
 	p->claim = p->done = p->limit;
-	p->notified = p->sure = p->begun = p->failed = false;
+	p->notified = p->failed = false;
+	p->sure = p->alone;
 	p->turn++;
 	list_append(&f->in, &p->node);
 	fetch_block(m->ep);
@@ -282,7 +286,7 @@ static int read_share(struct endpoint *ep, struct fetch_in *p)
 /* All that this side is to read, it has read. */
 static bool is_through(const struct fetch_in *p)
 {
-	return p->notified && p->at >= p->claim && p->upto >= p->claim;
+	return p->at >= p->claim && p->upto >= p->claim;
 }
 
 /* Every byte is there, those from CLAIM on by the sender. */
@@ -296,6 +300,13 @@ static bool fetch_inspect(struct endpoint *ep, struct fetch_in *p)
 {
 	ep->rooms->fetch->in_hand = p;
 	return split_catch_up(ep) && ep->rooms->fetch->in_hand == p;
+}
+
+/* The same of what it had said before now. */
+static bool fetch_look(struct endpoint *ep, struct fetch_in *p)
+{
+	ep->rooms->fetch->in_hand = p;
+	return split_look(ep) && ep->rooms->fetch->in_hand == p;
 }
 
 enum { REFUSED, LATER, ONWARD, AGAIN }; /* AGAIN: P may have gone */
@@ -315,12 +326,12 @@ static int read_on(struct endpoint *ep, struct fetch_in *p)
 		return LATER; /* the sender is about to say that it has taken it back */
 	if (is_through(p) && p->claim < p->done)
 		return LATER; /* it is to say what has become of its share */
-	if ((!p->notified || (out && !is_through(p))) && !fetch_take_next(ep, p))
+	if (((!p->sure && !p->notified) || (out && !is_through(p))) && !fetch_take_next(ep, p))
 		return LATER;
 	if (!p->sure) {
 		if (!fetch_inspect(ep, p))
 			return AGAIN;
-		p->sure = p->begun = true;
+		p->sure = true;
 		return ONWARD;
 	}
 	rc = read_share(ep, p);
@@ -352,9 +363,11 @@ static void fetch_finish(struct endpoint *ep, struct fetch_in *p)
 	struct packet done = {.opcode = WIRE_FETCH_DONE, .seq = m->seq};
 
 	if (!p->over) {
-		if (!fetch_inspect(ep, p) || p->asked || ep->link.ended || !link_reads_stored(ep))
+		if (!fetch_look(ep, p) || p->asked || ep->link.ended || !link_reads_stored(ep))
 			return;
-		p->over = split_notify_held(ep, &ep->rooms->fetch->room_in, &p->held, &done);
+		p->over = p->alone ? split_notify(ep, &done, NULL) :
+				     split_notify_held(ep, &ep->rooms->fetch->room_in, &p->held,
+						       &done);
 	}
 	if (p->over && fetch_inspect(ep, p) && !p->asked)
 		fetch_complete(m);
@@ -445,6 +458,7 @@ void fetch_sent_instead(struct endpoint *ep, const struct head *h)
 	struct inbound *m = inbound_unfinished(ep, h->seq);
 	struct fetch_in *p = m ? m->fetch : NULL;
 	uint64_t length = h->extent & WIRE_LENGTH_MASK;
+	bool stranded;
 
 	if (PEER_FAULT(!was_received(ep, h) || h->length || length > ep->life->eager_max_in ||
 		       (p && (length != m->total || p->claim < p->done)))) {
@@ -456,20 +470,15 @@ void fetch_sent_instead(struct endpoint *ep, const struct head *h)
 		endpoint_poison(ep, "credit overrun");
 		return;
 	}
-	if (p && !m->receive) {
-		/* Of an earlier receive: then the sender waits for a word. */
-		bool notified = p->turn != (uint32_t)endpoint_start(ep), stranded = p->stranded;
-
+	if (p && !m->receive)
 		m->charge += length;
-		m->cleared = true;
-		fetch_drop(m);
-		if (notified)
-			link_control(ep, WIRE_CLEAR, m->seq, 0, NULL, 0);
-		if (stranded)
-			match_put_back(m);
+	else
+		link_discharge(ep, length);
+	if (!p)
 		return;
-	}
-	link_discharge(ep, length);
-	if (p && !p->begun)
-		fetch_refuse(m, 0);
+	stranded = p->stranded;
+	m->cleared = true;
+	fetch_drop(m);
+	if (stranded)
+		match_put_back(m);
 }

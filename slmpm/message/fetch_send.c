@@ -51,7 +51,7 @@ int fetch_announce(struct endpoint *ep, struct request *r)
 		ep->fetch_min = UINT64_MAX; /* it goes in packets, then */
 		return -EAGAIN;
 	}
-	*p = (struct fetch_out){.r = r, .turn = fetch_no_turn(ep)};
+	*p = (struct fetch_out){.r = r, .turn = fetch_no_turn(ep), .done = r->length};
 	list_init(&p->node);
 	/* Held back before the announcement is posted: so they are free. */
 	if (!split_hold(ep, &f->room_out, &p->held, FETCH_SENDER_WORDS) || !send_fetch(ep, r)) {
@@ -88,6 +88,8 @@ void fetch_forget(struct request *r)
 	if (f->out_hand == r->fetch)
 		f->out_hand = NULL;
 	f->announced--;
+	if (r->fetch->asked)
+		ep->charged -= r->length;
 	(void)split_hold(ep, &f->room_out, &r->fetch->held, -(int)r->fetch->held);
 	list_remove(&r->fetch->node);
 	free(r->fetch);
@@ -240,43 +242,50 @@ bool fetch_refused(struct request *r)
 	return true;
 }
 
-/* The ring takes it, without being asked. */
-static void send_instead(struct request *r)
+/* The receiver knows that it is not through: what follows decides. */
+static void send_instead(struct endpoint *ep, struct fetch_out *p)
 {
+	struct request *r = p->r;
+	struct packet instead = {.opcode = WIRE_FETCH_SEND, .seq = r->seq, .extent = r->length};
+
+	if (!split_conclude(ep, &ep->rooms->fetch->room_out, &p->held, &instead))
+		return;   /* a loan lies open: later */
+	p->asked = false; /* what it costs is spent */
 	change_mode(r);
 	message_clear(r);
 }
 
-/* Nobody has come for it so far, and the send is not to wait for that. */
+static bool ask_back(struct endpoint *ep, struct fetch_out *p)
+{
+	struct packet ask = {
+		.opcode = WIRE_WITHDRAW, .seq = p->r->seq, .extent = WIRE_WITHDRAW_ASK};
+
+	return split_notify_held(ep, &ep->rooms->fetch->room_out, &p->held, &ask);
+}
+
+/* Nobody is through with it so far, and the send is not to wait for that. */
 static int step_waiting(struct endpoint *ep, struct fetch_out *p)
 {
 	struct fetch *f = ep->rooms->fetch;
-	struct packet instead = {
-		.opcode = WIRE_FETCH_SEND, .seq = p->r->seq, .extent = p->r->length};
 
 	if (!ep->ctx->armed && !p->hurried && clock_now() < p->patience)
 		return 0;
 	if (!p->asked) {
-		if (ep->charged - ep->credited + p->r->length > ep->credit ||
-		    !split_notify(ep, &instead, NULL))
+		if (ep->charged - ep->credited + p->r->length > ep->credit || !ask_back(ep, p))
 			return 0;
 		ep->charged += p->r->length;
 		p->asked = true;
 		fetch_learn(ep, p);
 	}
 	f->out_hand = p;
-	if (!split_catch_up(ep) || f->out_hand != p)
-		return 1;
-	if (p->turn != fetch_no_turn(ep)) /* it has come: it says what is to become of it */
-		fetch_leave(ep, p);
-	else
-		send_instead(p->r);
+	if (split_catch_up(ep) && f->out_hand == p)
+		send_instead(ep, p);
 	return 1;
 }
 
 int fetch_send_step(struct endpoint *ep, struct fetch_out *p)
 {
-	if (p->waiting && p->turn == fetch_no_turn(ep))
+	if (p->waiting && (p->asked || p->turn == fetch_no_turn(ep)))
 		return step_waiting(ep, p);
 	p->waiting = false;
 	return fetch_write_step(ep, p);
@@ -288,12 +297,10 @@ bool fetch_take_back(struct request *r)
 {
 	struct endpoint *ep = r->ep;
 	struct fetch_out *p = r->fetch;
-	struct packet withdraw = {
-		.opcode = WIRE_WITHDRAW, .seq = r->seq, .extent = WIRE_WITHDRAW_ASK};
+	struct packet withdraw = {.opcode = WIRE_WITHDRAW, .seq = r->seq};
 	uint32_t verdict = 1;
 
-	if (ep->ctx->handling ||
-	    !split_notify_held(ep, &ep->rooms->fetch->room_out, &p->held, &withdraw))
+	if (ep->ctx->handling || !ask_back(ep, p))
 		return false;
 	/* The segment for the verdict stays, also when its end is received now. */
 	p->held -= verdict;
@@ -356,13 +363,15 @@ void fetch_over(struct endpoint *ep, const struct head *h)
 	struct request *r = message_announced(ep, h->seq);
 	struct fetch_out *p = r ? r->fetch : NULL;
 
-	if (PEER_FAULT(!was_sent(ep, h->seq) || h->length || (p && p->turn == fetch_no_turn(ep)))) {
+	if (PEER_FAULT(!was_sent(ep, h->seq) || h->length)) {
 		endpoint_poison(ep, "end of fetching");
 		return;
 	}
 	if (!p)
 		return;
-	if (!p->asked)
+	if (p->asked)
+		link_control(ep, WIRE_WITHDRAW, h->seq, WIRE_WITHDRAW_NOT, NULL, 0);
+	else
 		fetch_learn(ep, p);
 	ep->stats->rget_messages++;
 	ep->stats->rget_bytes += p->done; /* from there on we have written, or nobody wanted it */

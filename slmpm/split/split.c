@@ -63,12 +63,17 @@ bool split_notify_held(struct endpoint *ep, struct split_room *room, uint32_t *h
 
 bool split_catch_up(struct endpoint *ep)
 {
-	/* What was said before the fence lies in the ring; more may come as fast as it is taken. */
+	/* Pairs with the same fence of the peer, between what it says and what it takes in. */
+	atomic_thread_fence(memory_order_seq_cst);
+	return split_look(ep);
+}
+
+bool split_look(struct endpoint *ep)
+{
+	/* What was said before lies in the ring; more may come as fast as it is taken. */
 	uint64_t most = ep->link.port->counts.in_segments;
 	bool *enomem = &ep->ctx->enomem, before = *enomem, all = false;
 
-	/* Pairs with the same fence of the peer, between what it says and what it takes in. */
-	atomic_thread_fence(memory_order_seq_cst);
 	*enomem = false;
 	for (uint64_t i = 0; i < most && ep->state == SLMPM_PEER_UP && !all && !*enomem; i++)
 		all = progress_inspect(ep);

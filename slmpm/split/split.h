@@ -41,5 +41,7 @@ bool split_conclude(struct endpoint *ep, struct split_room *room, uint32_t *held
 /* Takes in all that the peer had said before it could receive what was posted last. False: it has
  * gone, or there is no memory for what it has said. */
 bool split_catch_up(struct endpoint *ep);
+/* The same of what has come by now, whatever was posted. */
+bool split_look(struct endpoint *ep);
 
 #endif

@@ -87,11 +87,6 @@ static void introduced_by_noise(struct raw_peer *p)
 	raw_post(p, WIRE_FETCH_TAKE, 1, 0, 0, t, sizeof(t));
 }
 
-static void end_before_begin(struct raw_peer *p)
-{
-	raw_post(p, WIRE_FETCH_DONE, 1, 0, 0, NULL, 0);
-}
-
 static void end_with_bytes(struct raw_peer *p)
 {
 	take(p, 1, LENGTH, LENGTH);
@@ -107,7 +102,6 @@ static const struct offence offences[] = {
 	{"R8", "a share of a past turn", of_a_past_turn, "share of a message", 0},
 	{"R5", "half a share", half, "taking of a message", 0},
 	{"R5", "an introduction of noise", introduced_by_noise, "taking of a message", 0},
-	{"R8", "an end before it has begun", end_before_begin, "end of fetching", 0},
 	{"R5", "an end with bytes", end_with_bytes, "end of fetching", 0},
 };
 
