@@ -15,7 +15,7 @@
 #define LEAST_BUDGET  3072   /* ... all but these are waited for later where there is reason to */
 #define MISSED        4 /* turns without the other way after it came to nothing; twice as many, */
 #define MOST_MISSED   8192 /* ... and so on, to so many */
-#define GAP           2    /* times what a turn takes: so much of the time until the next counts */
+#define GAP           4    /* times what a turn takes: so much of the time until the next counts */
 #define HOPELESS      8    /* times the usual cost: the rest of a run would change nothing, ... */
 #define AGREED        2    /* ... nor where so many turns agree that it is a quarter more */
 #define CHANGED       4    /* the usual cost by this part: the other's may have, too */

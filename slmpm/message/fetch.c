@@ -280,12 +280,6 @@ void fetch_packets(struct endpoint *ep, const struct request *r)
 	f->began = clock_ticks();
 }
 
-void fetch_received(struct endpoint *ep)
-{
-	if (ep->rooms->fetch && ep->rooms->fetch->last.note)
-		ep->rooms->fetch->last.since = clock_ticks();
-}
-
 /* Behind R others of that length may be on their way already. */
 static void fetch_ended(struct endpoint *ep, const struct request *r, struct choice_last ended)
 {

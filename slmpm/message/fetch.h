@@ -127,8 +127,6 @@ struct mode fetch_mode(struct endpoint *ep, const struct request *r);
 /* R begins to go in packets; and its last one is out. */
 void fetch_packets(struct endpoint *ep, const struct request *r);
 void fetch_sent(struct endpoint *ep, const struct request *r);
-/* A message of the peer's, as long as fetched ones, is there: the application has its turn. */
-void fetch_received(struct endpoint *ep);
 /* The ranges of R's memory; 0: too many. */
 uint32_t fetch_ranges(const struct request *r, struct wire_range *ranges);
 /* Is what it takes to be learnt from? */

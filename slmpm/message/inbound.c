@@ -179,8 +179,6 @@ void inbound_finish(struct inbound *m)
 	struct request *r = m->receive;
 
 	inbound_describe(m, &r->result);
-	if (UNLIKELY(m->total >= m->ep->fetch_min))
-		fetch_received(m->ep);
 	request_finish(r, inbound_verdict(m->damaged, r));
 	if (r->kind == REQUEST_RECV) {
 		r->message = NULL;

@@ -326,7 +326,7 @@ static void concluded(void)
 	forget();
 	last.note = CHOICE_TIMED;
 	choice_conclude(choices, &last, 1000000);
-	CHECK(choice_expected(c, false, LENGTH) / 100 == 300, "30000 is %u", c->cost[0]);
+	CHECK(choice_expected(c, false, LENGTH) / 100 == 500, "50000 is %u", c->cost[0]);
 	forget();
 	last.note = CHOICE_TIMED;
 	choice_conclude(choices, &last, 40000);
