@@ -18,7 +18,7 @@
 #define GAP           4    /* times what a turn takes: so much of the time until the next counts */
 #define HOPELESS      8    /* times the usual cost: the rest of a run would change nothing, ... */
 #define AGREED        2    /* ... nor where so many turns agree that it is a quarter more */
-#define CHANGED       4    /* the usual cost by this part: the other's may have, too */
+#define CHANGED       7    /* the usual cost by this part: the other's may have, too */
 
 struct choice *choice_of(struct choice *choices, uint64_t length)
 {
@@ -235,8 +235,8 @@ void choice_learn(struct choice *c, bool other, enum choice_note note, uint64_t 
 		forgive(c);
 	if (choice_is_known(c) && c->usual != (c->cost[1] <= c->cost[0])) {
 		c->usual = !c->usual;
-		if (c->run)
-			end_run(c);
+		end_run(c);
+		c->then = 0; /* it settles first, and the one that was left has just been seen */
 	} else if (c->run && other != c->usual && note == CHOICE_TIMED && is_lost(c, other, cost)) {
 		end_run(c);
 	}

@@ -122,17 +122,26 @@ static void outlasts_a_slow_change(void)
 	expect(1.03, &even, 20000);
 }
 
-/* Two loads by turns, each with another shorter way: both are found within their turn. */
+/* Two loads by turns, each with another shorter way: both are found within N turns. */
+static void follows(const struct ways *plain, const struct ways *touched, double most, int n)
+{
+	forget();
+	run(plain, 2000);
+	for (int i = 0; i < 20; i++) {
+		expect(most, touched, n);
+		expect(most, plain, n);
+	}
+}
+
 static void follows_changes(void)
 {
 	struct ways plain = {{7000, 4000}, 0, 0, 0}, touched = {{12000, 20000}, 0, 0, 0};
+	struct ways near = {{9000, 14000}, 0, 0, 0};
+	struct ways settling = {{7000, 4000}, 8000, 0, 2}, far = {{12000, 20000}, 8000, 0, 2};
 
-	forget();
-	run(&plain, 2000);
-	for (int i = 0; i < 20; i++) {
-		expect(1.15, &touched, 600); /* 1.67: never */
-		expect(1.15, &plain, 600);   /* 1.75: never */
-	}
+	follows(&plain, &touched, 1.15, 600); /* 1.67 and 1.75: never */
+	follows(&plain, &near, 1.15, 600);
+	follows(&settling, &far, 1.25, 150);
 }
 
 /* What was the longer way under one load is tried soon under the next one, and found. */
