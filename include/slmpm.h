@@ -492,7 +492,8 @@ struct slmpm_done {
  * that matches. Up to the eager limit the call returns once the bytes are on their way, and the
  * peer gets them even if this process ends; a longer message waits for its receive. SLMPM_ETIMEOUT:
  * nothing was sent (the detail names a peer that does not react as suspect). A message of which a
- * socket has taken a part by then is sent all the same: 0.
+ * socket has taken a part by then is sent all the same: 0. SLMPM_EBUSY: a loan is open, or whether
+ * it is sent cannot be known, and BUF stays the peer's (slmpm_send(3)).
  */
 SLMPM_API int slmpm_send(slmpm_peer peer, uint32_t stream, const void *buf, size_t len,
 			 int timeout_ms);
