@@ -2,6 +2,8 @@
 /* Closing: what was sent goes out, the end of stream behind it, then the endpoint ends. */
 #include "slmpm/calls/close.h"
 
+#include <stdatomic.h>
+
 #include "slmpm/connect/bootstrap.h"
 #include "slmpm/dial/dial.h"
 #include "slmpm/share/share.h"
@@ -88,6 +90,8 @@ static int send_end(struct closing *c, int timeout_ms)
 	if (is_gone(c))
 		return 0;
 	link_control(c->ep, WIRE_CLOSE, c->ep->stats->received_messages, 0, NULL, 0);
+	/* Before the application stores where the peer reads: pairs with split_look's. */
+	atomic_thread_fence(memory_order_release);
 	c->ep->life->sent_end = true;
 	if (rc == 0)
 		rc = wait_until(ctx, close_all_sent, c, clock_ms(clock_now(), deadline, -1));

@@ -66,9 +66,9 @@ enum choice_note choice_taken(struct choice *c, bool other);
 /* If it was, how long it took for LENGTH bytes, by a clock of one's choosing. */
 void choice_learn(struct choice *c, bool other, enum choice_note note, uint64_t took,
 		  uint64_t length);
-/* The next turn begins NOW. The time between counts as far as it could be the turn's doing: the other
- * side may still take bytes out, and its answer comes the later; and what its processor has read has
- * to be fetched back to be written again. */
+/* The next turn begins NOW. The time between counts as far as it could be the turn's doing: the
+ * other side may still take bytes out, and its answer comes the later; and what its processor has
+ * read has to be fetched back to be written again. */
 void choice_conclude(struct choice *choices, struct choice_last *last, uint64_t now);
 /* What LENGTH bytes may be expected to take; 0: not known. */
 uint64_t choice_expected(const struct choice *c, bool other, uint64_t length);

@@ -3,6 +3,8 @@
  * Closing idle connections without waiting. The end of stream goes behind what was sent; what the
  * peer sends until it has seen that is still received, and the connection counts until it has left.
  */
+#include <stdatomic.h>
+
 #include "slmpm/am/am.h"
 #include "slmpm/connect/bootstrap.h"
 #include "slmpm/dial/dial.h"
@@ -76,6 +78,7 @@ void dial_say_close(struct endpoint *ep)
 	link_control(ep, WIRE_CLOSE, ep->stats->received_messages, 0, NULL, 0);
 	ep->life->sent_end = true;
 	(void)link_flush(ep);
+	atomic_thread_fence(memory_order_release); /* as in close.c */
 }
 
 void dial_close_begin(struct dial *d, uint64_t now)

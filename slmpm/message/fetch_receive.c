@@ -201,7 +201,8 @@ void fetch_begin(struct inbound *m)
 		return;
 	}
 	p->limit = r->kind == REQUEST_RECV && r->length < m->total ? r->length : m->total;
-	p->alone = p->limit == m->total && p->limit <= FETCH_ALONE;
+	/* Where a pair has several links it takes room held back to come to this one (take_first). */
+	p->alone = p->limit == m->total && p->limit <= FETCH_ALONE && !m->ep->rooms->secondary;
 	p->at = 0;
 	p->upto = p->alone ? p->limit : 0;
 	p->claim = p->done = p->limit;

@@ -84,12 +84,13 @@ void fetch_forget(struct request *r)
 {
 	struct endpoint *ep = r->ep;
 	struct fetch *f = ep->rooms->fetch;
+	uint64_t uncredited = ep->charged - ep->credited; /* less than it took: the peer lies */
 
 	if (f->out_hand == r->fetch)
 		f->out_hand = NULL;
 	f->announced--;
 	if (r->fetch->asked)
-		ep->charged -= r->length;
+		ep->charged -= r->length < uncredited ? r->length : uncredited;
 	(void)split_hold(ep, &f->room_out, &r->fetch->held, -(int)r->fetch->held);
 	list_remove(&r->fetch->node);
 	free(r->fetch);
@@ -268,7 +269,7 @@ static int step_waiting(struct endpoint *ep, struct fetch_out *p)
 {
 	struct fetch *f = ep->rooms->fetch;
 
-	if (!ep->ctx->armed && !p->hurried && clock_now() < p->patience)
+	if (!p->asked && !ep->ctx->armed && !p->hurried && clock_now() < p->patience)
 		return 0;
 	if (!p->asked) {
 		if (ep->charged - ep->credited + p->r->length > ep->credit || !ask_back(ep, p))
@@ -360,6 +361,8 @@ void fetch_taken(struct endpoint *ep, const struct head *h)
 
 void fetch_over(struct endpoint *ep, const struct head *h)
 {
+	struct packet through = {
+		.opcode = WIRE_WITHDRAW, .seq = h->seq, .extent = WIRE_WITHDRAW_NOT};
 	struct request *r = message_announced(ep, h->seq);
 	struct fetch_out *p = r ? r->fetch : NULL;
 
@@ -369,10 +372,10 @@ void fetch_over(struct endpoint *ep, const struct head *h)
 	}
 	if (!p)
 		return;
-	if (p->asked)
-		link_control(ep, WIRE_WITHDRAW, h->seq, WIRE_WITHDRAW_NOT, NULL, 0);
-	else
+	if (!p->asked)
 		fetch_learn(ep, p);
+	else if (!split_conclude(ep, &ep->rooms->fetch->room_out, &p->held, &through))
+		link_control(ep, through.opcode, through.seq, through.extent, NULL, 0);
 	ep->stats->rget_messages++;
 	ep->stats->rget_bytes += p->done; /* from there on we have written, or nobody wanted it */
 	fetch_forget(r);

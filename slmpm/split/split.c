@@ -74,6 +74,9 @@ bool split_look(struct endpoint *ep)
 	uint64_t most = ep->link.port->counts.in_segments;
 	bool *enomem = &ep->ctx->enomem, before = *enomem, all = false;
 
+	/* What was copied was loaded before the ring is looked at: a peer that leaves says so before
+	 * it stores there again (CLOSE, and the release fence behind it). */
+	atomic_thread_fence(memory_order_acquire);
 	*enomem = false;
 	for (uint64_t i = 0; i < most && ep->state == SLMPM_PEER_UP && !all && !*enomem; i++)
 		all = progress_inspect(ep);

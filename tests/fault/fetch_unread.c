@@ -17,6 +17,7 @@
 #include "tests/lib/links.h"
 
 #define LENGTH ((size_t)12 << 20)
+#define ALONE  ((size_t)16 << 10) /* so short that the receiver reads it alone */
 #define SHORT  300 /* messages: more than are taken in before the receiver begins to read */
 #define SOON   100 /* ms */
 
@@ -88,6 +89,25 @@ static int stop(slmpm_peer host, char **words)
 	return 0;
 }
 
+/* A message that needs no word of the receiver's before its end. */
+static int send_short(slmpm_peer host, char **words)
+{
+	struct slmpm_how how = {
+		.size = sizeof(how),
+		.flags = SLMPM_VIA(SLMPM_BY_RGET) | SLMPM_STRICT,
+		.timeout_ms = PATIENCE,
+	};
+	struct slmpm_iov iov = {bytes, ALONE};
+
+	(void)words;
+	links_await();
+	OK(slmpm_send(host, 0, NULL, 0, PATIENCE));
+	EXPECT(slmpm_recv(host, 2, again, 2, NULL, PATIENCE), 2);
+	actor_fill(bytes, 1, ALONE);
+	OK(slmpm_sendv(host, 1, &iov, 1, &how, NULL));
+	return 0;
+}
+
 static slmpm_peer stopped(const char *role)
 {
 	slmpm_peer peer;
@@ -143,10 +163,27 @@ static int give_up_receiving(void *unused)
 	return 0;
 }
 
+/* Its receiver has sent by the other link last: that end is said all the same. */
+static int receive_short(void *unused)
+{
+	struct slmpm_how how = by(1, PATIENCE);
+	struct slmpm_iov iov = {"go", 2};
+	slmpm_peer peer = actor_spawn("short", NULL, NULL);
+
+	(void)unused;
+	EXPECT(slmpm_recv(peer, 0, NULL, 0, NULL, PATIENCE), 0);
+	links_await();
+	OK(slmpm_sendv(peer, 2, &iov, 1, &how, NULL));
+	EXPECT(slmpm_recv(peer, 1, bytes, ALONE, NULL, PATIENCE), ALONE);
+	CHECK(actor_filled(bytes, 1, ALONE), "a message is torn");
+	part(peer);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
-	static const struct actor roles[] = {{"stop", stop}, {NULL, NULL}};
-	pid_t sends, receives;
+	static const struct actor roles[] = {{"stop", stop}, {"short", send_short}, {NULL, NULL}};
+	pid_t sends, receives, is_short;
 
 	actor_begin(argc, argv, roles);
 	setenv("SLMPM_FABRIC", "shm", 1);
@@ -157,6 +194,7 @@ int main(int argc, char **argv)
 	setenv("SLMPM_FETCH", "always", 1);
 	sends = child_start(give_up_sending, NULL, 20 * (unsigned)actor_slow());
 	receives = child_start(give_up_receiving, NULL, 20 * (unsigned)actor_slow());
-	CHECK(child_wait(sends) + child_wait(receives) == 0, "see above");
+	is_short = child_start(receive_short, NULL, 20 * (unsigned)actor_slow());
+	CHECK(child_wait(sends) + child_wait(receives) + child_wait(is_short) == 0, "see above");
 	return 0;
 }
