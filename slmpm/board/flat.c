@@ -399,9 +399,9 @@ int flat_begin(struct flat *f, struct boards *b, const struct slmpm_coll *c)
 	return 0;
 }
 
-void flat_step_of(struct flat *f, const struct slmpm_coll *whole)
+void flat_step_of(struct flat *f, const struct slmpm_coll *whole, uint32_t history)
 {
-	const uint64_t what = what_of(whole, f->b->size);
+	const uint64_t what = what_of(whole, f->b->size) ^ (uint64_t)history >> 16 << POST_SAME;
 
 	f->what ^= what_of(f->coll, f->b->size) ^ what;
 	f->b->history = (f->b->history ^ what) * UINT64_C(0x9e3779b97f4a7c15);

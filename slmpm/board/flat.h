@@ -100,8 +100,8 @@ int flat_needs(const struct slmpm_coll *c, uint32_t size, uint32_t rank, uint64_
  * one of SLMPM_UINT8, whole elements by its width. 0, or -SLMPM_ENOMEM. */
 int flat_begin(struct flat *f, struct boards *b, const struct slmpm_coll *c);
 /* It is a step of WHOLE, an operation of a group of which these boards' members are a part: what is
- * posted, and compared, is that one's. Just behind flat_begin. */
-void flat_step_of(struct flat *f, const struct slmpm_coll *whole);
+ * posted, and compared, is that one's, and the HISTORY of that group. Just behind flat_begin. */
+void flat_step_of(struct flat *f, const struct slmpm_coll *whole, uint32_t history);
 /* Posts it, where that takes no time: before what else is to be done between begin and step. */
 void flat_post_early(struct flat *f);
 /* Does all that can be done. 1: done; 0: waits for f->waits_for; else a negative error with the

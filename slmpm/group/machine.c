@@ -117,7 +117,7 @@ static int within(struct group *g)
 	list_init(&n->op.node);
 	if (operation_begin_flat(of, &n->coll) < 0)
 		return -SLMPM_ENOMEM;
-	flat_step_of(&of->flat, m->coll);
+	flat_step_of(&of->flat, m->coll, m->history);
 	of->begun++;
 	operation_append(&n->op);
 	return 0;
@@ -205,6 +205,8 @@ static int machine_exchange(struct group *g)
 	struct messages *m = g->messages;
 	struct machine *n = m->machine;
 	struct plan_spec *spec = &m->run.spec;
+	/* Of the program's own, what is gathered is counted in bytes. */
+	uint32_t width = n->gathers && m->coll->combine ? 1 : messages_width(m->coll);
 
 	n->phase = MACHINE_EXCHANGES;
 	if (!leads_here(n)) {
@@ -223,8 +225,8 @@ static int machine_exchange(struct group *g)
 		describe_gathered(g);
 	else if (n->group && flat_combines(spec->kind))
 		describe_sums(g);
-	spec->algorithm =
-		spec->kind == PLAN_GATHER ? PLAN_FLAT : plan_choose(spec, messages_width(m->coll));
+	spec->algorithm = spec->kind == PLAN_GATHER ? PLAN_FLAT : plan_choose(spec, width);
+	messages_piece(spec, width);
 	return messages_exchange(g);
 }
 

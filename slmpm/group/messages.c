@@ -89,6 +89,15 @@ static uint64_t shared_piece(const struct plan_spec *spec, uint32_t width)
 	return piece > least ? piece : least;
 }
 
+void messages_piece(struct plan_spec *spec, uint32_t width)
+{
+	spec->piece = 0;
+	if (spec->count / PIECES >= LONG / width)
+		spec->piece = (spec->count + PIECES - 1) / PIECES;
+	if (spec->algorithm == PLAN_STAR || (spec->algorithm == PLAN_CHAIN && spec->processors))
+		spec->piece = shared_piece(spec, width);
+}
+
 static void describe_run(const struct group *g, const struct slmpm_coll *c, struct offload_run *run)
 {
 	bool in_place = c->from == SLMPM_IN_PLACE, barrier = c->kind == SLMPM_COLL_BARRIER;
@@ -113,8 +122,6 @@ static void describe_run(const struct group *g, const struct slmpm_coll *c, stru
 				    .from = in_place ? NULL : c->from,
 				    .to = c->to,
 				    .mark = mark_of(c, g->boards.size, g->messages->number)};
-	if (run->spec.count / PIECES >= LONG / width)
-		run->spec.piece = (run->spec.count + PIECES - 1) / PIECES;
 	/* All send something at once: so one that has begun a round is seen to have. */
 	if (g->main && tags_is_round(c)) {
 		run->spec.algorithm = PLAN_BRUCK;
@@ -128,9 +135,7 @@ static void describe_run(const struct group *g, const struct slmpm_coll *c, stru
 	if (run->spec.algorithm != PLAN_HOSTS && !run->spec.text && g->messages->local &&
 	    algorithm_may_gather(g, &run->spec, width))
 		run->spec.algorithm = PLAN_HOSTS;
-	if (run->spec.algorithm == PLAN_STAR ||
-	    (run->spec.algorithm == PLAN_CHAIN && run->spec.processors))
-		run->spec.piece = shared_piece(&run->spec, width);
+	messages_piece(&run->spec, width);
 	if (run->spec.text)
 		run->mark = mark_with(run->mark, plan_text_hash(run->spec.text));
 }
@@ -563,7 +568,11 @@ int messages_begin(struct group *g, const struct slmpm_coll *c)
 	describe_run(g, c, &m->run);
 	mark_note(m);
 	g->algorithm = m->run.spec.algorithm;
-	return m->machine ? parts.machine->begin(g) : messages_exchange(g);
+	if (!m->machine)
+		return messages_exchange(g);
+	rc = parts.machine->begin(g);
+	/* Its number is taken: the others would wait for this member. */
+	return rc < 0 && !g->error ? messages_break(g, rc, (int)g->boards.rank) : rc;
 }
 
 int messages_exchange(struct group *g)

@@ -68,6 +68,8 @@ struct messages {
 
 /* Bytes of an element. */
 uint32_t messages_width(const struct slmpm_coll *c);
+/* The pieces that SPEC, of elements of WIDTH bytes, sends by the algorithm that it has now. */
+void messages_piece(struct plan_spec *spec, uint32_t width);
 /* m->run is the operation, all by messages, with MARK. */
 void messages_describe(struct group *g, uint32_t mark);
 /* What m->run describes begins, once all that it needs are connected. 0, or negative with the

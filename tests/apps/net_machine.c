@@ -35,6 +35,7 @@ enum {
 	FOUNDER_LACKS,
 	OTHER_LACKS,
 	DIFFERS,
+	SKIPS,
 	LATE,
 	BLOCKS,
 	DIES, /* the last of a run, and so are: */
@@ -282,6 +283,19 @@ static void differ(void)
 	check_error(sum_of(own.rank == CULPRIT ? 2 : 1), -SLMPM_EINVAL, -1, "one differs");
 	check(strstr(slmpm_error_detail(), "operation 2, allreduce") != NULL, "of which operation");
 	check(strstr(slmpm_error_detail(), "rank 4 (process") != NULL, "by which rank");
+}
+
+/* The last of a chain leaves out what goes by messages alone: by what goes in memory it is seen. */
+static void skip(void)
+{
+	static char bytes[200 << 10];
+	int rc = slmpm_barrier(group, WAIT_MS);
+
+	if (rc == 0 && own.rank != MEMBERS - 1)
+		rc = slmpm_broadcast(group, bytes, sizeof(bytes), SLMPM_UINT8, 0, WAIT_MS);
+	for (int i = 0; i < 32 && rc == 0; i++)
+		rc = slmpm_barrier(group, WAIT_MS);
+	check_error(rc, -SLMPM_EINVAL, -1, "one leaves an operation out");
 }
 
 static void be_late(void)
@@ -573,10 +587,10 @@ static const struct run *run_of(const char *name)
 
 static int accelerator(const struct run *run)
 {
-	static void (*const part[])(void) = {NULL,   check_results, founder_lacks, other_lacks,
-					     differ, be_late,       block,         die,
-					     stop,   stop_writing,  release,       break_amid,
-					     leave,  leave_and_exit};
+	static void (*const part[])(void) = {NULL,       check_results, founder_lacks, other_lacks,
+					     differ,     skip,          be_late,       block,
+					     die,        stop,          stop_writing,  release,
+					     break_amid, leave,         leave_and_exit};
 
 	for (uint32_t tag = run->first; tag <= run->last; tag++) {
 		join_group(tag);
