@@ -101,9 +101,9 @@ static void lays_without(const struct crew *crew, int rank)
 
 	OK(slmpm_barrier(crew->group[0], PATIENCE));
 	if (rank == crew->victim)
-		(void)raise(SIGKILL);
+		die();
 	if (rank == 0) {
-		usleep(20000 * (useconds_t)actor_slow());
+		usleep(150000 * (useconds_t)actor_slow());
 		REFUSED(slmpm_overlay_open(&o, crew->group[0], &net, NULL, 1500 * actor_slow()),
 			SLMPM_EDEAD, "rank 2");
 	} else {
