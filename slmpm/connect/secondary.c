@@ -19,7 +19,7 @@
 /* ---- the bond ------------------------------------------------------------------------------- */
 
 /* Who shares a copy relies on words in memory that both see at once: where some travel over another
- * fabric than memory does, nobody may. Messages are fetched where the first link has memory. */
+ * fabric than memory does, none may. Messages are fetched where the first link has memory. */
 uint64_t secondary_features(const struct endpoint *ep)
 {
 	const struct routes *routes = &config_get()->routes;

@@ -264,7 +264,7 @@ static bool ask_back(struct endpoint *ep, struct fetch_out *p)
 	return split_notify_held(ep, &ep->rooms->fetch->room_out, &p->held, &ask);
 }
 
-/* Nobody is through with it so far, and the send is not to wait for that. */
+/* Its receiver is not through with it so far, and the send is not to wait for that. */
 static int step_waiting(struct endpoint *ep, struct fetch_out *p)
 {
 	struct fetch *f = ep->rooms->fetch;
