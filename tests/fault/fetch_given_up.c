@@ -3,7 +3,8 @@
 /*
  * Fetched messages whose sends and receives are given up while the other side comes, or is stopped
  * and goes on at any instruction, or while other messages go by another link, of another fabric:
- * none is lost or torn, no call is late, and neither side touches a buffer that has been given back.
+ * none is lost or torn, no call is late, and neither side touches a buffer that has been given
+ * back.
  */
 #include <stdlib.h>
 #include <string.h>
