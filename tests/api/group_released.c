@@ -114,13 +114,15 @@ static void (*const makers[])(slmpm_group g, int rank) = {reduces, puts_to_all, 
 
 /* ---- gone ------------------------------------------------------------------------------------ */
 
+/* One count decides: what other members begin later has some for a moment. */
 static void await_descriptors(const struct crew *c, int most)
 {
 	const int64_t end = actor_now_ms() + 1000 * actor_slow();
+	int n;
 
-	while (descriptors() > most && actor_now_ms() < end)
+	while ((n = descriptors()) > most && actor_now_ms() < end)
 		CHECK(slmpm_progress(c->ctx) >= 0, "%s", slmpm_error_detail());
-	CHECK(descriptors() <= most, "%d descriptors, %d at first", descriptors(), most);
+	CHECK(n <= most, "%d descriptors, %d at first", n, most);
 }
 
 static void makes_progress(const struct crew *c)
