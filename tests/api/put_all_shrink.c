@@ -31,7 +31,8 @@ static void await_stage(const struct crew *c, int n)
 	CHECK(atomic_load(stage) >= n, "stage %d, not %d", atomic_load(stage), n);
 }
 
-static int put(const struct crew *c, const int32_t *ranks, int n)
+/* REQ: it is not waited for; or NULL. */
+static int put(const struct crew *c, const int32_t *ranks, int n, slmpm_req *req)
 {
 	static const char from[sizeof(memory)] = "x";
 	const struct slmpm_put_spec p = {.size = sizeof(p),
@@ -43,7 +44,7 @@ static int put(const struct crew *c, const int32_t *ranks, int n)
 					 .count = n};
 	const struct slmpm_how how = {.size = sizeof(how), .timeout_ms = SOON * actor_slow()};
 
-	return slmpm_put_all(c->group[0], &p, &how, NULL);
+	return slmpm_put_all(c->group[0], &p, &how, req);
 }
 
 /* ---- the others shrink ----------------------------------------------------------------------- */
@@ -61,7 +62,7 @@ static void shrinks(const struct crew *c, int rank)
 	}
 	if (rank == 0) {
 		usleep(30000 * (useconds_t)actor_slow()); /* without progress: it knows nothing */
-		REFUSED(put(c, NULL, 0), SLMPM_EDEAD, "rank 3");
+		REFUSED(put(c, NULL, 0, NULL), SLMPM_EDEAD, "rank 3");
 	} else {
 		REFUSED(slmpm_barrier(g, PATIENCE), SLMPM_EDEAD, "rank 3");
 	}
@@ -87,19 +88,10 @@ static void sleep_until_shrunk(const struct crew *c, useconds_t us)
  * rank 3 as the reason, not rank 2, which lives. */
 static void begins_before(const struct crew *c)
 {
-	static const char from[sizeof(memory)] = "x";
-	const struct slmpm_put_spec p = {.size = sizeof(p),
-					 .flags = *(const uint32_t *)c->arg,
-					 .space = SPACE,
-					 .len = sizeof(from),
-					 .from = from,
-					 .rank = both,
-					 .count = 2};
-	const struct slmpm_how how = {.size = sizeof(how), .timeout_ms = SOON * actor_slow()};
 	struct slmpm_done done;
 	slmpm_req req;
 
-	OK(slmpm_put_all(c->group[0], &p, &how, &req));
+	OK(put(c, both, 2, &req));
 	CHECK(slmpm_progress(c->ctx) >= 0, "%s", slmpm_error_detail());
 	atomic_store(stage, c->members + 1);
 	sleep_until_shrunk(c, 7000); /* as a rule within a tick */
@@ -116,7 +108,7 @@ static void target_knows(const struct crew *c, int rank)
 	OK(slmpm_group_space(g, SPACE, memory, sizeof(memory)));
 	OK(slmpm_barrier(g, PATIENCE));
 	if (rank == 0)
-		OK(put(c, both, 2));
+		OK(put(c, both, 2, NULL));
 	OK(slmpm_barrier(g, PATIENCE));
 	atomic_fetch_add(stage, 1);
 	await_stage(c, c->members);
@@ -164,7 +156,7 @@ static void others_know(const struct crew *c, int rank)
 	await_stage(c, 2);
 	if (rank == 0) {
 		usleep(20000);
-		REFUSED(put(c, targets, 2), SLMPM_EDEAD, "rank 2");
+		REFUSED(put(c, targets, 2, NULL), SLMPM_EDEAD, "rank 2");
 		atomic_store(stage, 3);
 	}
 	await_stage(c, 3);

@@ -98,20 +98,33 @@ static void hold_back(struct life *x, int side, uint32_t words)
 	x->side[side].words = words;
 }
 
+/* Room is held back for what comes next, a word that is read next if it is taken. */
+static bool awaits_word(const struct life *x, int side)
+{
+	const struct side *s = &x->side[side];
+
+	return s->words && length_of(x, s->sent + 1) <= FABRIC_WORD_MAX && x->stores & 1 &&
+	       bond_is_read_next(x->r.link[side]);
+}
+
+static int put_next(struct life *x, int side, uint16_t flags)
+{
+	uint64_t seed = x->side[side].sent + 1;
+	int rc = link_put(x->r.link[side], seed, length_of(x, seed), flags);
+
+	x->side[side].sent += rc == 1;
+	return rc;
+}
+
 /* By room held back: where it is read next it is taken, and seen at once. */
 static void post_word(struct life *x, int side)
 {
 	struct side *s = &x->side[side];
-	struct fabric_link *l = x->r.link[side];
-	uint64_t seed = s->sent + 1;
-	uint32_t length = length_of(x, seed);
 
-	if (!s->words || length > FABRIC_WORD_MAX || !(x->stores & 1) || !bond_is_read_next(l) ||
-	    !s->room || s->path != bond_path(l))
+	if (!awaits_word(x, side) || !s->room || s->path != bond_path(x->r.link[side]))
 		return;
 	hold_back(x, side, s->words - 1);
-	CHECK(link_put(l, seed, length, 0) == 1, "no room for a word");
-	s->sent++;
+	CHECK(put_next(x, side, 0) == 1, "no room for a word");
 	if (fabric->alloc)
 		see_at_once(x, !side);
 }
@@ -121,17 +134,14 @@ static void post_beside(struct life *x, int side)
 {
 	struct side *s = &x->side[side];
 	struct fabric_link *l = x->r.link[side];
-	uint64_t seed = s->sent + 1;
-	uint32_t length = length_of(x, seed);
 	int rc;
 
-	if (!s->words || length > FABRIC_WORD_MAX || !(x->stores & 1) || !bond_is_read_next(l))
+	if (!awaits_word(x, side))
 		return;
-	rc = link_put(l, seed, length, FABRIC_ONLY);
+	rc = put_next(x, side, FABRIC_ONLY);
 	CHECK(rc == 1 || rc == -EAGAIN || (rc == -EPIPE && !bond_up(l)), "post said %d", rc);
 	if (rc != 1)
 		return;
-	s->sent++;
 	s->room = true;
 	s->path = bond_path(l);
 	if (fabric->alloc)

@@ -166,6 +166,17 @@ static void survives_the_other(void **state)
 	}
 }
 
+/* And one more path that stores, of which LEFT alone knows: its number. */
+static int open_with_more(struct rig *r, const struct rig_shape *shape)
+{
+	int path;
+
+	rig_open_stored(r, fabric, shape);
+	path = rig_path(r, fabric, shape);
+	rig_add_stored(r, path, LEFT);
+	return path;
+}
+
 /* What a link has taken that never joins at the other side goes again by another: the other side
  * has not come to it, whatever it says meanwhile. */
 static void is_kept_for_who_has_not_joined(void **state)
@@ -174,8 +185,7 @@ static void is_kept_for_who_has_not_joined(void **state)
 	struct rig r;
 
 	(void)state;
-	rig_open_stored(&r, fabric, &one);
-	rig_add_stored(&r, rig_path(&r, fabric, &one), LEFT);
+	(void)open_with_more(&r, &one);
 	assert_int_equal(link_put(r.link[LEFT], 1, LENGTH, 0), 1);
 	put_by(&r, 2, 1);
 	rig_take(&r, RIGHT, 1, LENGTH);
@@ -196,12 +206,9 @@ static void is_kept_for_who_has_not_joined(void **state)
 static void any_that_stores_will_do(void **state)
 {
 	struct rig r;
-	int path;
+	int path = open_with_more(&r, &two);
 
 	(void)state;
-	rig_open_stored(&r, fabric, &two);
-	path = rig_path(&r, fabric, &two);
-	rig_add_stored(&r, path, LEFT);
 	put_by(&r, 1, path);
 	hold_back(&r, 1);
 	assert_int_equal(bond_path(r.link[LEFT]), path);
@@ -220,12 +227,9 @@ static void any_that_stores_will_do(void **state)
 static void stays_where_it_is_read_next(void **state)
 {
 	struct rig r;
-	int path;
+	int path = open_with_more(&r, &two);
 
 	(void)state;
-	rig_open_stored(&r, fabric, &two);
-	path = rig_path(&r, fabric, &two);
-	rig_add_stored(&r, path, LEFT);
 	assert_int_equal(bond_use(r.link[LEFT], (uint32_t)path), 0);
 	scan(&r, LEFT);
 	put_by(&r, 1, 0);
