@@ -243,14 +243,14 @@ void choice_learn(struct choice *c, bool other, enum choice_note note, uint64_t 
 	refresh(c);
 }
 
-void choice_conclude(struct choice *choices, struct choice_last *last, uint64_t now)
+void choice_conclude(struct choice_last *last, uint64_t now)
 {
 	uint64_t gap = now > last->since ? now - last->since : 0, most = GAP * last->took;
 
 	if (!last->note)
 		return;
-	choice_learn(choice_of(choices, last->length), last->other, last->note,
-		     last->took + (gap < most ? gap : most), last->length);
+	choice_learn(last->of, last->other, last->note, last->took + (gap < most ? gap : most),
+		     last->length);
 	last->note = CHOICE_UNTIMED;
 }
 

@@ -46,8 +46,9 @@ struct choice {
  * does. */
 enum choice_note { CHOICE_UNTIMED, CHOICE_FIRST, CHOICE_TIMED };
 
-/* The last turn of any class, if it is worth it: what it has cost is known once the next begins. */
+/* The last turn of any choice, if it is worth it: what it has cost is known once the next begins. */
 struct choice_last {
+	struct choice *of;
 	enum choice_note note;
 	bool other;
 	uint64_t length, took;
@@ -69,7 +70,7 @@ void choice_learn(struct choice *c, bool other, enum choice_note note, uint64_t 
 /* The next turn begins NOW. The time between counts as far as it could be the turn's doing: the
  * other side may still take bytes out, and its answer comes the later; and what its processor has
  * read has to be fetched back to be written again. */
-void choice_conclude(struct choice *choices, struct choice_last *last, uint64_t now);
+void choice_conclude(struct choice_last *last, uint64_t now);
 /* What LENGTH bytes may be expected to take; 0: not known. */
 uint64_t choice_expected(const struct choice *c, bool other, uint64_t length);
 /* The other way was taken, and came to nothing; or to something. */

@@ -233,17 +233,24 @@ static struct mode ask_mode(struct endpoint *ep, const struct request *r, const 
 	return mode;
 }
 
+struct choice *fetch_choice(struct endpoint *ep, const struct request *r)
+{
+	struct fetch *f = ep->rooms->fetch;
+
+	return choice_of(f->choices[f->received != ep->received], r->length);
+}
+
 /* To ask each time takes a few percent of 64 KiB. */
 struct mode fetch_mode(struct endpoint *ep, const struct request *r)
 {
 	static const struct choice unknown;
 	struct fetch *f = ep->rooms->fetch;
-	struct choice *c = f ? choice_of(f->choices, r->length) : NULL;
+	struct choice *c = f ? fetch_choice(ep, r) : NULL;
 	uint8_t now = circumstances(ep, r);
 	struct mode mode = {.way = MODE_NONE};
 
 	if (f && f->last.note)
-		choice_conclude(f->choices, &f->last, clock_ticks());
+		choice_conclude(&f->last, clock_ticks());
 	if (!c || !goes_by_cost(ep, r))
 		return ask_mode(ep, r, c ? c : &unknown);
 	mode = choice_decided(c, now);
@@ -263,11 +270,13 @@ bool fetch_is_measured(const struct request *r)
 void fetch_packets(struct endpoint *ep, const struct request *r)
 {
 	struct fetch *f = r->wire || config_get()->fetch != WHEN_AUTO ? NULL : fetch_of(ep);
-	struct choice *c = f ? choice_of(f->choices, r->length) : NULL;
+	struct choice *c;
 	enum choice_note note;
 
-	if (!c)
+	if (!f)
 		return;
+	c = fetch_choice(ep, r);
+	f->received = ep->received;
 	f->begun = r->seq;
 	if (fetch_is_measured(r) || c->without)
 		note = choice_taken(c, false);
@@ -276,6 +285,7 @@ void fetch_packets(struct endpoint *ep, const struct request *r)
 	if (!note)
 		return;
 	f->note = note;
+	f->of = c;
 	f->timed = r->seq;
 	f->began = clock_ticks();
 }
@@ -285,11 +295,11 @@ static void fetch_ended(struct endpoint *ep, const struct request *r, struct cho
 {
 	struct fetch *f = ep->rooms->fetch;
 
-	choice_conclude(f->choices, &f->last, f->last.since);
+	choice_conclude(&f->last, f->last.since);
 	f->last = ended;
 	f->last.length = r->length;
 	if (r->seq != f->begun)
-		choice_conclude(f->choices, &f->last, f->last.since);
+		choice_conclude(&f->last, f->last.since);
 }
 
 void fetch_sent(struct endpoint *ep, const struct request *r)
@@ -303,6 +313,7 @@ void fetch_sent(struct endpoint *ep, const struct request *r)
 	took += took * ep->packet_max / r->length; /* the reader's last one */
 	fetch_ended(ep, r,
 		    (struct choice_last){
+			    .of = f->of,
 			    .note = f->note,
 			    .took = took,
 			    .since = f->began + took,
@@ -311,11 +322,10 @@ void fetch_sent(struct endpoint *ep, const struct request *r)
 
 void fetch_learn(struct endpoint *ep, const struct fetch_out *p)
 {
-	struct fetch *f = ep->rooms->fetch;
 	uint64_t length = p->r->length, now = clock_ticks();
 	/* Those that were announced before it have taken their part of that. */
 	uint64_t took = (now - p->began) / (p->ahead + 1);
-	struct choice *c = choice_of(f->choices, length);
+	struct choice *c = p->of;
 
 	if (p->asked) {
 		choice_missed(c);
@@ -327,6 +337,7 @@ void fetch_learn(struct endpoint *ep, const struct fetch_out *p)
 	monitor_timed(ep, SLMPM_BY_RGET, length, p->r->pieces->base, took, took);
 	fetch_ended(ep, p->r,
 		    (struct choice_last){
+			    .of = p->of,
 			    .note = p->note,
 			    .other = true,
 			    .took = took,

@@ -63,6 +63,7 @@ struct fetch_out {        /* a send whose message the peer fetches */
 	uint64_t patience; /* ns: until then it waits for a receive */
 	uint64_t began;    /* announced, in ticks ... */
 	uint32_t ahead;    /* ... behind so many that were not over yet */
+	struct choice *of;
 	enum choice_note note;
 	uint32_t held;
 	bool waiting;     /* it is not to wait long for a receive ... */
@@ -78,9 +79,12 @@ struct fetch_out {        /* a send whose message the peer fetches */
 struct fetch {                     /* of an endpoint */
 	struct fabric_memory peer; /* all of the peer's memory; ops 0: not reached */
 	bool introduced;           /* the peer knows how ours is reached */
-	struct choice
-		choices[CHOICE_CLASSES]; /* in packets, or fetched: what it costs the sender */
+	/* In packets, or fetched: what it costs the sender. Of messages in a row, and of those that
+	 * follow one of the peer's: the peer reads the former while more is written. */
+	struct choice choices[2][CHOICE_CLASSES];
+	uint64_t received;     /* the peer's messages, when the last one of ours began */
 	uint64_t timed, began; /* a message that goes in packets: envelope, and when, in ticks */
+	struct choice *of;
 	enum choice_note note;
 	struct choice_last last; /* message sent */
 	uint64_t begun;          /* the last one that began, fetched or not: envelope */
@@ -124,6 +128,8 @@ bool fetch_is_out(const struct endpoint *ep);
 
 /* How R is to begin: in packets, or announced in place of its first one. */
 struct mode fetch_mode(struct endpoint *ep, const struct request *r);
+/* Of those, that of R, which is to begin. */
+struct choice *fetch_choice(struct endpoint *ep, const struct request *r);
 /* R begins to go in packets; and its last one is out. */
 void fetch_packets(struct endpoint *ep, const struct request *r);
 void fetch_sent(struct endpoint *ep, const struct request *r);

@@ -70,8 +70,9 @@ int fetch_announce(struct endpoint *ep, struct request *r)
 	p->began = clock_ticks();
 	p->ahead = f->announced++;
 	f->begun = r->seq;
-	p->note = fetch_is_measured(r) ? choice_taken(choice_of(f->choices, r->length), true) :
-					 CHOICE_TIMED;
+	p->of = fetch_choice(ep, r);
+	f->received = ep->received;
+	p->note = fetch_is_measured(r) ? choice_taken(p->of, true) : CHOICE_TIMED;
 	if (r->length <= ep->life->eager_max && r->mode.reason != SLMPM_REASON_STRICT) {
 		p->waiting = true;
 		list_append(&f->out, &p->node);

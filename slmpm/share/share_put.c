@@ -177,6 +177,7 @@ static void note_time(struct endpoint *ep, const struct job *j, bool shared, uin
 		return;
 	took = clock_ticks() - began;
 	s->last = (struct choice_last){
+		.of = choice_of(s->choices, j->length),
 		.note = note,
 		.other = shared,
 		.length = j->length,
@@ -232,7 +233,7 @@ int share_put(struct remote *to, uint64_t offset, const void *from, uint64_t len
 		return 1;
 	}
 	began = clock_ticks(); /* the clock would take longer, and costs are compared, nothing else */
-	choice_conclude(ep->rooms->share->choices, &ep->rooms->share->last, began);
+	choice_conclude(&ep->rooms->share->last, began);
 	c = choice_of(ep->rooms->share->choices, len);
 	mode = share_put_choose(len, c);
 	shared = mode.way == MODE_SHARED;

@@ -321,24 +321,24 @@ static void missed(void)
 /* The time until the next turn counts, as far as it could be the way's doing; and once. */
 static void concluded(void)
 {
-	struct choice_last last = {
-		.note = CHOICE_TIMED, .length = LENGTH, .took = 10000, .since = 50000};
 	struct choice *c = choice_of(choices, LENGTH);
+	struct choice_last last = {
+		.of = c, .note = CHOICE_TIMED, .length = LENGTH, .took = 10000, .since = 50000};
 	uint32_t cost;
 
 	forget();
-	choice_conclude(choices, &last, 55000);
+	choice_conclude(&last, 55000);
 	cost = c->cost[0];
 	CHECK(choice_expected(c, false, LENGTH) / 100 == 150, "15000 is %u", cost);
-	choice_conclude(choices, &last, 90000);
+	choice_conclude(&last, 90000);
 	CHECK(c->cost[0] == cost, "it counts twice");
 	forget();
 	last.note = CHOICE_TIMED;
-	choice_conclude(choices, &last, 1000000);
+	choice_conclude(&last, 1000000);
 	CHECK(choice_expected(c, false, LENGTH) / 100 == 500, "50000 is %u", c->cost[0]);
 	forget();
 	last.note = CHOICE_TIMED;
-	choice_conclude(choices, &last, 40000);
+	choice_conclude(&last, 40000);
 	CHECK(choice_expected(c, false, LENGTH) / 100 == 100, "10000 is %u", c->cost[0]);
 }
 
