@@ -267,12 +267,23 @@ bool fetch_is_measured(const struct request *r)
 	return r->mode.reason == SLMPM_REASON_FASTER || r->mode.reason == SLMPM_REASON_TRIAL;
 }
 
+/* Another had run here when this side last yielded, which one that only sends seldom does: where so
+ * many packets find room meanwhile, the peer that takes them runs elsewhere. */
+static void count_sharing(struct context *ctx, uint64_t packets)
+{
+	uint32_t left = ctx->oversubscribed;
+
+	ctx->oversubscribed = packets < left ? left - (uint32_t)packets : 0;
+}
+
 void fetch_packets(struct endpoint *ep, const struct request *r)
 {
 	struct fetch *f = r->wire || config_get()->fetch != WHEN_AUTO ? NULL : fetch_of(ep);
 	struct choice *c;
 	enum choice_note note;
 
+	if (ep->ctx->oversubscribed)
+		count_sharing(ep->ctx, 1 + r->length / ep->packet_max);
 	if (!f)
 		return;
 	c = fetch_choice(ep, r);
