@@ -18,6 +18,7 @@
 #define GAP           4    /* times what a turn takes: so much of the time until the next counts */
 #define HOPELESS      8    /* times the usual cost: the rest of a run would change nothing, ... */
 #define AGREED        2    /* ... nor where so many turns agree that it is a quarter more */
+#define MARGIN        16   /* the other way is to be shorter by this part: else chance decides */
 #define CHANGED       7    /* the usual cost by this part: the other's may have, too */
 
 struct choice *choice_of(struct choice *choices, uint64_t length)
@@ -32,9 +33,15 @@ static bool choice_is_known(const struct choice *c)
 	return c->cost[0] && c->cost[1];
 }
 
+/* The other way is usual that costs no more than this. */
+static uint32_t most_of_other(const struct choice *c)
+{
+	return c->cost[0] - c->cost[0] / MARGIN;
+}
+
 void choice_view(const struct choice *c, struct mode_view *v)
 {
-	v->cost[0] = c->cost[0];
+	v->cost[0] = most_of_other(c);
 	v->cost[1] = c->cost[1];
 	v->trial = c->run;
 }
@@ -233,7 +240,7 @@ void choice_learn(struct choice *c, bool other, enum choice_note note, uint64_t 
 		estimate(c, other, cost);
 	if (!c->run && !c->fresh)
 		forgive(c);
-	if (choice_is_known(c) && c->usual != (c->cost[1] <= c->cost[0])) {
+	if (choice_is_known(c) && c->usual != (c->cost[1] <= most_of_other(c))) {
 		c->usual = !c->usual;
 		end_run(c);
 		c->then = 0; /* it settles first, and the one that was left has just been seen */

@@ -276,7 +276,7 @@ static void count_sharing(struct context *ctx, uint64_t packets)
 	ctx->oversubscribed = packets < left ? left - (uint32_t)packets : 0;
 }
 
-void fetch_packets(struct endpoint *ep, const struct request *r)
+void fetch_packets(struct endpoint *ep, const struct request *r, uint64_t began)
 {
 	struct fetch *f = r->wire || config_get()->fetch != WHEN_AUTO ? NULL : fetch_of(ep);
 	struct choice *c;
@@ -298,7 +298,7 @@ void fetch_packets(struct endpoint *ep, const struct request *r)
 	f->note = note;
 	f->of = c;
 	f->timed = r->seq;
-	f->began = clock_ticks();
+	f->began = began;
 }
 
 /* Behind R others of that length may be on their way already. */
@@ -321,7 +321,6 @@ void fetch_sent(struct endpoint *ep, const struct request *r)
 	if (!f || f->timed != r->seq)
 		return;
 	took = clock_ticks() - f->began;
-	took += took * ep->packet_max / r->length; /* the reader's last one */
 	fetch_ended(ep, r,
 		    (struct choice_last){
 			    .of = f->of,

@@ -130,8 +130,8 @@ bool fetch_is_out(const struct endpoint *ep);
 struct mode fetch_mode(struct endpoint *ep, const struct request *r);
 /* Of those, that of R, which is to begin. */
 struct choice *fetch_choice(struct endpoint *ep, const struct request *r);
-/* R begins to go in packets; and its last one is out. */
-void fetch_packets(struct endpoint *ep, const struct request *r);
+/* R began to go in packets at BEGAN, in ticks; and its last one is out. */
+void fetch_packets(struct endpoint *ep, const struct request *r, uint64_t began);
 void fetch_sent(struct endpoint *ep, const struct request *r);
 /* The ranges of R's memory; 0: too many. */
 uint32_t fetch_ranges(const struct request *r, struct wire_range *ranges);

@@ -88,7 +88,7 @@ static int begin_message(struct endpoint *ep, struct request *r)
 	if (UNLIKELY(r->mode.way != MODE_PACKETS))
 		return r->mode.way == MODE_FETCHED ? fetch_announce(ep, r) : -ENOLINK;
 	timed = UNLIKELY(endpoint_is_blocked(ep, BLOCK_SAMPLE)) && only && !announce && !r->wire;
-	if (timed || r->length >= MONITOR_LONG)
+	if (timed || r->length >= MONITOR_LONG || r->length >= ep->fetch_min)
 		began = clock_ticks();
 	if (timed)
 		p.extent |= wire_extent(0, WIRE_FLAG_TIMED);
@@ -104,7 +104,7 @@ static int begin_message(struct endpoint *ep, struct request *r)
 	r->offset = first;
 	r->announced = announce;
 	if (UNLIKELY(r->length >= ep->fetch_min))
-		fetch_packets(ep, r);
+		fetch_packets(ep, r, began);
 	if (timed)
 		sample_sent(ep, r, began);
 	if (r->wire & WIRE_FLAG_ACTIVE && !only)

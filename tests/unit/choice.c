@@ -362,6 +362,19 @@ static void begins_slowly(void)
 	CHECK(others < 20, "%d turns by the longer way", others);
 }
 
+/* Of two that take nearly the same it is not chance that decides. */
+static void prefers_the_plain(void)
+{
+	for (uint64_t less = 200; less <= 1000; less += 800) {
+		const struct ways w = {{10000, 10000 - less}, 0, 0, 0};
+
+		forget();
+		(void)run(&w, 5000);
+		CHECK(choice_of(choices, LENGTH)->usual == (less == 1000), "by %llu ns of 10000",
+		      (unsigned long long)less);
+	}
+}
+
 int main(void)
 {
 	static const uint64_t longer[] = {10100, 11000, 14000, 16000, 30000, 100000, 1000000};
@@ -386,6 +399,7 @@ int main(void)
 	missed();
 	concluded();
 	begins_slowly();
+	prefers_the_plain();
 	CHECK(choice_of(choices, UINT64_MAX) < choices + CHOICE_CLASSES &&
 		      choice_of(choices, 1) == choices &&
 		      choice_of(choices, 65536) != choice_of(choices, 65535),
