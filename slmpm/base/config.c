@@ -47,7 +47,7 @@ static const struct setting settings[] = {
 	  "bytes of answers to active messages that may wait for a peer to take them" },
 	{ "FETCH", CHOICE, "auto", &config.fetch, 0, 2, "auto always never",
 	  "messages from SLMPM_FETCH_MIN on: the faster way of late; always or never fetched" },
-	{ "FETCH_MIN", SIZE, "64k", &config.fetch_min, 0, INT64_C(8) << 30, NULL,
+	{ "FETCH_MIN", SIZE, "32k", &config.fetch_min, 0, INT64_C(8) << 30, NULL,
 	  "shortest message that the receiver may fetch from the sender's memory as faster" },
 	{ "SHARE", CHOICE, "auto", &config.share, 0, 2, "auto always never",
 	  "puts from SLMPM_SHARE_MIN on: copied by both sides if faster of late; always; never" },

@@ -77,6 +77,7 @@ int main(int argc, char **argv)
 	static const struct actor roles[] = {{"reader", slow_reader}, {NULL, NULL}};
 
 	actor_begin(argc, argv, roles);
+	settings_set("SLMPM_FETCH_MIN", "64k");
 	settings_set("SLMPM_MODE_BULK", "20k");
 	settings_set("SLMPM_EAGER_MAX", "16k");
 	settings_set("SLMPM_MODE_RING", "50");

@@ -77,7 +77,7 @@ grep -Eq 'hidden [0-9]+ %' "$dir/out" || fail "overlap: nothing said"
 
 # Mixed loads, blocking and with many under way; a line of the trace for each operation of the last sample.
 for burst in 1 16; do
-	"$perf" -t mixed,slow_reader,tide,duplex -s 32k -n 100 --samples 1 --burst $burst --work-us 2 --modes "$dir/modes" \
+	"$perf" -t mixed,slow_reader,tide,duplex -s 24k -n 100 --samples 1 --burst $burst --work-us 2 --modes "$dir/modes" \
 		>"$dir/out" 2>"$dir/err" || fail "mixed loads, burst $burst: exit status $?"
 	[ "$(wc -l <"$dir/out")" = 5 ] || fail "mixed loads: not a heading and four lines"
 	head -n 1 "$dir/modes" | grep -q '^us.queue.ring.one_sided.protocol.reason$' || fail "--modes: no heading"
