@@ -170,7 +170,7 @@ const struct parts parts = {
 	.collect = group_advance,
 	.collect_arm = group_arm,
 	.retreat = engine_stop_serving,
-	PARTS(unlisten, dial_stop, pairs_stop, listener_free_all),
+	PARTS(unlisten, dial_stop, groups_stop, pairs_stop, listener_free_all),
 	/* Mirrors before the regions that they lie in. */
 	PARTS(shut, overlay_shut, group_shut, mirror_shut, memory_shut, workqueue_shut, dial_shut,
 	      completion_end, engine_close, am_forget, monitor_shut),

@@ -264,6 +264,7 @@ void distant_left(struct group *g, bool in_order, const uint64_t did[2])
 
 	for (uint32_t r = 0; g->state == GROUP_HAS_FORMED && r < g->boards.size; r++)
 		send_ended(member_of(g, r), packet);
+	g->spread = true; /* what others do of it is not this member's to say any more */
 }
 
 void distant_end(struct group *g, int error, uint32_t culprit)
@@ -285,7 +286,7 @@ void distant_up(struct member *m)
 {
 	struct group *g = m->group;
 
-	if (!m->distant || g->state != GROUP_HAS_FORMED)
+	if (!m->distant || g->state != GROUP_HAS_FORMED || g->shut)
 		return;
 	m->distant->lost = m->distant->questioned = false;
 	m->distant->why[0] = 0;

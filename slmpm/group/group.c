@@ -114,12 +114,19 @@ void group_free(struct group *g)
 	handle_free(&group_table, g);
 }
 
+/* The last operation whose messages others may still get: that it was given up does not recall
+ * them. */
+static uint64_t sent_of(const struct group *g, bool in_order)
+{
+	return in_order ? messages_done(g) : g->boards.posted;
+}
+
 /* The others, which perhaps go on, learn it: where it knows them all, for then it may have formed
  * there. IN_ORDER: meetings do without this process. */
 static void group_leave(struct group *g, bool in_order)
 {
 	bool whole = g->boards.own && g->boards.of && !g->apart;
-	const uint64_t did[] = {messages_done(g), g->lane ? messages_done(g->lane) : 0};
+	const uint64_t did[] = {sent_of(g, in_order), g->lane ? sent_of(g->lane, in_order) : 0};
 
 	if (g->apart)
 		distant_left(g, in_order, did);
@@ -161,13 +168,25 @@ static void group_give_up(struct group *g)
 	}
 }
 
+static void group_stop(struct group *g)
+{
+	operations_shut(g);
+	tags_shut(g);
+	group_give_up(g);
+	group_leave(g, false);
+	g->shut = true;
+}
+
+void groups_stop(struct context *ctx)
+{
+	LIST_EACH_ENTRY(struct group, g, &ctx->groups, node)
+		group_stop(g);
+}
+
 void group_shut(struct context *ctx)
 {
 	LIST_EACH_ENTRY(struct group, g, &ctx->groups, node) {
-		operations_shut(g);
-		tags_shut(g);
-		group_give_up(g);
-		group_leave(g, false);
+		group_stop(g);
 		group_free(g);
 	}
 }

@@ -191,6 +191,8 @@ void group_join_late(struct group *g, struct endpoint *ep, int timeout_ms);
 void group_quit(struct group *g);
 /* The same of one that is `over`. */
 void group_reap(struct group *g);
+/* Its context closes: it is left while the connections last by which the others learn that. */
+void groups_stop(struct context *ctx);
 void group_shut(struct context *ctx);
 void group_forked(struct context *ctx);
 

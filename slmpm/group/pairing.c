@@ -503,8 +503,6 @@ void pair_left(struct endpoint *ep)
 
 void pairs_stop(struct context *ctx)
 {
-	LIST_EACH_ENTRY(struct group, g, &ctx->groups, node)
-		g->shut = true;
 	LIST_EACH_ENTRY(struct member, m, &ctx->pairing, pairing)
 		list_remove(&m->pairing);
 }

@@ -303,6 +303,71 @@ static int leaves(void *unused)
 	return play(leave, NULL, -1);
 }
 
+/* Rank 1 shuts its context while it waits for the root, which has yet to begin: it closes the
+ * connections one by one, and is the one that all name. That with rank 3, which does not read what
+ * it is sent, lasts. */
+static void shut(slmpm_peer founder, int i, void *unused)
+{
+	uint64_t word = 0;
+	const struct slmpm_coll broadcast = {.size = sizeof(broadcast),
+					     .kind = SLMPM_COLL_BROADCAST,
+					     .type = SLMPM_UINT64,
+					     .to = &word,
+					     .count = 1};
+	slmpm_group group = joined(founder);
+	struct slmpm_group_info info;
+	static char unread[1 << 20];
+	slmpm_peer peer = {0};
+	slmpm_req req;
+
+	(void)unused;
+	for (int r = 0; r < MANY; r++)
+		if (r != i)
+			OK(slmpm_group_peer(group, r, &peer, PATIENCE));
+	OK(slmpm_barrier(group, PATIENCE));
+	actor_tell(founder, GO);
+	if (i == 1) {
+		OK(slmpm_collective_start(group, &broadcast, NULL, &req));
+		OK(slmpm_sendv(peer, GO, &(struct slmpm_iov){unread, sizeof(unread)}, 1, NULL,
+			       &req));
+		REFUSED(slmpm_shut(circle_own, SHORT), SLMPM_ETIMEOUT, "");
+		exit(0);
+	}
+	if (i != 0)
+		REFUSED(slmpm_collective(group, &broadcast, PATIENCE), SLMPM_ECLOSED,
+			"rank 1 (process ");
+	while (!(info = circle_query(group)).status)
+		usleep(1000);
+	EXPECT(info.status, -SLMPM_ECLOSED);
+	EXPECT(info.culprit, 1);
+	actor_tell(founder, GO);
+	actor_hear(founder, DONE);
+	OK(slmpm_group_destroy(group));
+}
+
+static int shuts(void *unused)
+{
+	struct circle c = {.apart = all_apart};
+	slmpm_group group;
+
+	(void)unused;
+	settings_set("SLMPM_COLL_ALGORITHM", "broadcast:chain");
+	circle_begin(&c, MANY, shut, NULL, 40);
+	OK(slmpm_group_create(&group, c.ctx, c.peers, MANY, TAG, PATIENCE));
+	for (int i = 0; i < MANY; i++)
+		actor_hear(c.peers[i], GO);
+	EXPECT(circle_wait(&c, 1), 0);
+	for (int i = 0; i < MANY; i++)
+		if (i != 1)
+			actor_hear(c.peers[i], GO);
+	for (int i = 0; i < MANY; i++)
+		if (i != 1)
+			actor_tell(c.peers[i], DONE);
+	OK(slmpm_group_destroy(group));
+	circle_end(&c);
+	return 0;
+}
+
 /* Rank 2 has done its part and leaves; the root comes to what that has sent once rank 1, which is
  * late by more than is waited for messages of one that has left, has done its own. */
 static void leave_unread(slmpm_peer founder, int i, void *unused)
@@ -586,6 +651,7 @@ int main(void)
 	EXPECT(child_run(deaths, NULL, 60), 0);
 	EXPECT(child_run(deaths_asleep, NULL, 60), 0);
 	EXPECT(child_run(leaves, NULL, 60), 0);
+	EXPECT(child_run(shuts, NULL, 60), 0);
 	EXPECT(child_run(leaves_unread, NULL, 60), 0);
 	EXPECT(child_run(left_stopped, NULL, 60), 0);
 	EXPECT(child_run(ends_twice, NULL, 60), 0);
