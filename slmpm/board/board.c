@@ -387,6 +387,11 @@ const char *boards_which(const struct boards *b, char text[BOARD_WHICH])
 	return text;
 }
 
+const char *boards_name(const struct boards *b, uint64_t number, uint32_t kind)
+{
+	return b->call && b->step == number ? b->call : plan_kind_name(kind);
+}
+
 int boards_error(const struct boards *b, int error, uint64_t number, uint32_t kind,
 		 const char *format, ...)
 {
@@ -402,7 +407,7 @@ int boards_error(const struct boards *b, int error, uint64_t number, uint32_t ki
 		number = b->part->steps_of[slot].number;
 		kind = kind ? b->part->steps_of[slot].kind : 0;
 	}
-	name = plan_kind_name(kind);
+	name = boards_name(b->part ? b->part->of : b, number, kind);
 	return error_set(error, "group %u, %soperation %" PRIu64 "%s%s: %s", b->tag,
 			 boards_which(b, which), number, name ? ", " : "", name ? name : "", text);
 }

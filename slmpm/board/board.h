@@ -72,6 +72,9 @@ struct boards { /* of one group, as one member has them */
 	uint32_t shared_ids;               /* the last one of these */
 	uint64_t starts[BOARD_SLOTS];      /* where on the own ring the last operations began */
 	const struct boards_of_part *part; /* NULL: they are all of a group's */
+	/* What the application has called, for texts, of which an operation is a step; or NULL. */
+	const char *call;
+	uint64_t step; /* number of that */
 };
 
 /* A new board, mapped writable, and its descriptor, by which others can map it read-only. 0, or a
@@ -140,6 +143,9 @@ int boards_broken(const struct boards *b, uint32_t *culprit);
 #define BOARD_WHICH 24
 /* In texts, before an operation: which tag it has, in a lane. */
 const char *boards_which(const struct boards *b, char text[BOARD_WHICH]);
+/* In texts, what operation NUMBER, of KIND, is: the call's, where it is a step of one; NULL: of no
+ * kind. */
+const char *boards_name(const struct boards *b, uint64_t number, uint32_t kind);
 /* -ERROR; the detail is FORMAT of operation NUMBER of the group, of KIND (of which there is none:
  * it is not named). */
 __attribute__((format(printf, 5, 6), cold)) int boards_error(const struct boards *b, int error,

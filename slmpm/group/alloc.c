@@ -62,7 +62,7 @@ static int alloc_gather(struct allocation *a, const void *from, void *to, uint64
 				     .to = to,
 				     .count = bytes};
 
-	return collective_await(a->group, &c, timeout_ms);
+	return step_await(a->group, &c, CALL, timeout_ms);
 }
 
 /* The own object, without pages, and what it is known by: 0, or a negative errno. */
@@ -448,7 +448,7 @@ static int may_alloc(struct group *g, int timeout_ms)
 	int rc = context_forbids(g->ctx, CALL);
 
 	if (rc == 0)
-		rc = operation_may_begin(g, SLMPM_COLL_ALLGATHER);
+		rc = step_may_begin(g, SLMPM_COLL_ALLGATHER, CALL);
 	if (rc == 0)
 		rc = group_has_boards(g, CALL);
 	if (rc == 0 && (g->allocation || g->shrinking))

@@ -192,6 +192,38 @@ int collective_await(struct group *g, const struct slmpm_coll *c, int timeout_ms
 	return rc;
 }
 
+/* That of the operation which is begun next, behind those that wait. */
+static uint64_t next_number(const struct group *g)
+{
+	if (!g->under_way)
+		return g->boards.posted + 1;
+	return (g->apart ? g->boards.posted : g->flat.number) + g->begun - g->done;
+}
+
+static void step_begins(struct group *g, const char *call)
+{
+	g->boards.call = call;
+	g->boards.step = next_number(g);
+}
+
+static int step_ends(struct group *g, int rc)
+{
+	g->boards.call = NULL;
+	return rc;
+}
+
+int step_may_begin(struct group *g, uint32_t kind, const char *call)
+{
+	step_begins(g, call);
+	return step_ends(g, operation_may_begin(g, kind));
+}
+
+int step_await(struct group *g, const struct slmpm_coll *c, const char *call, int timeout_ms)
+{
+	step_begins(g, call);
+	return step_ends(g, collective_await(g, c, timeout_ms));
+}
+
 /* The call is over, with RC. */
 static INLINE int collected(struct context *ctx, int rc)
 {

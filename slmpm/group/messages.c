@@ -369,7 +369,7 @@ COLD int messages_late(struct group *g, int timeout_ms)
 	rc = late_error(g->ctx, late && pair_lives(late->pair) ? late->pair->ep : NULL, timeout_ms,
 			"group %u, %soperation %" PRIu64 ", %s: nothing yet from rank %d (%s)%s",
 			g->tag, boards_which(&g->boards, which), m->number,
-			plan_kind_name(m->coll->kind), r,
+			boards_name(&g->boards, m->number, m->coll->kind), r,
 			late && late->distant ? late->distant->url : "?", waited);
 	return messages_break(g, rc, r);
 }

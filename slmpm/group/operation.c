@@ -152,8 +152,10 @@ int operation_may_be_driven(struct group *g, uint32_t kind)
 int operation_may_begin(struct group *g, uint32_t kind)
 {
 	if (g->serves)
-		return error_set(SLMPM_ESTATE, CALL ": the group is driven by who has founded it "
-						    "(slmpm_group_serve)");
+		return error_set(
+			SLMPM_ESTATE,
+			"%s: the group is driven by who has founded it (slmpm_group_serve)",
+			g->boards.call ? g->boards.call : CALL);
 	return operation_may_be_driven(g, kind);
 }
 

@@ -88,6 +88,9 @@ void operation_end(struct collective *op, int result);
 COLD void operations_late(struct group *g, int timeout_ms);
 /* C is done behind them, or at once, and the call waits for it. */
 int collective_await(struct group *g, const struct slmpm_coll *c, int timeout_ms);
+/* The same of a step of CALL, which errors name in its place; may one of KIND begin? */
+int step_may_begin(struct group *g, uint32_t kind, const char *call);
+int step_await(struct group *g, const struct slmpm_coll *c, const char *call, int timeout_ms);
 /* The same of one that has been checked; of the program's own, by operation_new. */
 int operation_await(struct group *g, const struct slmpm_coll *c, int timeout_ms);
 /* *OP is C, which operation_check has passed, with a copy of all that it names but its buffers, for

@@ -52,7 +52,7 @@ static bool is_broken(const struct group *g)
 
 static int split_collect(struct split *s, const struct slmpm_coll *c)
 {
-	return collective_await(s->group, c, split_time_left(s));
+	return step_await(s->group, c, CALL, split_time_left(s));
 }
 
 /* ---- who wants what -------------------------------------------------------------------------- */

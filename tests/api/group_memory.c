@@ -355,7 +355,8 @@ static void death(slmpm_group g, int rank, int n)
 			usleep(1000);
 	if (rank == n - 1)
 		raise(SIGKILL);
-	REFUSED(slmpm_group_alloc(&none, g, LEN, 0, 0, PATIENCE), SLMPM_EDEAD, "rank");
+	REFUSED(slmpm_group_alloc(&none, g, LEN, 0, 0, PATIENCE), SLMPM_EDEAD,
+		", slmpm_group_alloc: rank");
 	OK(slmpm_group_shrink(g, PATIENCE));
 	CHECK(*lost == n - 1 + 100, "%lld", (long long)*lost);
 	sum_by(g, m, rank, n - 1, true);
