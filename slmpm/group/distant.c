@@ -297,6 +297,14 @@ void distant_up(struct member *m)
 	g->blocked.again = g->inspect_at = 0; /* M has not seen what has been shown */
 }
 
+/* By whose doing it is broken, as M says: a rank. */
+static int32_t broken_by(const struct member *m)
+{
+	const uint32_t said = m->distant->broke.rank;
+
+	return said && said <= m->group->boards.size ? (int32_t)said - 1 : (int32_t)pair_rank(m);
+}
+
 void distant_inspect(struct group *g)
 {
 	for (uint32_t r = 0; r < g->boards.size; r++) {
@@ -306,10 +314,7 @@ void distant_inspect(struct group *g)
 		if (!d)
 			continue;
 		if (d->broke.error && d->broke.generation == g->boards.generation)
-			group_break(g, d->broke.error,
-				    d->broke.rank && d->broke.rank <= g->boards.size ?
-					    (int32_t)d->broke.rank - 1 :
-					    (int32_t)r);
+			group_break(g, d->broke.error, broken_by(m));
 		else if (d->left)
 			group_left(g, r);
 		else if (m->ended || d->lost)
@@ -344,7 +349,8 @@ int distant_ended(struct endpoint *ep, const struct wire_group *packet)
 		/* Words of another end than the one that is known would be wrong for it. */
 		if (generation == g->boards.generation &&
 		    (!g->status || g->left ||
-		     (!g->said[0] && m->distant->broke.error == g->status)))
+		     (!g->said[0] && m->distant->broke.error == g->status &&
+		      broken_by(m) == g->culprit)))
 			control_text(g->said, sizeof(g->said), packet->text, sizeof(packet->text));
 	}
 	distant_inspect(g);

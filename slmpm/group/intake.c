@@ -271,11 +271,12 @@ static int take_begin(struct came *c, struct joining *j)
 	for (int i = 0; i < PLAN_LIMITS; i++)
 		a.limits[i] = long_of(c->packet->limits[i]);
 
-	if (PEER_FAULT(
-		    j->begun || !size || size > SLMPM_GROUP_MAX || rank >= size ||
-		    how & ~(WIRE_GROUP_APART | WIRE_GROUP_ANY_ORDER | WIRE_GROUP_LOCAL) ||
-		    (how & WIRE_GROUP_APART ? j->group->whole != NULL : !bootstrap_passes(c->ep)) ||
-		    !algorithms_are_known(&a)))
+	if (PEER_FAULT(j->begun || !size || size > SLMPM_GROUP_MAX || rank >= size ||
+		       how & ~(WIRE_GROUP_APART | WIRE_GROUP_ANY_ORDER | WIRE_GROUP_LOCAL) ||
+		       (how & WIRE_GROUP_APART ?
+				j->group->whole != NULL :
+				how & WIRE_GROUP_LOCAL || !bootstrap_passes(c->ep)) ||
+		       !algorithms_are_known(&a)))
 		return -SLMPM_EPROTO;
 	j->begun = true;
 	j->group->algorithms = a;

@@ -395,7 +395,7 @@ static COLD void machine_stop(struct group *g)
 	struct machine *n = g->messages->machine;
 
 	machine_want(g, false);
-	if (!machine_is_current(g) || !n->group || !n->group->boards.part)
+	if (!machine_is_current(g) || !machine_is_used(n))
 		return;
 	if (!n->group->error) {
 		(void)error_set(-g->error, "%s", g->detail);
@@ -420,7 +420,8 @@ static void machine_inspect(struct group *g)
 {
 	struct group *of = machine_is_current(g) ? g->messages->machine->group : NULL;
 
-	if (!of || !of->boards.part || group_is_broken(g) == group_is_broken(of))
+	if (!of || !machine_is_used(g->messages->machine) ||
+	    group_is_broken(g) == group_is_broken(of))
 		return;
 	if (group_is_broken(of)) {
 		group_break(g, of->status, culprit_there(g));
@@ -439,6 +440,7 @@ const struct machine_ops machine_ops = {
 	.stop = machine_stop,
 	.is_due = machine_is_due,
 	.inspect = machine_inspect,
+	.sized = machine_sized,
 	.awaits = machine_awaits,
 	.came = machine_came,
 };

@@ -30,6 +30,8 @@ struct machine_ops {
 	bool (*is_due)(const struct group *g);
 	/* What is broken of G and the local group breaks the other. */
 	void (*inspect)(struct group *g);
+	/* The size of LOCAL, a local group that forms, is known, by another's word. */
+	void (*sized)(struct group *local);
 	/* Does it wait for RANK, which is here? */
 	bool (*awaits)(const struct group *g, uint32_t rank);
 	/* Operations that RANK, which is here, has posted. */

@@ -84,17 +84,26 @@ static int await_local(struct group *g)
 	return messages_break(g, rc, left);
 }
 
+void machine_sized(struct group *local)
+{
+	const struct group *g = local->whole;
+	struct machine *n = g->messages->machine;
+	struct boards *b = &local->boards;
+
+	if (b->size != n->here || b->rank != n->rank)
+		return;
+	b->tag = g->tag;
+	b->part = &n->names;
+}
+
 /* Another's word, which may be wrong, says how many there are. */
 static int use_local(struct group *g)
 {
-	struct machine *n = g->messages->machine;
-	struct boards *b = &n->group->boards;
+	const struct machine *n = g->messages->machine;
 
-	if (PEER_FAULT(b->size != n->here || b->rank != n->rank))
+	if (PEER_FAULT(!machine_is_used(n)))
 		return messages_break(g, error_set(SLMPM_EPROTO, "the members of a machine differ"),
 				      (int)n->ranks[0]);
-	b->tag = g->tag;
-	b->part = &n->names;
 	return 1;
 }
 

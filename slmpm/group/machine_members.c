@@ -141,10 +141,13 @@ int machine_connect(struct group *g)
 
 	if (!machine_is_decided(g))
 		return 0;
-	for (struct member *m = first_local(g, &i); m; m = next_local(g, &i))
-		if (!pair_is_up(m->pair))
-			return messages_break(g, pair_error(m, MACHINE_CALL, -1),
-					      (int)pair_rank(m));
+	for (struct member *m = first_local(g, &i); m; m = next_local(g, &i)) {
+		if (pair_is_up(m->pair))
+			continue;
+		if (group_is_broken(g)) /* which those that it needs may have learnt before */
+			return messages_broken_by(g);
+		return messages_break(g, pair_error(m, MACHINE_CALL, -1), (int)pair_rank(m));
+	}
 	return 1;
 }
 
@@ -160,6 +163,11 @@ bool machine_is_current(const struct group *g)
 bool machine_has_formed(const struct machine *n)
 {
 	return n->group && n->group->state == GROUP_HAS_FORMED;
+}
+
+bool machine_is_used(const struct machine *n)
+{
+	return machine_has_formed(n) && n->group->boards.part;
 }
 
 COLD bool machine_awaits(const struct group *g, uint32_t rank)

@@ -63,11 +63,15 @@ int machine_connect(struct group *g);
 /* It is that of the group as it is now. */
 bool machine_is_current(const struct group *g);
 bool machine_has_formed(const struct machine *n);
+/* And ranks in it can be named in the whole. */
+bool machine_is_used(const struct machine *n);
 bool machine_awaits(const struct group *g, uint32_t rank);
 uint64_t machine_came(const struct group *g, uint32_t rank);
 
 /* ---- machine_form.c -------------------------------------------------------------------------- */
 
+/* As machine_ops.sized. */
+void machine_sized(struct group *local);
 /* As machine_ops.step. */
 int machine_form(struct group *g);
 bool machine_can_be_used(const struct machine *n);

@@ -11,7 +11,9 @@
 
 #include "slmpm/board/reach.h"
 #include "slmpm/completion/late.h"
+#include "slmpm/group/machine.h"
 #include "slmpm/group/pairing.h"
+#include "slmpm/part.h"
 
 struct handle_table group_table = HANDLE_TABLE_FROM("group", struct group, node);
 
@@ -69,6 +71,8 @@ bool group_size(struct group *g, uint32_t size, uint32_t rank)
 		g->members[r] = (struct member){.group = g, .process.fd = -1, .offer = -1};
 		list_init(&g->members[r].pairing);
 	}
+	if (g->whole) /* an end may be read as soon as a board is there */
+		parts.machine->sized(g);
 	return true;
 }
 

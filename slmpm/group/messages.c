@@ -398,7 +398,6 @@ static int begin_run(struct group *g)
 	if (rc < 0) /* it ends for those that have learnt before it why the group is broken */
 		return group_is_broken(g) ? messages_broken_by(g) : messages_break(g, rc, culprit);
 	needs_unwant(g);
-	m->stage = NOT_BEGUN;
 	rc = offload_start(m->offload, &m->run);
 	culprit = rc == -SLMPM_EDEAD || rc == -SLMPM_ECLOSED ? needs_ended(g) : -1;
 	if (culprit >= 0) /* just now */

@@ -82,6 +82,16 @@ static void begin_oddly(struct raw_peer *p)
 	raw_group_say(p, g, NULL, 0);
 }
 
+static void begin_local(struct raw_peer *p)
+{
+	struct wire_group g = raw_group_of(GROUP_BEGIN, 1);
+
+	raw_group_await(p, GROUP_JOIN);
+	g.size = LITTLE_32(3);
+	g.what = LITTLE_32(WIRE_GROUP_LOCAL); /* but not WIRE_GROUP_APART */
+	raw_group_say(p, g, NULL, 0);
+}
+
 static void begin_by_unknown(struct raw_peer *p)
 {
 	struct wire_group g = raw_group_of(GROUP_BEGIN, 1);
@@ -218,6 +228,7 @@ static const struct offence founders[] = {
 	{"R8", "a member at no port", member_at_no_port, RAW_GROUP_RULE, 0},
 	{"R8", "a board beside a port", board_beside_port, RAW_GROUP_RULE, 0},
 	{"R8", "a group of a kind that there is not", begin_oddly, RAW_GROUP_RULE, 0},
+	{"R8", "meets in memory as it does", begin_local, RAW_GROUP_RULE, 0},
 	{"R8", "an algorithm that there is not", begin_by_unknown, RAW_GROUP_RULE, 0},
 	{"R8", "a kind that there is not", begin_by_others, RAW_GROUP_RULE, 0},
 	{"R5", "a group of none", begin_with_none, RAW_GROUP_RULE, 0},
