@@ -105,7 +105,7 @@ static bool is_socket(int fd)
 bool pair_attach(struct member *m, struct endpoint *ep, bool own)
 {
 	struct context *ctx = m->group->ctx;
-	struct pair *p = m->distant && !groups_reserve(ep) ? NULL : calloc(1, sizeof(*p));
+	struct pair *p = groups_reserve(ep) ? calloc(1, sizeof(*p)) : NULL;
 
 	if (!p)
 		return false;
@@ -155,7 +155,7 @@ static void pair_close(const struct pair *p, const char *why)
 
 	if (was_up)
 		progress_drain(p->ep);
-	if (p->ep->state == SLMPM_PEER_UP)
+	if (p->ep->state == SLMPM_PEER_UP && !p->ep->life->sent_end)
 		dial_say_close(p->ep);
 	endpoint_end(p->ep, SLMPM_PEER_CLOSED, SLMPM_ECLOSED, why);
 	bootstrap_stop(p->ep, was_up ? NULL : p->ep->life->reason);
@@ -313,21 +313,42 @@ static bool is_given_out(const struct pair *p)
 	return p->known || (!p->released && !event_find(p->ep, SLMPM_EVENT_UP, 0));
 }
 
-/* Either side may still need what its application has the handle of, or a group: it ends once both
- * have said that they do not. */
+static bool is_needed(const struct pair *p)
+{
+	return p->member || !pair_is_up(p) || is_given_out(p) || is_of_part(p->ep);
+}
+
+/* Once the word is out: what is dropped unsent would look like a fault at the other side. */
+static void pair_finish(const struct pair *p)
+{
+	if (!p->ep->life->sent_end)
+		progress_drain(p->ep);
+	if (p->ep->state == SLMPM_PEER_UP && !p->ep->life->sent_end)
+		dial_say_close(p->ep);
+	if (list_empty(&p->ep->link.deferred))
+		pair_close(p, "its group has gone");
+	else
+		p->ep->ctx->unpaired = true;
+}
+
+/* Either side may still need what its application has the handle of, or a group. Who made it says
+ * first that it does not, and closes it once the other has said so, too: so CLOSE, which goes
+ * another way, finds both words there. */
 static void pair_release(struct pair *p)
 {
 	struct wire_group packet = {.step = LITTLE_32(GROUP_RELEASED)};
 
-	if (p->member || !pair_is_up(p) || is_given_out(p) || is_of_part(p->ep))
+	if (is_needed(p))
 		return;
-	if (!p->released) {
-		groups_send(p->ep, &packet);
+	if (!p->released)
 		context_forget_events(p->ep);
-	}
 	p->released = true;
-	if (p->theirs)
-		pair_close(p, "its group has gone");
+	if (!p->said && (p->own || p->theirs)) {
+		groups_send(p->ep, &packet);
+		p->said = true;
+	}
+	if (p->own && p->theirs)
+		pair_finish(p);
 }
 
 int pair_released(struct endpoint *ep)
@@ -339,10 +360,12 @@ int pair_released(struct endpoint *ep)
 	if (p->theirs)
 		return 0;
 	p->theirs = true;
-	if (!p->released)
-		return 0;
-	ep->ctx->unpaired = true;
-	context_changed(ep->ctx);
+	if (!p->own) {
+		pair_release(p);
+	} else if (p->released) {
+		ep->ctx->unpaired = true;
+		context_changed(ep->ctx);
+	}
 	return 0;
 }
 

@@ -17,7 +17,8 @@ struct pair {
 	struct member *member; /* NULL: its group has gone, or has another one with it */
 	bool known;            /* the application has its handle */
 	bool own;              /* this side made it */
-	bool released, theirs; /* it is needed no more, as this side has said, and the other */
+	bool released;         /* it is needed no more here, ... */
+	bool said, theirs;     /* ... as the other side has been sent, and has sent */
 };
 
 /* Where a member is that has no board. */
