@@ -264,9 +264,10 @@ static int apply(void *at, struct fabric_atomic *a)
 }
 
 /*
- * A process is reached by its number, which another has some time after its end; so soon that it
- * would be between this look and the copy, it cannot be. A process that executes another program
- * has other memory at the same addresses, and its end of the connection is closed.
+ * A process is reached by its number, which another has some time after its end. A process that
+ * executes another program has other memory at the same addresses, and its end of the connection
+ * is closed. Either may be between this look and the copy: what protects is that the number of
+ * one that has just ended comes late, as a rule, and that the kernel asks who reaches whom.
  */
 static bool is_there(const struct shm_link *l)
 {
