@@ -9,7 +9,6 @@
 #include "slmpm/base/clock.h"
 #include "slmpm/board/flat_parts.h"
 #include "slmpm/calc/calc.h"
-#include "slmpm/engine/engine.h"
 #include "slmpm/group/pairing.h"
 
 static int machine_next(struct group *g);
@@ -250,18 +249,15 @@ static void fold_gathered(struct group *g)
 		flat_combine(&f, c->to, c->to, n->room + n->place[r] * bytes, bytes >> f.shift);
 }
 
-/* 1; 0: the program's function does not run in this thread (operation.c). */
+/* 1; 0: the program's function does not run in this thread. */
 static int machine_fold(struct group *g)
 {
 	struct context *ctx = g->ctx;
 	const struct slmpm_combine *own = g->messages->coll->combine;
 	bool handling = ctx->handling;
 
-	if (own && !(own->flags & SLMPM_COLL_SAFE) && context_is_server(ctx)) {
-		if (ctx->waiting)
-			engine_step_aside(ctx, false);
+	if (own && !operation_may_combine(ctx, own))
 		return 0;
-	}
 	ctx->handling |= own != NULL;
 	fold_gathered(g);
 	ctx->handling = handling;

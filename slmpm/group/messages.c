@@ -14,7 +14,6 @@
 #include "slmpm/board/flat_parts.h"
 #include "slmpm/calc/calc.h"
 #include "slmpm/completion/late.h"
-#include "slmpm/engine/engine.h"
 #include "slmpm/group/machine.h"
 #include "slmpm/group/messages.h"
 #include "slmpm/group/operation.h"
@@ -468,18 +467,14 @@ static COLD bool may_still_end(struct group *g)
 	return clock_now() < m->until;
 }
 
-/* The program's own function, which runs as a handler does (operation.c). False: not in this
- * thread. */
+/* The program's own function, which runs as a handler does. False: not in this thread. */
 static COLD bool fold_with_care(struct group *g)
 {
 	struct context *ctx = g->ctx;
 	bool handling = ctx->handling;
 
-	if (!(g->messages->coll->combine->flags & SLMPM_COLL_SAFE) && context_is_server(ctx)) {
-		if (ctx->waiting)
-			engine_step_aside(ctx, false);
+	if (!operation_may_combine(ctx, g->messages->coll->combine))
 		return false;
-	}
 	ctx->handling = true;
 	offload_fold(g->messages->offload);
 	ctx->handling = handling;

@@ -358,8 +358,16 @@ static int pass_on(struct group *g)
 	return rc;
 }
 
-/* A function of the program's runs in a thread of the library's where it says so alone, and as a
- * handler does: it calls nothing that blocks. */
+bool operation_may_combine(struct context *ctx, const struct slmpm_combine *own)
+{
+	if (own->flags & SLMPM_COLL_SAFE || !context_is_server(ctx))
+		return true;
+	if (ctx->waiting)
+		engine_step_aside(ctx, false);
+	return false;
+}
+
+/* A function of the program's runs as a handler does: it calls nothing that blocks. */
 static int step_with_care(struct group *g)
 {
 	struct context *ctx = g->ctx;
@@ -372,10 +380,8 @@ static int step_with_care(struct group *g)
 	own = g->flat.coll->combine;
 	if (LIKELY(!own))
 		return operation_step(g);
-	if (!(own->flags & SLMPM_COLL_SAFE) && context_is_server(ctx)) {
+	if (!operation_may_combine(ctx, own)) {
 		g->flat.waits_for = BOARD_ANY; /* each bell is shown to the application */
-		if (ctx->waiting)              /* which is to poll in place of this thread */
-			engine_step_aside(ctx, false);
 		return 0;
 	}
 	ctx->handling = true;

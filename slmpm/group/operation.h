@@ -82,6 +82,9 @@ void operation_go(struct collective *op);
  * end. */
 COLD void operations_fail(struct group *g, int error, uint32_t culprit);
 COLD void operations_break(struct group *g, int error);
+/* Does OWN, the program's function, run in this thread? In one of the library's where it says so
+ * alone; else the application is to poll in place of that. */
+bool operation_may_combine(struct context *ctx, const struct slmpm_combine *own);
 /* OP ends, with 1 or the error of the group. */
 void operation_end(struct collective *op, int result);
 /* The deadline of one has passed: the group is broken, and all of them end. */
