@@ -518,7 +518,7 @@ void group_reap(struct group *g)
 static void groups_reap(struct context *ctx)
 {
 	LIST_EACH_ENTRY(struct group, g, &ctx->groups, node)
-		if (g->over)
+		if (g->to_reap)
 			group_reap(g);
 }
 

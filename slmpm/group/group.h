@@ -124,7 +124,7 @@ struct group {
 	struct list prepared;      /* struct prepared */
 	struct collective *spare;  /* one that has ended, for the next; or NULL */
 	bool under_way, announced; /* some wait; the others see that this process may sleep */
-	bool over;                 /* it was of one machine's, and is to be freed */
+	bool to_reap;              /* it was of one machine's, and is to be freed */
 	uint32_t announced_to;     /* a rank, or BOARD_ANY */
 	uint64_t due;              /* none of them has its deadline before: ns */
 	uint64_t inspect_at;       /* the others, though no bell has rung: ns */
@@ -155,10 +155,9 @@ struct group {
 	/* It is forming (-SLMPM_EAGAIN), or that or an operation has failed; and why. */
 	int error;
 	char detail[ERROR_DETAIL];
-	bool spread; /* those that are connected know that it is broken */
-	uint32_t
-		writer; /* one is stopped as it writes to this member's buffers: its rank + 1; or 0 */
-	char said[120]; /* by a member on another machine: why it is broken; "": nothing */
+	bool spread;     /* those that are connected know that it is broken */
+	uint32_t writer; /* rank + 1 of one stopped as it writes to this member's buffers; or 0 */
+	char said[120];  /* by a member on another machine: why it is broken; "": nothing */
 	/* A lane is a struct group as well, for its operations alone; whose it is: */
 	struct group *main;
 	bool holds;          /* of a lane: some wait until others have started them */
@@ -189,7 +188,7 @@ struct group *group_ask(struct endpoint *ep, uint32_t tag, bool part, int *rc);
 void group_join_late(struct group *g, struct endpoint *ep, int timeout_ms);
 /* Given up, or left in order, and freed. */
 void group_quit(struct group *g);
-/* The same of one that is `over`. */
+/* The same of one that is `to_reap`. */
 void group_reap(struct group *g);
 /* Its context closes: it is left while the connections last by which the others learn that. */
 void groups_stop(struct context *ctx);

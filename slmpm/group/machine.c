@@ -15,7 +15,7 @@ static int machine_next(struct group *g);
 
 /* ---- an operation ---------------------------------------------------------------------------- */
 
-static bool leads_here(const struct machine *n)
+static bool is_local_leader(const struct machine *n)
 {
 	return n->rank == n->leader;
 }
@@ -37,17 +37,12 @@ static bool is_root(const struct group *g)
 	return g->messages->coll->root == (int)g->boards.rank;
 }
 
-static bool machine_has_root(const struct slmpm_coll *c)
-{
-	return flat_has_root(c->kind);
-}
-
-/* The lowest of each machine, but for the root, which is that of its own. */
+/* The root leads its machine; the lowest rank leads each other one. */
 static void choose_leaders(struct group *g)
 {
 	struct machine *n = g->messages->machine;
 	const struct slmpm_coll *c = g->messages->coll;
-	uint32_t root = machine_has_root(c) ? (uint32_t)c->root : 0;
+	uint32_t root = flat_has_root(c->kind) ? (uint32_t)c->root : 0;
 
 	n->leader = 0;
 	for (uint32_t i = 0; i < n->machines; i++)
@@ -56,18 +51,25 @@ static void choose_leaders(struct group *g)
 		n->leader++;
 }
 
+/* At a leader that is not the root. */
+static bool sums_for_root(const struct group *g)
+{
+	return g->messages->coll->kind == SLMPM_COLL_REDUCE && !is_root(g);
+}
+
 /* For what comes of others, at the leader: some, in any case. */
 static int machine_room(struct group *g)
 {
 	struct machine *n = g->messages->machine;
-	const struct slmpm_coll *c = g->messages->coll;
-	size_t len = n->gathers ? machine_bytes(g->messages) * g->boards.size :
-		     c->kind == SLMPM_COLL_REDUCE && !is_root(g) ? machine_bytes(g->messages) :
-								   0;
+	size_t len = 0;
 	void *room;
 
+	if (n->gathers)
+		len = machine_bytes(g->messages) * g->boards.size;
+	else if (sums_for_root(g))
+		len = machine_bytes(g->messages);
 	len += !len;
-	if (!leads_here(n) || len <= n->room_len)
+	if (!is_local_leader(n) || len <= n->room_len)
 		return 0;
 	room = realloc(n->room, len);
 	if (!room)
@@ -78,15 +80,13 @@ static int machine_room(struct group *g)
 }
 
 /* Where a reduction's result within this machine goes, at the leader. */
-static void *sum_here(const struct group *g)
+static void *local_sum(const struct group *g)
 {
-	const struct slmpm_coll *c = g->messages->coll;
-
-	return c->kind == SLMPM_COLL_REDUCE && !is_root(g) ? g->messages->machine->room : c->to;
+	return sums_for_root(g) ? g->messages->machine->room : g->messages->coll->to;
 }
 
 /* Where all that this machine contributes lies, at the leader. */
-static unsigned char *gathered_here(const struct group *g)
+static unsigned char *local_contributions(const struct group *g)
 {
 	const struct machine *n = g->messages->machine;
 
@@ -95,16 +95,16 @@ static unsigned char *gathered_here(const struct group *g)
 
 /* N->coll is begun by the local members, though they have broken G by then: perhaps in a later
  * operation than this one, of which all that is needed is there. */
-static int within(struct group *g)
+static int begin_local(struct group *g)
 {
 	struct messages *m = g->messages;
 	struct machine *n = m->machine;
 	struct group *of = n->group;
 	const uint32_t slot = (of->boards.posted + 1) % BOARD_SLOTS;
 
-	n->names.steps_of[slot].number = m->number;
-	n->names.steps_of[slot].kind = m->coll->kind;
-	m->stage = WITHIN;
+	n->part.steps_of[slot].number = m->number;
+	n->part.steps_of[slot].kind = m->coll->kind;
+	m->stage = LOCAL;
 	n->result = of->error;
 	if (of->error)
 		return 0;
@@ -123,11 +123,12 @@ static int within(struct group *g)
 }
 
 /* Elements of the program's own are bytes by boards. */
-static void describe_within(struct group *g, uint32_t kind)
+static void describe_local(struct group *g, uint32_t kind)
 {
 	const struct slmpm_coll *c = g->messages->coll;
 	struct machine *n = g->messages->machine;
 	bool barrier = c->kind == SLMPM_COLL_BARRIER;
+	uint64_t count = c->combine ? c->count * c->combine->width : c->count;
 
 	n->coll = (struct slmpm_coll){
 		.size = sizeof(n->coll),
@@ -135,9 +136,7 @@ static void describe_within(struct group *g, uint32_t kind)
 		.type = barrier || c->combine ? SLMPM_UINT8 : c->type,
 		.op = barrier ? SLMPM_CALC_SUM : c->op,
 		.root = (int)n->leader,
-		.count = barrier    ? 0 :
-			 c->combine ? c->count * c->combine->width :
-				      c->count,
+		.count = barrier ? 0 : count,
 		.to = c->to,
 		.combine = kind == SLMPM_COLL_REDUCE ? c->combine : NULL,
 	};
@@ -154,18 +153,18 @@ static int machine_gather(struct group *g)
 		return rc;
 	n->phase = MACHINE_GATHERS;
 	if (n->gathers && !n->group && c->count)
-		memcpy(gathered_here(g), own_contribution(c), machine_bytes(m));
+		memcpy(local_contributions(g), own_contribution(c), machine_bytes(m));
 	if (!n->group || c->kind == SLMPM_COLL_BROADCAST)
 		return machine_next(g);
-	describe_within(g, n->gathers ? SLMPM_COLL_GATHER : SLMPM_COLL_REDUCE);
+	describe_local(g, n->gathers ? SLMPM_COLL_GATHER : SLMPM_COLL_REDUCE);
 	n->coll.from = c->kind == SLMPM_COLL_BARRIER ? NULL : own_contribution(c);
 	if (n->gathers)
-		n->coll.to = leads_here(n) ? gathered_here(g) : NULL;
-	else if (leads_here(n))
-		n->coll.to = sum_here(g);
-	if (!n->gathers && leads_here(n) && n->coll.from == n->coll.to)
+		n->coll.to = is_local_leader(n) ? local_contributions(g) : NULL;
+	else if (is_local_leader(n))
+		n->coll.to = local_sum(g);
+	if (!n->gathers && is_local_leader(n) && n->coll.from == n->coll.to)
 		n->coll.from = SLMPM_IN_PLACE;
-	return within(g);
+	return begin_local(g);
 }
 
 /* Contributions as they are, in the order of machines. */
@@ -184,7 +183,7 @@ static void describe_gathered(struct group *g)
 	run->spec.places = NULL;
 	run->spec.count = 0;
 	run->spec.flags = all || is_root(g) ? PLAN_IN_PLACE : 0;
-	run->from = run->spec.flags ? NULL : gathered_here(g);
+	run->from = run->spec.flags ? NULL : local_contributions(g);
 	run->to = run->spec.flags ? n->room : NULL;
 }
 
@@ -195,8 +194,8 @@ static void describe_sums(struct group *g)
 	bool sent = run->spec.kind == SLMPM_COLL_REDUCE && !is_root(g);
 
 	run->spec.flags = sent ? 0 : PLAN_IN_PLACE;
-	run->from = sent ? sum_here(g) : NULL;
-	run->to = sent ? NULL : sum_here(g);
+	run->from = sent ? local_sum(g) : NULL;
+	run->to = sent ? NULL : local_sum(g);
 }
 
 static int machine_exchange(struct group *g)
@@ -208,7 +207,7 @@ static int machine_exchange(struct group *g)
 	uint32_t width = n->gathers && m->coll->combine ? 1 : messages_width(m->coll);
 
 	n->phase = MACHINE_EXCHANGES;
-	if (!leads_here(n)) {
+	if (!is_local_leader(n)) {
 		offload_pass(m->offload);
 		return machine_next(g);
 	}
@@ -217,7 +216,7 @@ static int machine_exchange(struct group *g)
 	spec->size = n->machines;
 	spec->rank = n->index;
 	spec->hosts = NULL;
-	for (uint32_t i = 0; machine_has_root(m->coll) && i < n->machines; i++)
+	for (uint32_t i = 0; flat_has_root(m->coll->kind) && i < n->machines; i++)
 		if (n->leaders[i] == (uint32_t)m->coll->root)
 			spec->root = i;
 	if (n->gathers)
@@ -274,11 +273,11 @@ static int machine_spread(struct group *g)
 	n->phase = MACHINE_SPREADS;
 	if (!n->group || m->coll->kind == SLMPM_COLL_REDUCE)
 		return 1;
-	describe_within(g, SLMPM_COLL_BROADCAST);
-	n->coll.from = leads_here(n) ? SLMPM_IN_PLACE : NULL;
+	describe_local(g, SLMPM_COLL_BROADCAST);
+	n->coll.from = is_local_leader(n) ? SLMPM_IN_PLACE : NULL;
 	if (m->coll->kind == SLMPM_COLL_BROADCAST && is_root(g))
 		n->coll.from = m->coll->from;
-	return within(g);
+	return begin_local(g);
 }
 
 /* ---- its parts ------------------------------------------------------------------------------- */
@@ -296,9 +295,9 @@ static int machine_go(struct group *g)
 	if (!m->local || m->run.spec.algorithm != PLAN_HOSTS ||
 	    (n->gathers && !algorithm_may_gather(g, &m->run.spec, messages_width(c))))
 		return messages_exchange(g);
-	n->folds = n->gathers && (c->kind == SLMPM_COLL_ALLREDUCE || is_root(g));
 	choose_leaders(g);
-	n->folds &= leads_here(n);
+	n->folds =
+		n->gathers && is_local_leader(n) && (c->kind == SLMPM_COLL_ALLREDUCE || is_root(g));
 	return machine_gather(g);
 }
 
@@ -310,8 +309,8 @@ static int machine_begin(struct group *g)
 	if (n->decided)
 		return machine_go(g);
 	n->phase = MACHINE_FORMS;
-	n->run.mark = m->run.mark;
-	m->stage = WITHIN;
+	n->mark = m->run.mark;
+	m->stage = LOCAL;
 	machine_want(g, true);
 	return 0;
 }
@@ -327,47 +326,48 @@ static int machine_next(struct group *g)
 		g->messages->local = n->word && machine_can_be_used(n);
 		if (!g->messages->local)
 			machine_leave(g);
-		messages_describe(g, n->run.mark);
+		messages_describe(g, n->mark);
 		return machine_go(g);
 	case MACHINE_GATHERS: return machine_exchange(g);
 	case MACHINE_EXCHANGES:
 		if (!n->folds)
 			return machine_spread(g);
 		n->phase = MACHINE_FOLDS;
-		g->messages->stage = WITHIN;
+		g->messages->stage = LOCAL;
 		return 0;
 	case MACHINE_FOLDS: return machine_spread(g);
-	default: n->names.done = n->group ? n->group->boards.posted : 0; return 1;
+	default: n->part.done = n->group ? n->group->boards.posted : 0; return 1;
 	}
 }
 
 /* ---- its end --------------------------------------------------------------------------------- */
 
-/* Who has broken it, by the rank in G and in the local group. */
-static COLD int culprit_there(const struct group *g)
+/* The culprit of the local group, by its rank in G. */
+static COLD int whole_culprit(const struct group *g)
 {
 	const struct group *of = g->messages->machine->group;
 
 	return of->culprit < 0 ? -1 : (int)boards_rank(&of->boards, (uint32_t)of->culprit);
 }
 
-static COLD uint32_t culprit_here(const struct group *g)
+/* The culprit of G, by its rank in the local group. */
+static COLD uint32_t local_culprit(const struct group *g)
 {
 	const uint32_t rank = (uint32_t)g->culprit;
 	const struct machine *n = g->messages->machine;
 	const uint32_t i = g->culprit < 0 ? BOARD_NONE : machine_rank(n, rank);
 
-	return g->culprit < 0 || i != BOARD_NONE ? i : n->here + rank;
+	return g->culprit < 0 || i != BOARD_NONE ? i : n->locals + rank;
 }
 
 static COLD int machine_failed(struct group *g)
 {
 	const struct group *of = g->messages->machine->group;
 
-	if (group_is_broken(g) && g->culprit != culprit_there(g))
+	if (group_is_broken(g) && g->culprit != whole_culprit(g))
 		return messages_broken_by(g);
 	(void)error_set(-of->error, "%s", of->detail);
-	return messages_break(g, of->error, culprit_there(g));
+	return messages_break(g, of->error, whole_culprit(g));
 }
 
 static int machine_step(struct group *g)
@@ -376,7 +376,7 @@ static int machine_step(struct group *g)
 	struct machine *n = m->machine;
 
 	if (n->phase == MACHINE_FORMS)
-		return n->here == 1 ? 1 : machine_form(g);
+		return n->locals == 1 ? 1 : machine_form(g);
 	if (n->phase == MACHINE_FOLDS)
 		return machine_fold(g);
 	if (!n->result)
@@ -395,7 +395,7 @@ static COLD void machine_stop(struct group *g)
 		return;
 	if (!n->group->error) {
 		(void)error_set(-g->error, "%s", g->detail);
-		operations_fail(n->group, g->error, culprit_here(g));
+		operations_fail(n->group, g->error, local_culprit(g));
 	}
 	operation_warn(g, n->group);
 }
@@ -407,7 +407,7 @@ static bool machine_is_due(const struct group *g)
 	if (n->phase == MACHINE_FORMS)
 		return n->asked ? !n->group || n->group->state != GROUP_IS_FORMING :
 				  machine_is_decided(g);
-	return machine_is_within(n) && n->result != 0;
+	return machine_is_local(n) && n->result != 0;
 }
 
 /* What breaks one of G and the local group breaks the other: G's operation that is under way may
@@ -420,10 +420,10 @@ static void machine_inspect(struct group *g)
 	    group_is_broken(g) == group_is_broken(of))
 		return;
 	if (group_is_broken(of)) {
-		group_break(g, of->status, culprit_there(g));
+		group_break(g, of->status, whole_culprit(g));
 	} else if (g->messages->stage == NOT_BEGUN) {
-		group_break(of, g->status, (int32_t)culprit_here(g));
-		boards_end(&of->boards, g->status, culprit_here(g), g->said);
+		group_break(of, g->status, (int32_t)local_culprit(g));
+		boards_end(&of->boards, g->status, local_culprit(g), g->said);
 	}
 }
 

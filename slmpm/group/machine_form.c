@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The group of those on this machine: it forms with the first operation, all members agree on
- * whether it is used, and it goes with the group that it is of. */
+/* The group of those on this machine forms with the first operation, and all members agree on
+ * whether it is used. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "slmpm/group/machine_parts.h"
 #include "slmpm/group/pairing.h"
@@ -18,14 +17,14 @@ static uint32_t machine_tag(const struct group *g)
 static void found_machine(struct group *g)
 {
 	struct machine *n = g->messages->machine;
-	slmpm_peer *peers = calloc(n->here, sizeof(*peers));
+	slmpm_peer *peers = calloc(n->locals, sizeof(*peers));
 	int rc;
 
 	if (!peers)
 		return;
-	for (uint32_t i = 1; i < n->here; i++)
+	for (uint32_t i = 1; i < n->locals; i++)
 		peers[i].id = handle_id(member_of(g, n->ranks[i])->pair->ep);
-	n->group = formation_begin(g->ctx, peers, n->here, machine_tag(g), g, true, -1, &rc);
+	n->group = formation_begin(g->ctx, peers, n->locals, machine_tag(g), g, true, -1, &rc);
 	free(peers);
 }
 
@@ -45,7 +44,7 @@ static void refuse_local(struct group *g)
 {
 	const struct machine *n = g->messages->machine;
 
-	for (uint32_t i = 1; i < n->here; i++) {
+	for (uint32_t i = 1; i < n->locals; i++) {
 		struct endpoint *ep = pair_endpoint(g, n->ranks[i]);
 
 		if (ep) /* it has not died */
@@ -61,7 +60,7 @@ static COLD int left_local(const struct group *g)
 {
 	const struct machine *n = g->messages->machine;
 
-	for (uint32_t i = 0; i < n->here; i++) {
+	for (uint32_t i = 0; i < n->locals; i++) {
 		const struct distant *d = member_of(g, n->ranks[i])->distant;
 
 		if (d && d->left && machine_awaits(g, n->ranks[i]))
@@ -90,10 +89,10 @@ void machine_sized(struct group *local)
 	struct machine *n = g->messages->machine;
 	struct boards *b = &local->boards;
 
-	if (b->size != n->here || b->rank != n->rank)
+	if (b->size != n->locals || b->rank != n->rank)
 		return;
 	b->tag = g->tag;
-	b->part = &n->names;
+	b->part = &n->part;
 }
 
 /* Another's word, which may be wrong, says how many there are. */
@@ -107,20 +106,29 @@ static int use_local(struct group *g)
 	return 1;
 }
 
-int machine_form(struct group *g)
+/* As machine_connect. */
+static int begin_forming(struct group *g)
 {
 	struct machine *n = g->messages->machine;
-	int rc = n->asked ? 1 : machine_connect(g);
+	int rc = machine_connect(g);
 
 	if (rc <= 0)
 		return rc;
-	if (!n->asked) {
-		n->asked = true;
-		if (n->rank != 0)
-			join_machine(g);
-		else
-			found_machine(g);
-	}
+	n->asked = true;
+	if (n->rank != 0)
+		join_machine(g);
+	else
+		found_machine(g);
+	return 1;
+}
+
+int machine_form(struct group *g)
+{
+	struct machine *n = g->messages->machine;
+	int rc = n->asked ? 1 : begin_forming(g);
+
+	if (rc <= 0)
+		return rc;
 	if (n->group && n->group->state == GROUP_IS_FORMING)
 		return await_local(g);
 	machine_want(g, false);
@@ -135,7 +143,7 @@ int machine_form(struct group *g)
 
 bool machine_can_be_used(const struct machine *n)
 {
-	return n->here == 1 || machine_has_formed(n);
+	return n->locals == 1 || machine_has_formed(n);
 }
 
 /* All members do: it is there on each machine, or on none. */
@@ -164,32 +172,4 @@ int machine_agree(struct group *g)
 				      .mark = mark_of(&n->coll, g->boards.size, 0)};
 	m->run.spec.algorithm = plan_choose(&m->run.spec, sizeof(n->word));
 	return messages_exchange(g);
-}
-
-/* ---- it goes --------------------------------------------------------------------------------- */
-
-/* The context frees it, once none of its groups is gone through. The others learn at once that this
- * member has left it in order: its process may end before that. */
-void machine_leave(struct group *g)
-{
-	struct machine *n = g->messages->machine;
-	struct group *of = n->group;
-
-	n->group = NULL;
-	if (!of)
-		return;
-	operations_shut(of);
-	if (of->state == GROUP_HAS_FORMED)
-		boards_end(&of->boards, 0, BOARD_NONE, NULL);
-	of->whole = NULL;
-	of->boards.part = NULL;
-	of->over = true;
-	g->ctx->collecting++;
-}
-
-void machine_close(struct group *g)
-{
-	machine_leave(g);
-	machine_free(g->messages->machine);
-	g->messages->machine = NULL;
 }

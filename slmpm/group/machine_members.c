@@ -1,92 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which members of a group are on this machine, how they are connected, and how they stand. */
-#include <errno.h>
-#include <stdlib.h>
-
+/* The members of a group on this machine: how they are connected, and how they stand. */
 #include "slmpm/group/machine_parts.h"
 #include "slmpm/group/pairing.h"
 
 /* ---- which ones ------------------------------------------------------------------------------ */
 
-static uint32_t count_machines(const uint32_t *hosts, uint32_t size)
-{
-	uint32_t n = 0;
-
-	for (uint32_t r = 0; r < size; r++)
-		n += hosts[r] == r;
-	return n;
-}
-
-/* Machine by machine. */
-static void find_places(struct machine *n, const uint32_t *hosts, uint32_t size, uint32_t own)
-{
-	uint32_t place = 0, machine = 0;
-
-	for (uint32_t lowest = 0; lowest < size; lowest++) {
-		if (hosts[lowest] != lowest)
-			continue;
-		n->index = hosts[own] == lowest ? machine : n->index;
-		n->lowest[machine] = lowest;
-		for (uint32_t r = lowest; r < size; r++)
-			if (hosts[r] == lowest) {
-				n->place[r] = place++;
-				n->counts[machine]++;
-			}
-		machine++;
-	}
-}
-
-static void find_local(struct machine *n, const uint32_t *hosts, uint32_t size, uint32_t own)
-{
-	for (uint32_t r = 0; r < size; r++) {
-		if (hosts[r] != hosts[own])
-			continue;
-		n->rank = r == own ? n->here : n->rank;
-		n->ranks[n->here++] = r;
-	}
-}
-
-void machine_free(struct machine *n)
-{
-	free(n->ranks);
-	free(n->counts);
-	free(n->room);
-	free(n);
-}
-
-int machine_open(struct group *g)
-{
-	const uint32_t size = g->boards.size, *hosts = g->messages->hosts;
-	struct machine *n = calloc(1, sizeof(*n));
-
-	if (!n)
-		return -ENOMEM;
-	n->machines = count_machines(hosts, size);
-	n->ranks = calloc(2 * ((size_t)size + n->machines), sizeof(*n->ranks));
-	n->counts = calloc(2 * (size_t)n->machines, sizeof(*n->counts));
-	if (!n->ranks || !n->counts) {
-		machine_free(n);
-		return -ENOMEM;
-	}
-	n->place = n->ranks + size;
-	n->lowest = n->place + size;
-	n->leaders = n->lowest + n->machines;
-	find_places(n, hosts, size, g->boards.rank);
-	find_local(n, hosts, size, g->boards.rank);
-	n->names.ranks = n->ranks;
-	n->names.of = &g->boards;
-	list_init(&n->op.node);
-	g->messages->machine = n;
-	return 0;
-}
-
 uint32_t machine_rank(const struct machine *n, uint32_t rank)
 {
 	uint32_t i = 0;
 
-	while (i < n->here && n->ranks[i] != rank)
+	while (i < n->locals && n->ranks[i] != rank)
 		i++;
-	return i < n->here ? i : BOARD_NONE;
+	return i < n->locals ? i : BOARD_NONE;
 }
 
 /* ---- connections ----------------------------------------------------------------------------- */
@@ -97,7 +22,7 @@ static struct member *first_local(const struct group *g, uint32_t *i)
 	const struct machine *n = g->messages->machine;
 
 	*i = n->rank == 0;
-	if (n->here == 1)
+	if (n->locals == 1)
 		return NULL;
 	return member_of(g, n->ranks[*i]);
 }
@@ -106,7 +31,7 @@ static struct member *next_local(const struct group *g, uint32_t *i)
 {
 	const struct machine *n = g->messages->machine;
 
-	return n->rank == 0 && ++*i < n->here ? member_of(g, n->ranks[*i]) : NULL;
+	return n->rank == 0 && ++*i < n->locals ? member_of(g, n->ranks[*i]) : NULL;
 }
 
 void machine_want(struct group *g, bool want)
@@ -178,7 +103,7 @@ COLD bool machine_awaits(const struct group *g, uint32_t rank)
 	if (i == BOARD_NONE || i == n->rank)
 		return false;
 	if (n->phase != MACHINE_FORMS)
-		return machine_is_within(n) && !n->result && flat_waits_for(&n->group->flat, i);
+		return machine_is_local(n) && !n->result && flat_waits_for(&n->group->flat, i);
 	if (n->rank != 0)
 		return i == 0;
 	return n->asked ? formation_awaits(n->group, i) : !pair_is_up(member_of(g, rank)->pair);

@@ -24,35 +24,40 @@ struct machine {
 	struct group *group;      /* the local one; NULL: not yet, none, or this member is alone */
 	bool wants, asked;        /* connections for it; it has been founded or joined */
 	bool decided;             /* by all, whether it is used: messages.local */
-	uint32_t here, rank;      /* local members; which of them this one is */
+	uint32_t locals, rank;    /* local members; which of them this one is */
 	uint32_t machines, index; /* of all; which of them this is, in the order of their lowest */
-	uint32_t *ranks;          /* of these, in their order */
+	uint32_t *ranks;          /* by local member: in the whole */
 	uint32_t *lowest, *leaders; /* by machine: a rank */
 	uint32_t *place;            /* by rank: in the order of machines */
 	uint64_t *counts;           /* by machine: what all of it contribute */
-	struct boards_of_part names;
+	struct boards_of_part part;
 	/* The operation: */
 	enum machine_phase phase;
 	struct offload_run run; /* as if all went by messages */
+	uint32_t mark;          /* of the operation that waits for the group to form */
 	bool gathers, folds;    /* contributions, to be combined by rank; that is to be done */
 	uint32_t leader;        /* the local one: of `ranks` */
 	int32_t word;           /* whether the group is there: here, then everywhere */
-	struct collective op;   /* of the group, ... */
+	struct collective op;   /* of the local group */
 	struct slmpm_coll coll;
-	int result; /* ... and its end: 0: none yet */
+	int result; /* of op; 0: none yet */
 	unsigned char *room;
 	size_t room_len;
 };
 
-static inline bool machine_is_within(const struct machine *n)
+static inline bool machine_is_local(const struct machine *n)
 {
 	return n->phase == MACHINE_GATHERS || n->phase == MACHINE_SPREADS;
 }
 
-/* ---- machine_members.c ----------------------------------------------------------------------- */
+/* ---- machine_life.c -------------------------------------------------------------------------- */
 
 int machine_open(struct group *g);
-void machine_free(struct machine *n);
+void machine_leave(struct group *g);
+void machine_close(struct group *g);
+
+/* ---- machine_members.c ----------------------------------------------------------------------- */
+
 /* Which one here RANK of the whole is; BOARD_NONE: it is elsewhere. */
 uint32_t machine_rank(const struct machine *n, uint32_t rank);
 /* Connections with those that this member forms the group with. */
@@ -77,7 +82,5 @@ int machine_form(struct group *g);
 bool machine_can_be_used(const struct machine *n);
 /* 0, or negative: all members begin to. */
 int machine_agree(struct group *g);
-void machine_leave(struct group *g);
-void machine_close(struct group *g);
 
 #endif

@@ -286,7 +286,7 @@ static COLD void stop_run(struct group *g, int error)
 		needs_unwant(g);
 	if (m && m->machine)
 		parts.machine->stop(g);
-	if (m && (m->stage == CONNECTS || m->stage == ASKS || m->stage == WITHIN)) {
+	if (m && (m->stage == CONNECTS || m->stage == ASKS || m->stage == LOCAL)) {
 		m->stage = NOT_BEGUN;
 	} else if (m && m->stage == RUNS) {
 		offload_break(m->offload, error, -1);
@@ -503,7 +503,7 @@ static int messages_step_on(struct group *g)
 		rc = await_answer(g);
 	else if (group_is_broken(g) && !may_still_end(g))
 		rc = messages_broken_by(g);
-	else if (g->messages->stage == WITHIN)
+	else if (g->messages->stage == LOCAL)
 		return parts.machine->step(g);
 	else if (g->messages->stage == CONNECTS)
 		rc = begin_run(g);
@@ -594,7 +594,7 @@ uint64_t messages_due(struct group *g)
 	const struct messages *m = g->messages;
 
 	if ((m->stage == CONNECTS && needs_are_decided(g)) ||
-	    (m->stage == WITHIN && parts.machine->is_due(g)))
+	    (m->stage == LOCAL && parts.machine->is_due(g)))
 		return 0;
 	if (m->stage == ASKS)
 		return m->asked.until;

@@ -150,9 +150,9 @@ COLD void needs_note_awaited(struct group *g)
 		m->needs[r] |= AWAITED;
 		any = true;
 	}
-	for (uint32_t r = 0; m->stage == WITHIN && r < g->boards.size; r++)
+	for (uint32_t r = 0; m->stage == LOCAL && r < g->boards.size; r++)
 		m->needs[r] |= parts.machine->awaits(g, r) ? AWAITED : 0;
-	if (m->stage == WITHIN)
+	if (m->stage == LOCAL)
 		return;
 	any = connects ? any : note_receives(g);
 	for (uint32_t r = 0; !any && r < g->boards.size; r++)
@@ -179,7 +179,7 @@ bool messages_lack(const struct group *g, uint32_t rank)
 {
 	const struct messages *m = g->messages;
 
-	if (m && m->stage == WITHIN)
+	if (m && m->stage == LOCAL)
 		return parts.machine->awaits(g, rank);
 	return m && m->stage != NOT_BEGUN && messages_came(g, rank) < m->expected[rank];
 }

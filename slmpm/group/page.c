@@ -301,7 +301,7 @@ void groups_publish(struct context *ctx)
 	uint64_t now = clock_now();
 
 	LIST_EACH_ENTRY(struct group, g, &ctx->groups, node)
-		if (g->state == GROUP_HAS_FORMED && !g->whole && !g->over)
+		if (g->state == GROUP_HAS_FORMED && !g->whole && !g->to_reap)
 			(void)group_show(g, now);
 }
 

@@ -11,7 +11,7 @@ int group_advance(struct context *ctx)
 	int n = 0;
 
 	LIST_EACH_ENTRY(struct group, g, &ctx->groups, node) {
-		if (UNLIKELY(g->over)) {
+		if (UNLIKELY(g->to_reap)) {
 			group_reap(g);
 			continue;
 		}

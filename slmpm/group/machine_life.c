@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What is kept of the machines of a group: which members are on which; opened, left, closed. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "slmpm/group/machine_parts.h"
+
+/* ---- which ones ------------------------------------------------------------------------------ */
+
+static uint32_t count_machines(const uint32_t *hosts, uint32_t size)
+{
+	uint32_t n = 0;
+
+	for (uint32_t r = 0; r < size; r++)
+		n += hosts[r] == r;
+	return n;
+}
+
+/* Machine by machine. */
+static void find_places(struct machine *n, const uint32_t *hosts, uint32_t size, uint32_t own)
+{
+	uint32_t place = 0, machine = 0;
+
+	for (uint32_t lowest = 0; lowest < size; lowest++) {
+		if (hosts[lowest] != lowest)
+			continue;
+		n->index = hosts[own] == lowest ? machine : n->index;
+		n->lowest[machine] = lowest;
+		for (uint32_t r = lowest; r < size; r++)
+			if (hosts[r] == lowest) {
+				n->place[r] = place++;
+				n->counts[machine]++;
+			}
+		machine++;
+	}
+}
+
+static void find_local(struct machine *n, const uint32_t *hosts, uint32_t size, uint32_t own)
+{
+	for (uint32_t r = 0; r < size; r++) {
+		if (hosts[r] != hosts[own])
+			continue;
+		n->rank = r == own ? n->locals : n->rank;
+		n->ranks[n->locals++] = r;
+	}
+}
+
+static void machine_free(struct machine *n)
+{
+	free(n->ranks);
+	free(n->counts);
+	free(n->room);
+	free(n);
+}
+
+int machine_open(struct group *g)
+{
+	const uint32_t size = g->boards.size, *hosts = g->messages->hosts;
+	struct machine *n = calloc(1, sizeof(*n));
+
+	if (!n)
+		return -ENOMEM;
+	n->machines = count_machines(hosts, size);
+	n->ranks = calloc(2 * ((size_t)size + n->machines), sizeof(*n->ranks));
+	n->counts = calloc(2 * (size_t)n->machines, sizeof(*n->counts));
+	if (!n->ranks || !n->counts) {
+		machine_free(n);
+		return -ENOMEM;
+	}
+	n->place = n->ranks + size;
+	n->lowest = n->place + size;
+	n->leaders = n->lowest + n->machines;
+	find_places(n, hosts, size, g->boards.rank);
+	find_local(n, hosts, size, g->boards.rank);
+	n->part.ranks = n->ranks;
+	n->part.of = &g->boards;
+	list_init(&n->op.node);
+	g->messages->machine = n;
+	return 0;
+}
+
+/* ---- it goes --------------------------------------------------------------------------------- */
+
+/* The context frees it, once none of its groups is gone through. The others learn at once that this
+ * member has left it in order: its process may end before that. */
+void machine_leave(struct group *g)
+{
+	struct machine *n = g->messages->machine;
+	struct group *of = n->group;
+
+	n->group = NULL;
+	if (!of)
+		return;
+	operations_shut(of);
+	if (of->state == GROUP_HAS_FORMED)
+		boards_end(&of->boards, 0, BOARD_NONE, NULL);
+	of->whole = NULL;
+	of->boards.part = NULL;
+	of->to_reap = true;
+	g->ctx->collecting++;
+}
+
+void machine_close(struct group *g)
+{
+	machine_leave(g);
+	machine_free(g->messages->machine);
+	g->messages->machine = NULL;
+}
