@@ -193,7 +193,7 @@ int collective_await(struct group *g, const struct slmpm_coll *c, int timeout_ms
 }
 
 /* That of the operation which is begun next, behind those that wait. */
-static uint64_t next_number(const struct group *g)
+static uint64_t step_number(const struct group *g)
 {
 	if (!g->under_way)
 		return g->boards.posted + 1;
@@ -203,7 +203,7 @@ static uint64_t next_number(const struct group *g)
 static void step_begins(struct group *g, const char *call)
 {
 	g->boards.call = call;
-	g->boards.step = next_number(g);
+	g->boards.step = step_number(g);
 }
 
 static int step_ends(struct group *g, int rc)
