@@ -374,8 +374,6 @@ uint64_t pairs_deadlines(struct context *ctx, uint64_t now);
 void pair_up(struct endpoint *ep);
 void pair_ended(struct endpoint *ep);
 void pair_left(struct endpoint *ep);
-/* EP's other side needs it no more. */
-int pair_released(struct endpoint *ep);
 void pairs_stop(struct context *ctx);
 /* Its bell rang. */
 void pairs_rang(struct group *g);
@@ -387,6 +385,11 @@ struct endpoint *group_pair(struct group *g, int rank, int timeout_ms, int *rc);
 /* It goes; its connections stay. So does M's, which is left out. */
 void pairs_leave(struct group *g);
 void pair_leave(struct member *m);
+
+/* ---- release.c: those of them that no group has any more ------------------------------------- */
+
+/* EP's other side needs it no more. */
+int pair_released(struct endpoint *ep);
 
 /* ---- meeting.c ------------------------------------------------------------------------------- */
 
@@ -429,9 +432,6 @@ void formation_listens(struct joining *j, uint16_t port, uint32_t machine);
 void formation_refuse_part(struct endpoint *ep, uint32_t tag, int error, const char *text);
 /* RANK has not joined, or does not answer. */
 bool formation_awaits(const struct group *g, uint32_t rank);
-/* Where J's side is to listen, and where RANK listens for it and the key of the two. */
-void formation_host(const struct joining *j, char *host, size_t size);
-void formation_address(const struct joining *j, uint32_t rank, struct wire_group *packet);
 /* The descriptors of rank's board, bell and process, to be passed on, and its process's number. */
 int32_t formation_fds(const struct group *g, uint32_t rank, int fds[WIRE_GROUP_FDS]);
 /* EP is to be a member of groups that form: it has ended, or is UP. */
@@ -439,6 +439,12 @@ void formation_peer_ended(struct endpoint *ep);
 void formation_peer_up(struct endpoint *ep);
 void formation_free(struct group *g);
 void formation_forked(const struct group *g);
+
+/* ---- addresses.c: where members listen that have no boards ----------------------------------- */
+
+/* Where J's side is to listen, and where RANK listens for it and the key of the two. */
+void formation_host(const struct joining *j, char *host, size_t size);
+void formation_address(const struct joining *j, uint32_t rank, struct wire_group *packet);
 
 /* ---- joining.c: one join, as seen by either side --------------------------------------------- */
 

@@ -105,4 +105,11 @@ struct member *pair_member(const struct endpoint *ep);
 /* Why none is to be had: the member has died, or left, or a system call has failed: negative. */
 int pair_gone(const struct group *g, uint32_t rank);
 
+/* ---- release.c ------------------------------------------------------------------------------- */
+
+/* It ends, and the other side reads why. */
+void pair_close(const struct pair *p, const char *why);
+/* Those that are not needed any more are released; those that have ended, freed. */
+void pairs_reap(struct context *ctx);
+
 #endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A group that forms, as the files of who founds it see it. */
+#ifndef SLMPM_FORMATION_H
+#define SLMPM_FORMATION_H
+
+#include "slmpm/group/group.h"
+
+struct seat {                    /* of a rank */
+	struct endpoint *ep;     /* NULL: this process */
+	struct joining *joining; /* NULL: it has not come */
+	int board, bell;         /* to be passed on; the bell of this process alone */
+	bool ready;
+	bool withdrew; /* it had come, and has given up, or has done so in vain */
+	uint16_t port; /* where it listens, ... */
+	uint32_t machine;
+};
+
+struct formation {
+	uint32_t others, come, ready, listening;
+	struct secret master; /* of which the pairs' keys are made */
+	struct seat *seats;   /* by rank */
+};
+
+/* ---- addresses.c ----------------------------------------------------------------------------- */
+
+/* All have come, of whom some have no memory together. 0, or negative with the detail set. */
+int addresses_begin(struct group *g);
+/* All listen: this process, as a member, knows where. 0, or a negative errno. */
+int addresses_known(struct group *g);
+
+#endif
