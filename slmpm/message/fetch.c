@@ -330,14 +330,14 @@ void fetch_sent(struct endpoint *ep, const struct request *r)
 		    });
 }
 
-void fetch_learn(struct endpoint *ep, const struct fetch_out *p)
+void fetch_learn(struct endpoint *ep, const struct fetch_out *p, bool missed)
 {
 	uint64_t length = p->r->length, now = clock_ticks();
 	/* Those that were announced before it have taken their part of that. */
 	uint64_t took = (now - p->began) / (p->ahead + 1);
 	struct choice *c = p->of;
 
-	if (p->asked) {
+	if (missed) {
 		choice_missed(c);
 		took += choice_expected(c, false, length); /* it goes in packets after all */
 		choice_learn(c, true, p->note ? p->note : CHOICE_FIRST, took, length);

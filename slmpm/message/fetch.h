@@ -137,8 +137,8 @@ void fetch_sent(struct endpoint *ep, const struct request *r);
 uint32_t fetch_ranges(const struct request *r, struct wire_range *ranges);
 /* Is what it takes to be learnt from? */
 bool fetch_is_measured(const struct request *r);
-/* What fetching has cost until P's sender goes on. */
-void fetch_learn(struct endpoint *ep, const struct fetch_out *p);
+/* What fetching has cost until P's sender goes on; or that its receiver has MISSED it. */
+void fetch_learn(struct endpoint *ep, const struct fetch_out *p, bool missed);
 
 /* ---- sending (fetch_send.c) ------------------------------------------------------------------ */
 

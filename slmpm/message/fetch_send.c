@@ -251,7 +251,8 @@ static void send_instead(struct endpoint *ep, struct fetch_out *p)
 	struct packet instead = {.opcode = WIRE_FETCH_SEND, .seq = r->seq, .extent = r->length};
 
 	if (!split_conclude(ep, &ep->rooms->fetch->room_out, &p->held, &instead))
-		return;   /* a loan lies open: later */
+		return; /* a loan lies open: later */
+	fetch_learn(ep, p, true);
 	p->asked = false; /* what it costs is spent */
 	change_mode(r);
 	message_clear(r);
@@ -277,7 +278,6 @@ static int step_waiting(struct endpoint *ep, struct fetch_out *p)
 			return 0;
 		ep->charged += p->r->length;
 		p->asked = true;
-		fetch_learn(ep, p);
 	}
 	f->out_hand = p;
 	if (split_catch_up(ep) && f->out_hand == p)
@@ -373,9 +373,8 @@ void fetch_over(struct endpoint *ep, const struct head *h)
 	}
 	if (!p)
 		return;
-	if (!p->asked)
-		fetch_learn(ep, p);
-	else if (!split_conclude(ep, &ep->rooms->fetch->room_out, &p->held, &through))
+	fetch_learn(ep, p, false);
+	if (p->asked && !split_conclude(ep, &ep->rooms->fetch->room_out, &p->held, &through))
 		link_control(ep, through.opcode, through.seq, through.extent, NULL, 0);
 	ep->stats->rget_messages++;
 	ep->stats->rget_bytes += p->done; /* from there on we have written, or nobody wanted it */
