@@ -28,7 +28,8 @@
  * come: once all sleep, each has to be woken by the last, and the account of waits shows no way
  * back. */
 #define COLLECT_NS 100000
-#define MOST_SPINS 8        /* times its own polling that a wait lasts at most, away or not */
+/* Times its own polling that a wait lasts at most, away or not; as often more as others share. */
+#define MOST_SPINS 8
 #define FRESH_NS   10000000 /* a count of switches tells so long whether there was one since */
 /* Yields behind one that let another run, before the costly question to the kernel. */
 #define TRUSTED    8
@@ -39,18 +40,19 @@
  * computes there: each puts off what it is there for by a turn of the scheduler's. */
 #define DISPLACED_NS UINT64_C(1000000000)
 
-/* What others have computed meanwhile has cost nothing; but a wait is not to last for ever. */
-static bool may_poll(const struct idle *i, uint64_t now)
-{
-	uint64_t took = now - i->since;
-
-	return excess_of(took, i->away) < i->spin && took / MOST_SPINS < i->spin;
-}
-
 /* Several members of a group share a processor, and wait for one another. */
 static bool is_collecting(const struct context *ctx)
 {
-	return ctx->collecting && ctx->sharers;
+	return (ctx->collecting || ctx->depositing) && ctx->sharers;
+}
+
+/* What others have computed meanwhile has cost nothing; but a wait is not to last for ever. */
+static bool may_poll(const struct context *ctx, const struct idle *i, uint64_t now)
+{
+	uint64_t took = now - i->since;
+	uint32_t most = MOST_SPINS + (is_collecting(ctx) ? ctx->sharers : 0);
+
+	return excess_of(took, i->away) < i->spin && took / most < i->spin;
 }
 
 int idle_next(struct context *ctx, struct idle *i, uint64_t now)
@@ -72,7 +74,7 @@ int idle_next(struct context *ctx, struct idle *i, uint64_t now)
 	}
 	if (ctx->wait == SLMPM_WAIT_SPIN)
 		return ctx->oversubscribed || ctx->multiple ? SLMPM_SPIN_YIELD : SLMPM_SPIN_ON;
-	if (ctx->wait == SLMPM_WAIT_ADAPTIVE && may_poll(i, now) &&
+	if (ctx->wait == SLMPM_WAIT_ADAPTIVE && may_poll(ctx, i, now) &&
 	    now >= (context_is_server(ctx) ? ctx->displaced : ctx->preempted))
 		return SLMPM_SPIN_YIELD;
 	i->slept = true;

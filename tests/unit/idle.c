@@ -242,6 +242,28 @@ static void the_server_yields_once_for_an_operation(void **state)
 	assert_int_equal(idle_next(&ctx, &i, begun() + MS), SLMPM_SPIN_SLEEP);
 }
 
+#define SHARERS 32
+
+/* Once all sleep each has to be woken; and most of the time is the others'. */
+static void members_that_share_processors_poll(void **state)
+{
+	struct idle i = {0};
+	uint64_t began = begun();
+
+	(void)state;
+	start();
+	ctx.spin.ended = began;
+	ctx.spin.credit[0] = ctx.spin.credit[1] = -200000;
+	ctx.depositing = true;
+	assert_int_equal(idle_next(&ctx, &i, began), SLMPM_SPIN_SLEEP);
+	i = (struct idle){0};
+	ctx.sharers = SHARERS;
+	assert_int_equal(idle_next(&ctx, &i, began), SLMPM_SPIN_YIELD);
+	idle_away(&i, 0, SHARERS * i.spin);
+	assert_int_equal(idle_next(&ctx, &i, began + SHARERS * i.spin), SLMPM_SPIN_YIELD);
+	assert_int_equal(idle_next(&ctx, &i, began + 2 * SHARERS * i.spin), SLMPM_SPIN_SLEEP);
+}
+
 /* A turn's yields, where another thread has waited for the lock until the third. */
 static int yields_of_a_turn(bool server)
 {
@@ -339,6 +361,7 @@ int main(void)
 		cmocka_unit_test(a_bell_of_the_last_pass_is_the_next_waits),
 		cmocka_unit_test(long_yields_end_the_servers_polling),
 		cmocka_unit_test(the_server_yields_once_for_an_operation),
+		cmocka_unit_test(members_that_share_processors_poll),
 		cmocka_unit_test(the_server_lets_the_application_in),
 		cmocka_unit_test(yields_in_a_row_are_counted_now_and_then),
 		cmocka_unit_test(one_that_computes_ends_them),
