@@ -74,6 +74,27 @@ static struct put_learned *route_new(struct deposits *d)
 	return r;
 }
 
+static bool has_connections(const struct line *l)
+{
+	for (uint32_t r = line_after(l, &l->ranks, l->origin); r != BOARD_NONE;
+	     r = line_after(l, &l->ranks, r))
+		if (!pair_endpoint(l->of->group, r))
+			return false;
+	return true;
+}
+
+/* To send to each, or to be answered by each, takes a connection with each. Where many members put
+ * to many that would be one between any two, all of which are inspected by every wait from then on:
+ * of more than a few targets the connections are those of one origin, or were there before. */
+static bool route_may_be_any(const struct line *l)
+{
+	const uint32_t n = l->put.awaited;
+
+	if (n <= FORWARDS)
+		return n > 1;
+	return n <= MOST && (list_empty(&l->of->lines) || has_connections(l));
+}
+
 /* Of L's targets; NULL: there is no memory. */
 static struct put_learned *route_of(const struct line *l)
 {
@@ -115,7 +136,7 @@ void route_ask(struct line *l)
 	const uint32_t n = l->put.awaited;
 	struct put_route *p = &l->of->route;
 
-	*p = (struct put_route){.of = n > 1 && n <= MOST ? route_of(l) : NULL};
+	*p = (struct put_route){.of = route_may_be_any(l) ? route_of(l) : NULL};
 	if (l->put.flags & (SLMPM_PUT_ALL_BROADCAST | SLMPM_PUT_ALL_FORWARD)) {
 		l->forwards = l->put.flags & SLMPM_PUT_ALL_FORWARD;
 	} else if (!p->of) {

@@ -241,6 +241,30 @@ static void chosen(const struct crew *c, int rank)
 	free(from);
 }
 
+#define CALLS 6 /* behind which the other route would have been tried */
+
+/* One origin connects with all its targets; where another puts, too, that would make each member
+ * connect with each. */
+static void many_put(const struct crew *c, int rank)
+{
+	unsigned char bytes[8] = {0};
+	struct slmpm_put_spec put = put_of(bytes, sizeof(bytes), 0);
+	uint32_t got;
+
+	put.offset = 0;
+	OK(slmpm_group_space(c->group[0], SPACE, bytes, sizeof(bytes)));
+	for (int origin = 0; origin < 2; origin++) {
+		OK(slmpm_barrier(c->group[0], PATIENCE));
+		for (int i = 0; rank == origin && i < CALLS; i++) {
+			got = form_of(c, &put);
+			CHECK(origin ? got == (SLMPM_PUT_ALL_FORWARD | SLMPM_PUT_ALL_LINE) :
+				       i || got & SLMPM_PUT_ALL_DIRECT,
+			      "origin %d, flags 0x%x", origin, got);
+		}
+	}
+	OK(slmpm_barrier(c->group[0], PATIENCE));
+}
+
 /* ---- functions of the application ------------------------------------------------------------ */
 
 struct asked {
@@ -555,6 +579,8 @@ int main(void)
 	c = (struct crew){.members = 9, .groups = 1, .body = some_do};
 	crew_run(&c, 30);
 	c = (struct crew){.members = 4, .groups = 1, .body = chosen};
+	crew_run(&c, 30);
+	c = (struct crew){.members = 18, .groups = 1, .body = many_put};
 	crew_run(&c, 30);
 	for (int i = 0; i < 4; i++) {
 		c = (struct crew){.members = 5, .groups = 1, .body = refusals, .arg = &ways[i]};
