@@ -19,7 +19,8 @@
 #define LENGTHS  24
 #define SHORT    9  /* what is shorter than 2^9 bytes is of the first length */
 #define TRIES    4  /* of the route that seems longer */
-#define BEFORE   64 /* puts that are LONG, before the first of few tries */
+#define STEADY   8  /* of what is LONG on one machine, where one put varies by half */
+#define BEFORE   64 /* puts that are LONG, over links, before the first of few tries */
 
 #define NEAR (UINT64_C(512) << 10) /* at first more goes along the line: on one machine, ... */
 #define FAR  (UINT64_C(16) << 10)  /* ... and between several */
@@ -43,20 +44,25 @@ static unsigned length_class(uint64_t len)
 	return class < LENGTHS ? class : LENGTHS - 1;
 }
 
+/* How long ones are tried. */
+static void route_set_long(struct choice *c, bool apart)
+{
+	c->tries = apart ? 1 : STEADY;
+	c->left = apart ? BEFORE : 0;
+}
+
 static void route_set(struct put_learned *r, const struct line *l)
 {
-	const uint64_t most = l->of->group->apart ? FAR : NEAR;
+	const bool apart = l->of->group->apart;
 
 	r->targets = l->ranks;
 	r->form = (struct choice){.usual = l->put.awaited > FORWARDS, .tries = TRIES};
 	for (unsigned i = 0; i < LENGTHS; i++) {
 		const uint64_t len = UINT64_C(1) << (SHORT + i);
 
-		r->bytes[i] = (struct choice){.usual = len <= most, .tries = TRIES};
-		if (len < LONG)
-			continue;
-		r->bytes[i].tries = 1;
-		r->bytes[i].left = BEFORE;
+		r->bytes[i] = (struct choice){.usual = len <= (apart ? FAR : NEAR), .tries = TRIES};
+		if (len >= LONG)
+			route_set_long(&r->bytes[i], apart);
 	}
 }
 

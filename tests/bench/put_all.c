@@ -14,12 +14,13 @@
 #include "tests/bench/plain.h"
 #include "tests/bench/stats.h"
 
-enum { TARGETS = 64, PAIRS = 200, LOOKS = 7, PATIENCE_MS = 20000, SPACE = 1, TAG = 1 };
+enum { TARGETS = 64, PAIRS = 240, LOOKS = 12, PATIENCE_MS = 20000, SPACE = 1, TAG = 1 };
 
 #define ROOM      (UINT64_C(16) << 20)
 #define SAMPLE_NS 2e6 /* a sample is of so many puts that it takes as long */
 #define WARM_NS   1e8 /* of puts before the first, */
 #define WARM      300 /* and so many at most */
+#define CELL_NS   8e9 /* so long a row that is undecided gets more pairs */
 
 static slmpm_group group;
 static slmpm_peer peer[TARGETS];
@@ -139,12 +140,15 @@ struct pairs {
 	double ours[PAIRS], other[PAIRS];
 };
 
-static void take_pairs(struct pairs *p, const struct way *a, const struct way *b, int n, size_t len,
-		       int pairs)
+static const char *verdict(struct estimate e, double bar)
 {
-	int count = count_for(n, len);
+	return e.high <= bar ? "holds" : e.low > bar ? "does not hold" : "undecided";
+}
 
-	for (int i = 0; i < pairs; i++) {
+static void take_pairs(struct pairs *p, const struct way *a, const struct way *b, int n, size_t len,
+		       int first, int last, int count)
+{
+	for (int i = first; i < last; i++) {
 		if (i & 1)
 			p->other[i] = sample(b, n, len, count);
 		p->ours[i] = sample(a, n, len, count);
@@ -153,9 +157,23 @@ static void take_pairs(struct pairs *p, const struct way *a, const struct way *b
 	}
 }
 
-static const char *verdict(struct estimate e, double bar)
+/* How many: twice as many as long as they decide nothing, and each look at them is a chance to be
+ * wrong. Of two routes that cost the same one put varies by half. */
+static int take_enough(struct pairs *p, const struct way *a, const struct way *b, int n, size_t len,
+		       int pairs, double bar)
 {
-	return e.high <= bar ? "holds" : e.low > bar ? "does not hold" : "undecided";
+	const double until = now_ns() + CELL_NS;
+	const int count = count_for(n, len);
+	struct estimate e;
+	int taken = 0;
+
+	do {
+		take_pairs(p, a, b, n, len, taken, pairs, count);
+		taken = pairs;
+		pairs *= 2;
+		e = ratio_surely(p->ours, p->other, taken);
+	} while (pairs <= PAIRS && now_ns() < until && e.low <= bar && e.high > bar);
+	return taken;
 }
 
 static void print_size(size_t len)
@@ -175,9 +193,9 @@ static void print_row(const struct pairs *p, const char *name, int n, size_t len
 
 	printf("| %d targets, ", n);
 	print_size(len);
-	printf(" | ≤ %.2f | %.1f us | %s: %.1f us | %.3f (%.3f to %.3f) | %s |\n", bar,
+	printf(" | ≤ %.2f | %.1f us | %s: %.1f us | %.3f (%.3f to %.3f), %d pairs | %s |\n", bar,
 	       median(p->ours, pairs) / 1e3, name, median(p->other, pairs) / 1e3, e.mid, e.low,
-	       e.high, verdict(e, bar));
+	       e.high, pairs, verdict(e, bar));
 	fflush(stdout);
 }
 
@@ -189,8 +207,11 @@ static const struct way *best_of(int n, size_t len)
 	int count = count_for(n, len);
 
 	for (int k = 0; k < LOOKS; k++)
-		for (int i = 0; i < FORCED; i++)
+		for (int j = 0; j < FORCED; j++) {
+			int i = k & 1 ? FORCED - 1 - j : j; /* what went before tells on it */
+
 			took[i][k] = sample(&ways[i], n, len, count);
+		}
 	for (int i = 0; i < FORCED; i++) {
 		double m = median(took[i], LOOKS);
 
@@ -217,7 +238,7 @@ static void choice_row(int n, size_t len, int pairs)
 
 	warm(n, len);
 	best = best_of(n, len);
-	take_pairs(&p, &automatic, best, n, len, pairs);
+	pairs = take_enough(&p, &automatic, best, n, len, pairs, 1.05);
 	print_row(&p, best->name, n, len, pairs, 1.05);
 }
 
@@ -226,7 +247,7 @@ static void links_row(int pairs)
 	static struct pairs p;
 
 	put_to_each(targets, ROOM);
-	take_pairs(&p, &automatic, &puts_to_each, targets, ROOM, pairs);
+	take_pairs(&p, &automatic, &puts_to_each, targets, ROOM, 0, pairs, 1);
 	print_row(&p, "puts", targets, ROOM, pairs, 0.36);
 }
 

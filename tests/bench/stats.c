@@ -84,16 +84,27 @@ static struct estimate back_from_logarithm(struct estimate e)
 	return (struct estimate){exp(e.mid), exp(e.low), exp(e.high)};
 }
 
-struct estimate ratio(const double *a, const double *b, int n)
+static struct estimate ratio_by(const double *a, const double *b, int n,
+				struct estimate (*by)(const double *x, int n))
 {
 	double *x = allocate(n + 1);
 	struct estimate e;
 
 	for (int i = 0; i < n; i++)
 		x[i] = log(a[i] / b[i]);
-	e = back_from_logarithm(middle(x, n));
+	e = back_from_logarithm(by(x, n));
 	free(x);
 	return e;
+}
+
+struct estimate ratio(const double *a, const double *b, int n)
+{
+	return ratio_by(a, b, n, middle);
+}
+
+struct estimate ratio_surely(const double *a, const double *b, int n)
+{
+	return ratio_by(a, b, n, middle_surely);
 }
 
 struct estimate difference(const double *a, const double *b, int n)

@@ -16,6 +16,7 @@ struct estimate middle_surely(const double *x, int n);
 
 /* The ratio of paired samples, and their difference. */
 struct estimate ratio(const double *a, const double *b, int n);
+struct estimate ratio_surely(const double *a, const double *b, int n); /* 99.5 % */
 struct estimate difference(const double *a, const double *b, int n);
 
 /* The median with its interval, whatever the distribution. */
