@@ -81,7 +81,7 @@ static bool is_short(const struct flat *f, const struct slmpm_coll *c)
 
 static void sources(struct flat *f, uint32_t first, uint32_t last)
 {
-	f->first = f->next = first;
+	f->first = f->next = f->here = first;
 	f->last = last;
 }
 

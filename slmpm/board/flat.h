@@ -60,6 +60,7 @@ struct flat {
 	calc_kernel *kernel; /* NULL: of the program's own */
 	enum calc_form form;
 	uint32_t next, last; /* sources: the first unfinished one, and behind the last */
+	uint32_t here;       /* short ones: of those before it none is missing here */
 	uint64_t bytes;      /* of this member's part, or of what each combines */
 	unsigned char *to;
 	const unsigned char *from; /* this member's contribution to that */

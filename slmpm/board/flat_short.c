@@ -74,6 +74,20 @@ void flat_post_early(struct flat *f)
 		post_short(f);
 }
 
+/* Those that share this processor come first: a look at what another one is about to write takes
+ * the line away from it, in vain while these have not posted. */
+static INLINE bool lacks_here(struct flat *f)
+{
+	for (; f->here < f->last; f->here++) {
+		if (f->here == f->b->rank || !boards_share(f->b, f->here) ||
+		    boards_has(f->b, f->here, f->number))
+			continue;
+		f->waits_for = f->here;
+		return true;
+	}
+	return false;
+}
+
 int flat_short_turn(struct flat *f)
 {
 	if (UNLIKELY(!f->posted)) {
@@ -84,6 +98,8 @@ int flat_short_turn(struct flat *f)
 		post_short(f);
 		rest_short(f);
 	}
+	if (UNLIKELY(f->b->crowded) && lacks_here(f))
+		return 0;
 	for (; f->next < f->last; f->next++) {
 		if (f->next != f->b->rank) {
 			int rc = meet_short(f, f->next);

@@ -83,6 +83,21 @@ static void broadcast(void)
 	CHECK(flat_waits_here(&f[0]), "the root shares its processor");
 }
 
+/* Of more members than processors those that share it come first. */
+static void first(void)
+{
+	b[0].crowded = true;
+	boards_run_on(&b[1], 7);
+	boards_run_on(&b[3], 7);
+	CHECK(step(0) == 0 && f[0].waits_for == 2, "waits for rank %u, not 2", f[0].waits_for);
+	CHECK(step(2) == 0, "rank 2 does not wait");
+	CHECK(step(0) == 0 && f[0].waits_for == 1, "then for rank %u, not 1", f[0].waits_for);
+	CHECK(step(1) == 0 && step(3) == 1, "rank 1 does not wait, or rank 3 does");
+	for (uint32_t r = 0; r < 3; r++)
+		CHECK(step(r) == 1, "rank %u waits", r);
+	b[0].crowded = false;
+}
+
 int main(void)
 {
 	meet();
@@ -104,6 +119,8 @@ int main(void)
 	here(false, "rank 3 alone is missing, elsewhere");
 	CHECK(step(3) == 1, "rank 3 waits");
 	CHECK(step(0) == 1, "rank 0 waits");
+	CHECK(step(1) == 1 && step(2) == 1, "rank 1 or 2 waits");
+	first();
 	broadcast();
 	for (uint32_t r = 0; r < SIZE; r++)
 		boards_close(&b[r]);
