@@ -138,6 +138,7 @@ static INLINE int take_turns(struct group *g)
 		if (looks++ < LOOKS && !flat_waits_here(&g->flat)) {
 			flat_between_looks(&g->flat);
 		} else {
+			boards_give_way(&g->boards);
 			turns = yield_among(ctx) ? turns + 1 : most;
 			looks = 0;
 		}
