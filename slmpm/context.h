@@ -104,6 +104,7 @@ struct context {
 	bool due;        /* one is to give way now (progress_turn) */
 	uint32_t scans;  /* by a receive that waits: IDLE_SCANS, or _BRIEF */
 	uint32_t oversubscribed; /* more processes than processors, by the last yields */
+	uint32_t switches;       /* yields that let another run */
 	uint32_t turns; /* threads that had waited for the lock, or the polling one, and had it */
 	/* Until then somebody computes here, and a yield costs his whole turn; how long that
 	 * was. */

@@ -15,6 +15,8 @@ struct figures {
 	uint64_t arrived;     /* messages, the first ones: read for certain (link/watermark.c) */
 	uint64_t received;    /* messages: by the program, as the peer says */
 	struct mode_tally modes;
+	uint64_t taken;    /* segments, by the peer, as far as was known ... */
+	uint32_t switches; /* ... by so many of ctx->switches */
 };
 
 /* The context's page. Without one (no memory) figures stay inside the process. */

@@ -55,6 +55,21 @@ static void inspect_all(struct endpoint *ep, struct mode_view *v, const struct m
 		v->all.overloaded = stays_overloaded(ep, v, link, busy);
 }
 
+/* A side that only sends hardly yields, and would hold its processor for shared by one yield. */
+bool pick_is_shared(struct endpoint *ep)
+{
+	const struct fabric_counts *counts = &ep->link.port->counts;
+	struct figures *f = ep->rooms->figures;
+
+	if (LIKELY(!ep->ctx->oversubscribed))
+		return false;
+	if (f->switches != ep->ctx->switches) {
+		f->switches = ep->ctx->switches;
+		f->taken = counts->consumed_seen;
+	}
+	return counts->consumed_seen - f->taken < counts->out_segments;
+}
+
 static void pick_inspect(struct endpoint *ep, struct mode_view *v, const struct mode_ask *ask,
 			 const struct choice *c)
 {
@@ -65,7 +80,7 @@ static void pick_inspect(struct endpoint *ep, struct mode_view *v, const struct 
 	v->unread = counts->produced - counts->consumed_seen;
 	v->segments = counts->out_segments;
 	v->dma = ep->moving;
-	v->sleeps = ep->ctx->wait == SLMPM_WAIT_BLOCK || (ep->ctx->oversubscribed && !ask->always);
+	v->sleeps = ep->ctx->wait == SLMPM_WAIT_BLOCK || (!ask->always && pick_is_shared(ep));
 	if (c)
 		choice_view(c, v);
 	if (!bond_is(ep->link.port))

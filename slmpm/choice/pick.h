@@ -17,6 +17,9 @@ struct mode pick_link(struct endpoint *ep, struct mode_ask *ask, uint32_t ways, 
  * within reach by one link alone. */
 struct mode pick_reach(struct endpoint *ep, const struct mode_ask *ask, uint32_t ways, bool behind,
 		       int link);
+/* A message to EP may have to wait until the peer runs: this processor was shared of late, and the
+ * peer has taken less than a ring holds since. */
+bool pick_is_shared(struct endpoint *ep);
 /* The form of one-sided operations by request with EP. */
 enum mode_rma pick_form(const struct endpoint *ep);
 /* FLAGS of a handle, for one-sided operations: 0 where memory is mapped by its link. */

@@ -180,6 +180,7 @@ void yield_taken(struct context *ctx, uint64_t now, uint64_t back, bool switched
 		else if (!ctx->port) /* an engine's thread does compute for us */
 			was_preempted(ctx, now, back);
 	}
+	ctx->switches += switched;
 	if (switched)
 		ctx->oversubscribed = YIELD_SHARED;
 	else if (ctx->oversubscribed)

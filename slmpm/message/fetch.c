@@ -204,10 +204,10 @@ static bool goes_by_cost(const struct endpoint *ep, const struct request *r)
 }
 
 /* Besides the choice's own: what then may decide. */
-static uint8_t circumstances(const struct endpoint *ep, const struct request *r)
+static uint8_t circumstances(struct endpoint *ep, const struct request *r)
 {
 	bool late = ep->ctx->wait == SLMPM_WAIT_BLOCK ||
-		    (ep->ctx->oversubscribed && config_get()->fetch != WHEN_ALWAYS);
+		    (config_get()->fetch != WHEN_ALWAYS && pick_is_shared(ep));
 
 	return (uint8_t)((r->length <= ep->life->eager_max) | late << 1);
 }
@@ -267,23 +267,12 @@ bool fetch_is_measured(const struct request *r)
 	return r->mode.reason == SLMPM_REASON_FASTER || r->mode.reason == SLMPM_REASON_TRIAL;
 }
 
-/* Another had run here when this side last yielded, which one that only sends seldom does: where so
- * many packets find room meanwhile, the peer that takes them runs elsewhere. */
-static void count_sharing(struct context *ctx, uint64_t packets)
-{
-	uint32_t left = ctx->oversubscribed;
-
-	ctx->oversubscribed = packets < left ? left - (uint32_t)packets : 0;
-}
-
 void fetch_packets(struct endpoint *ep, const struct request *r, uint64_t began)
 {
 	struct fetch *f = r->wire || config_get()->fetch != WHEN_AUTO ? NULL : fetch_of(ep);
 	struct choice *c;
 	enum choice_note note;
 
-	if (ep->ctx->oversubscribed)
-		count_sharing(ep->ctx, 1 + r->length / ep->packet_max);
 	if (!f)
 		return;
 	c = fetch_choice(ep, r);

@@ -21,7 +21,7 @@ static bool waits_unasked(const struct endpoint *ep)
 
 static void asks(struct endpoint *ep)
 {
-	const struct choice *c = choice_of(ep->rooms->fetch->choices, LENGTH);
+	const struct choice *c = LIST_ENTRY(ep->rooms->fetch->out.next, struct fetch_out, node)->of;
 	uint32_t before = c->missed;
 
 	usleep(LATE_US);
