@@ -61,8 +61,10 @@ static struct log_limit *refusals_of(struct listener *l)
 
 static void listener_door_refuse(struct listener *l, int fd, int error, const char *why)
 {
-	log_limited(refusals_of(l), SLMPM_LOG_WARN, "%s: a connection was refused: %s", l->url,
-		    why);
+	/* Those of a group come at once, by the library's own doing, and come again. */
+	int level = l->home && error == SLMPM_ELIMIT ? SLMPM_LOG_INFO : SLMPM_LOG_WARN;
+
+	log_limited(refusals_of(l), level, "%s: a connection was refused: %s", l->url, why);
 	if (error) /* nothing is said to another user */
 		control_refuse(fd, error, why);
 	if (l->tcp)
