@@ -84,22 +84,31 @@ static double least_unit_ns(void)
 	return least;
 }
 
-/* All compute for as long, which is as long as the operation usually takes: the first ones take
- * longer. */
-static int choose_units(slmpm_group group, const struct slmpm_coll *coll, struct beside *b)
+/* Members that share a processor while all compute, as who has started them knows; 1. */
+static unsigned sharers_of(const struct pair *p)
 {
-	double least = 0, longest = 0;
+	unsigned processors = p->setup && p->setup->cpus ? p->setup->cpus : p->crew.members;
+
+	return (p->crew.members + processors - 1) / processors;
+}
+
+/* All compute for as long, which is as long as the operation usually takes: the first ones take
+ * longer. Of members that share a processor each has its part of that. */
+static int choose_units(struct pair *p, const struct slmpm_coll *coll, struct beside *b)
+{
+	slmpm_group group = p->crew.group;
+	double own[2] = {0, sharers_of(p)}, most[2] = {0, 1};
 	int rc = 0;
 
 	for (int i = 0; i < SETTLING && rc >= 0; i++) {
 		struct beside t = {0};
 
 		rc = operate_alone(group, coll, &t);
-		least = i && least < t.alone ? least : t.alone;
+		own[0] = i && own[0] < t.alone ? own[0] : t.alone;
 	}
 	if (rc >= 0)
-		rc = slmpm_allreduce(group, &least, &longest, 1, SLMPM_DOUBLE, SLMPM_CALC_MAX, -1);
-	b->units = (uint64_t)(longest / least_unit_ns()) + 1;
+		rc = slmpm_allreduce(group, own, most, 2, SLMPM_DOUBLE, SLMPM_CALC_MAX, -1);
+	b->units = (uint64_t)(most[0] / most[1] / least_unit_ns()) + 1;
 	return rc;
 }
 
@@ -117,7 +126,7 @@ int collective_beside(struct pair *p, const struct slmpm_coll *coll, const struc
 {
 	slmpm_group group = p->crew.group;
 	struct beside b = {0};
-	int rc = choose_units(group, coll, &b);
+	int rc = choose_units(p, coll, &b);
 
 	for (uint64_t i = 0; i < j->count && rc >= 0; i++) {
 		rc = operate_alone(group, coll, &b);

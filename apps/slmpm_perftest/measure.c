@@ -158,6 +158,25 @@ static uint64_t warm_for(uint64_t count)
 	return n > WARM_MAX ? WARM_MAX : n;
 }
 
+/* On a terminal, of samples that last: before the Ith of N; and what comes before these. */
+static void show_sample(const struct job *j, unsigned i, unsigned n)
+{
+	if (isatty(STDERR_FILENO))
+		fprintf(stderr, "\r\033[K%s: sample %u of %u", j->test->name, i + 1, n);
+}
+
+static void show_start(const struct job *j)
+{
+	if (isatty(STDERR_FILENO) && j->test->by == BY_GROUP)
+		fprintf(stderr, "\r\033[K%s: %u members begin", j->test->name, j->members);
+}
+
+static void clear_shown(void)
+{
+	if (isatty(STDERR_FILENO))
+		fputs("\r\033[K", stderr);
+}
+
 static int prepare(const struct runner *r, struct job *j)
 {
 	struct job warm = *j;
@@ -236,19 +255,6 @@ static bool is_of_singles(const struct job *j, const struct setup *setup)
 	       !test_offloads(j->test);
 }
 
-/* On a terminal, of samples that last: before the Ith of N. */
-static void show_sample(const struct job *j, unsigned i, unsigned n)
-{
-	if (isatty(STDERR_FILENO))
-		fprintf(stderr, "\r\033[K%s: sample %u of %u", j->test->name, i + 1, n);
-}
-
-static void clear_sample(void)
-{
-	if (isatty(STDERR_FILENO))
-		fputs("\r\033[K", stderr);
-}
-
 static int take_samples(const struct runner *r, struct job *j, unsigned n, struct result *out)
 {
 	static double us[SAMPLES_MAX], hops[SAMPLES_MAX], line[SAMPLES_MAX];
@@ -258,13 +264,14 @@ static int take_samples(const struct runner *r, struct job *j, unsigned n, struc
 	static double arm[SAMPLES_MAX], post[SAMPLES_MAX], engine[SAMPLES_MAX], kept[SAMPLES_MAX];
 	static struct hist stamps;
 	struct figures f = {0};
-	bool long_ones = false;
+	bool long_ones = j->test->by == BY_GROUP;
 	int rc = 0;
 
 	n = n > SAMPLES_MAX ? SAMPLES_MAX : n;
 	/* There are only single times, or such of rounds, which are taken anyway. */
 	if (j->idle_us || j->test->kind == KIND_LINE || j->test->kind == KIND_PAUSE ||
-	    (j->test->by == BY_QUEUE && is_latency(j)) || is_of_singles(j, r->setup))
+	    (j->test->by == BY_QUEUE && is_latency(j)) || test_offloads(j->test) ||
+	    is_of_singles(j, r->setup))
 		j->each = true;
 	for (unsigned i = 0; i < n && rc >= 0; i++) {
 		uint64_t begun = now_ns();
@@ -295,7 +302,7 @@ static int take_samples(const struct runner *r, struct job *j, unsigned n, struc
 		spent[1][i] = both[i] / crossings(j) - spent[0][i];
 	}
 	if (long_ones)
-		clear_sample();
+		clear_shown();
 	if (rc < 0)
 		return rc;
 	out->samples = n;
@@ -454,8 +461,10 @@ int measure(struct pair *pair, const struct setup *setup, const struct job *job,
 		j->size = j->test->size;
 	j->probe = pair && pair->probes && j->test->kind != KIND_COPY;
 	rc = refuse(j, pair);
+	show_start(j);
 	if (rc >= 0)
 		rc = prepare(&r, j);
+	clear_shown();
 	if (rc >= 0)
 		rc = take_samples(&r, j, setup->samples, out);
 	if (rc < 0)

@@ -281,7 +281,7 @@ uint32_t pair_link_in_use(const struct pair *pair, struct slmpm_link_info *link)
 int pair_signal(struct pair *pair);
 int pair_signaled(struct pair *pair);
 /* Parts of the above that both sides need. */
-#define GREETING  "slmpm_perftest 3" /* the version of what the sides say to each other */
+#define GREETING  "slmpm_perftest 4" /* the version of what the sides say to each other */
 #define ANSWER_MS 10000
 int pair_open(struct pair *pair, unsigned wait);
 int pair_limits(struct pair *pair);
