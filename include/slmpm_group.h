@@ -339,6 +339,8 @@ struct slmpm_shown_operation { /* it has begun, or waits for its turn */
 #define SLMPM_SHOWN_LEFT      1u /* it has left the group */
 #define SLMPM_SHOWN_DEAD      2u /* its process has ended */
 #define SLMPM_SHOWN_CONNECTED 4u /* of a group with .apart: by a connection that stands */
+/* Likewise: it has said that it waits itself, in operation .present, for rank .length in the end */
+#define SLMPM_SHOWN_WAITS     8u
 
 struct slmpm_shown_member {
 	uint32_t rank, flags;

@@ -90,12 +90,30 @@ const char *group_member_state(const struct slmpm_shown_member *m)
 
 /* ---- the plain form -------------------------------------------------------------------------- */
 
+static bool is_own(const struct group *group, const struct slmpm_shown_member *m)
+{
+	return (int)m->rank == group->g.rank;
+}
+
+/* Operations need connections with some members alone. */
+static void print_step_apart(FILE *to, const struct group *group,
+			     const struct slmpm_shown_member *m)
+{
+	if (m->flags & SLMPM_SHOWN_WAITS)
+		fprintf(to, "in operation %" PRIu64 ", waits for rank %" PRIu64, m->present,
+			m->length);
+	else if (m->step || m->flags & SLMPM_SHOWN_CONNECTED)
+		fprintf(to, "%" PRIu64 " messages have come", m->step);
+	else if (is_own(group, m))
+		fprintf(to, "this process");
+	else
+		fprintf(to, "no connection has been needed");
+}
+
 static void print_step(FILE *to, const struct group *group, const struct slmpm_shown_member *m)
 {
 	if (group->g.apart) {
-		fprintf(to, "%" PRIu64 " messages have come", m->step);
-		if (!(m->flags & SLMPM_SHOWN_CONNECTED) && (int)m->rank != group->g.rank)
-			fprintf(to, ", not connected");
+		print_step_apart(to, group, m);
 		return;
 	}
 	fprintf(to, "at operation %" PRIu64, m->step);
@@ -121,8 +139,11 @@ static void print_wait(FILE *to, const struct group *group, const struct slmpm_s
 	putc('\n', to);
 }
 
-static bool is_alike(const struct slmpm_shown_member *a, const struct slmpm_shown_member *b)
+static bool is_alike(const struct group *group, const struct slmpm_shown_member *a,
+		     const struct slmpm_shown_member *b)
 {
+	if (group->g.apart && is_own(group, a) != is_own(group, b))
+		return false;
 	return a->step == b->step && a->kind == b->kind && a->present == b->present &&
 	       a->length == b->length && a->flags == b->flags && a->rank + 1 == b->rank;
 }
@@ -138,7 +159,8 @@ static void print_steps(FILE *to, const struct group *group)
 		n = 1;
 		if (m->since_ns)
 			continue;
-		while (i + n < g->member_count && !m[n].since_ns && is_alike(&m[n - 1], &m[n]))
+		while (i + n < g->member_count && !m[n].since_ns &&
+		       is_alike(group, &m[n - 1], &m[n]))
 			n++;
 		fprintf(to, "        rank%s %" PRIu32, n > 1 ? "s" : "", m->rank);
 		if (n > 1)

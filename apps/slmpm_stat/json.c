@@ -338,6 +338,11 @@ static json_t *member_object(const struct slmpm_group_shown *g, const struct slm
 		json_object_set_new(o, "host", json_string(m->host));
 	json_object_set_new(o, "state", json_string(state ? state : "-"));
 	set(o, "step", m->step);
+	if (m->flags & SLMPM_SHOWN_WAITS) {
+		set(o, "waits_in", m->present);
+		set(o, "waits_for", m->length);
+		return o;
+	}
 	set(o, "present", m->present);
 	set(o, "length", m->length);
 	return o;

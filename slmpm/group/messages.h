@@ -128,6 +128,8 @@ const struct stand *stalled_stand(const struct group *g, uint32_t rank);
 /* This member blocks in a call of TAG; what RANK has said so, or NULL: nothing. */
 COLD void stalled_show_blocked(const struct group *g, uint32_t tag);
 COLD const struct stand *stalled_blocked(const struct group *g, uint32_t rank);
+/* RANK waits as well, as far as is known: for whom in the end; else it is late itself. */
+COLD uint32_t stalled_for_whom(const struct group *g, uint32_t rank, uint64_t now);
 /* Whom all wait for in the end, as far as is known; -1. */
 COLD int stalled_suspect(struct group *g);
 

@@ -16,6 +16,7 @@
 #include "slmpm/base/clock.h"
 #include "slmpm/base/places.h"
 #include "slmpm/group/machine.h"
+#include "slmpm/group/messages.h"
 #include "slmpm/group/operation.h"
 #include "slmpm/group/page_layout.h"
 #include "slmpm/group/pairing.h"
@@ -146,7 +147,22 @@ static void show_operations(const struct group *g, struct slmpm_group_shown *to,
 
 /* ---- members --------------------------------------------------------------------------------- */
 
-static bool is_awaited(const struct group *g, uint32_t r)
+/* Whom all wait for in the end, though nothing need come of it here; -1: not known. */
+static int page_suspect(struct group *g)
+{
+	bool begun = g->apart && g->messages && g->messages->stage != NOT_BEGUN;
+
+	return begun ? stalled_suspect(g) : -1;
+}
+
+/* One that waits for another as well is none of them. */
+static bool is_awaited_apart(const struct group *g, uint32_t r, int suspect)
+{
+	return suspect == (int)r ||
+	       (messages_await(g, r) && stalled_for_whom(g, r, clock_now()) == r);
+}
+
+static bool is_awaited(const struct group *g, uint32_t r, int suspect)
 {
 	if (r == g->boards.rank)
 		return false;
@@ -156,7 +172,20 @@ static bool is_awaited(const struct group *g, uint32_t r)
 		return agree_waits_for(&g->shrinking->agreement, r);
 	if (g->meeting.waits && attendance_came(g, r) < g->meeting.number)
 		return true;
-	return g->apart ? messages_await(g, r) : g->under_way && flat_waits_for(&g->flat, r);
+	return g->apart ? is_awaited_apart(g, r, suspect) :
+			  g->under_way && flat_waits_for(&g->flat, r);
+}
+
+/* What it has said itself, as long as that holds. */
+static void show_stand(const struct group *g, uint32_t r, struct slmpm_shown_member *to)
+{
+	uint32_t whom = stalled_for_whom(g, r, clock_now());
+
+	if (whom == r)
+		return;
+	to->flags |= SLMPM_SHOWN_WAITS;
+	to->present = stalled_stand(g, r)->number;
+	to->length = whom;
 }
 
 static void show_distant(const struct group *g, uint32_t r, struct slmpm_shown_member *to)
@@ -171,6 +200,7 @@ static void show_distant(const struct group *g, uint32_t r, struct slmpm_shown_m
 		to->flags |= SLMPM_SHOWN_CONNECTED;
 	if (m->distant->left)
 		to->flags |= SLMPM_SHOWN_LEFT;
+	show_stand(g, r, to);
 }
 
 static void show_step(const struct group *g, uint32_t r, struct slmpm_shown_member *to)
@@ -239,17 +269,19 @@ static void show_member(const struct group *g, uint32_t r, bool awaited,
 	to->member_count++;
 }
 
-static void show_members(const struct group *g, struct slmpm_group_shown *to,
+static void show_members(struct group *g, struct slmpm_group_shown *to,
 			 const struct slmpm_group_shown *before)
 {
+	const int suspect = page_suspect(g);
+
 	for (uint32_t r = 0; r < g->boards.size; r++) {
-		if (!is_awaited(g, r))
+		if (!is_awaited(g, r, suspect))
 			continue;
 		to->waiting++;
 		show_member(g, r, true, to, before);
 	}
 	for (uint32_t r = 0; r < g->boards.size; r++)
-		if (to->member_count < SLMPM_SHOWN_MEMBERS && !is_awaited(g, r))
+		if (to->member_count < SLMPM_SHOWN_MEMBERS && !is_awaited(g, r, suspect))
 			show_member(g, r, false, to, before);
 }
 

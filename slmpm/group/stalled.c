@@ -212,8 +212,7 @@ COLD const struct stand *stalled_blocked(const struct group *g, uint32_t rank)
 	return s && s->generation == g->boards.generation && s->blocked ? s : NULL;
 }
 
-/* It waits as well, as far as is known: for whom; else it is late itself. */
-static uint32_t waits_for_whom(const struct group *g, uint32_t rank, uint64_t now)
+uint32_t stalled_for_whom(const struct group *g, uint32_t rank, uint64_t now)
 {
 	const struct stand *s = stalled_stand(g, rank);
 	uint32_t suspect = s && now < s->until ? s->suspect - 1 : rank;
@@ -228,7 +227,7 @@ int stalled_suspect(struct group *g)
 
 	needs_note_awaited(g);
 	for (uint32_t r = 0; r < g->boards.size; r++) {
-		uint32_t suspect = needs_await(g, r) ? waits_for_whom(g, r, now) : BOARD_NONE;
+		uint32_t suspect = needs_await(g, r) ? stalled_for_whom(g, r, now) : BOARD_NONE;
 
 		if (suspect == r)
 			return (int)r;

@@ -278,6 +278,13 @@ static void sees_apart(const struct circle *c)
 	CHECK(!strncmp(m->host, "tcp://127.0.0.1:", 16) && m->flags == SLMPM_SHOWN_CONNECTED &&
 		      m->step == 1,
 	      "at %s, flags %u, %llu have come", m->host, m->flags, (unsigned long long)m->step);
+	/* Nothing comes of the victim here. */
+	(void)await(c, 1, VICTIM, &g, 100);
+	m = row_of(&g, 3);
+	CHECK(g.waiting == 1 && !m->since_ns && m->flags & SLMPM_SHOWN_WAITS && m->present == 2 &&
+		      m->length == VICTIM,
+	      "%u waited for; rank 3, flags %u, in %llu for %llu", g.waiting, m->flags,
+	      (unsigned long long)m->present, (unsigned long long)m->length);
 }
 
 /* ---- pages whose owner lies ------------------------------------------------------------------ */
