@@ -91,6 +91,16 @@ int error_set(int error, const char *format, ...)
 	return -error;
 }
 
+void error_save(char kept[ERROR_DETAIL])
+{
+	memcpy(kept, detail, sizeof(detail));
+}
+
+void error_restore(const char *kept)
+{
+	(void)snprintf(detail, sizeof(detail), "%s", kept);
+}
+
 static int from_errno(int e)
 {
 	switch (e) {

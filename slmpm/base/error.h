@@ -9,6 +9,9 @@
 
 /* Sets the calling thread's detail and returns -ERROR. */
 __attribute__((format(printf, 2, 3), cold)) int error_set(int error, const char *format, ...);
+/* The calling thread's detail, all of it; and that again, whatever has failed meanwhile. */
+__attribute__((cold)) void error_save(char kept[ERROR_DETAIL]);
+__attribute__((cold)) void error_restore(const char *kept);
 /* -SLMPM_E* for a negative errno; the detail says WHAT failed and the system's text. */
 __attribute__((cold)) int error_system(int negative_errno, const char *what);
 

@@ -156,9 +156,30 @@ void completion_pass_on(struct notified *t, struct request *r)
 	t->queue = NULL;
 }
 
+/* The thread may be another one than that which takes it from the queue, and has failed in
+ * nothing itself. */
+static COLD void deliver_failed(struct request *r)
+{
+	struct queue *q = r->notified.queue;
+	struct slmpm_done failed;
+	char own[ERROR_DETAIL];
+
+	completion_copy(&failed, &r->result);
+	error_save(own);
+	if (request_explain(r) < 0 && queue_put_detail(q))
+		failed.op |= QUEUE_ASIDE;
+	error_restore(own);
+	completion_done(r->ctx, &r->notified, &failed);
+}
+
 void completion_deliver(struct request *r)
 {
-	completion_done(r->ctx, &r->notified, &r->result);
+	const struct queue *q = r->notified.queue;
+
+	if (UNLIKELY(r->result.status < 0) && q && !q->pass_on)
+		deliver_failed(r);
+	else
+		completion_done(r->ctx, &r->notified, &r->result);
 	list_append(&r->ctx->spent, &r->node);
 }
 
@@ -170,7 +191,7 @@ void completion_notify(struct counter *counter, struct queue *queue, struct endp
 		.imm = imm,
 		.peer = {handle_id(ep)},
 		.cookie = offset,
-		.op = SLMPM_OP_NOTIFY,
+		.op = SLMPM_OP_NOTIFY | QUEUE_ASIDE,
 		.protocol = (uint16_t)by,
 	};
 

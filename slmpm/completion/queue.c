@@ -3,6 +3,7 @@
 #include "slmpm/completion/queue.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "slmpm/completion/completion.h"
 #include "slmpm/base/error.h"
@@ -14,6 +15,11 @@
 #include "slmpm/link/idle.h"
 
 #define ROOM_FIRST 16
+
+struct queue_detail {
+	struct list node;
+	char text[];
+};
 
 struct handle_table queue_table = HANDLE_TABLE_FROM("completion queue", struct queue, node);
 
@@ -33,6 +39,7 @@ int slmpm_cq_create(slmpm_ctx handle, slmpm_cq *out)
 		context_own(&q->ctx, ctx);
 		q->head = q->tail = ctx->shape.start;
 		list_init(&q->awaits);
+		list_init(&q->details);
 		list_append(&ctx->queues, &q->node);
 		out->id = handle_id(q);
 	} else {
@@ -42,9 +49,17 @@ int slmpm_cq_create(slmpm_ctx handle, slmpm_cq *out)
 	return rc;
 }
 
+static void drop_detail(struct queue_detail *d)
+{
+	list_remove(&d->node);
+	free(d);
+}
+
 void queue_free(struct queue *q)
 {
 	list_remove(&q->node);
+	LIST_EACH_ENTRY(struct queue_detail, d, &q->details, node)
+		drop_detail(d);
 	free(q->ring);
 	q->ring = NULL;
 	handle_free(&queue_table, q);
@@ -80,13 +95,40 @@ void queue_put(struct queue *q, const struct slmpm_done *done)
 	await_inspect(&q->awaits);
 }
 
+bool queue_put_detail(struct queue *q)
+{
+	const char *text = slmpm_error_detail();
+	size_t size = strlen(text) + 1;
+	struct queue_detail *d = malloc(sizeof(*d) + size);
+
+	if (!d)
+		return false;
+	memcpy(d->text, text, size);
+	list_append(&q->details, &d->node);
+	return true;
+}
+
 /* A notification was kept at the peer's expense. */
-static NOINLINE void give_credit(const struct slmpm_done *done)
+static void give_credit(const struct slmpm_done *done)
 {
 	struct endpoint *ep = endpoint_of(done->peer);
 
 	if (ep)
 		link_discharge(ep, WIRE_ENVELOPE);
+}
+
+/* What a call that had waited for it would say, it says. */
+static NOINLINE void take_aside(struct queue *q, struct slmpm_done *done)
+{
+	struct queue_detail *d = LIST_ENTRY(q->details.next, struct queue_detail, node);
+
+	done->op &= ~QUEUE_ASIDE;
+	if (done->op == SLMPM_OP_NOTIFY) {
+		give_credit(done);
+		return;
+	}
+	error_restore(d->text);
+	drop_detail(d);
 }
 
 static inline int queue_take(struct queue *q, struct slmpm_done *done, int n)
@@ -95,8 +137,8 @@ static inline int queue_take(struct queue *q, struct slmpm_done *done, int n)
 
 	for (; taken < n && q->head != q->tail; taken++, done++) {
 		completion_copy(done, &q->ring[q->head++ & (q->size - 1)]);
-		if (UNLIKELY(done->op == SLMPM_OP_NOTIFY))
-			give_credit(done);
+		if (UNLIKELY(done->op & QUEUE_ASIDE))
+			take_aside(q, done);
 	}
 	return taken;
 }
@@ -221,7 +263,7 @@ static void drop_first(struct queue *q)
 {
 	const struct slmpm_done *done = &q->ring[q->head++ & (q->size - 1)];
 
-	if (done->op == SLMPM_OP_NOTIFY)
+	if (done->op == (SLMPM_OP_NOTIFY | QUEUE_ASIDE))
 		give_credit(done);
 }
 

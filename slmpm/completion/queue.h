@@ -58,7 +58,11 @@ struct queue {
 	 * with COOKIE; learns which request brings that. Or NULL. */
 	void (*pass_on)(struct queue *q, uint64_t cookie, const struct slmpm_done *done);
 	void (*bound)(struct queue *q, uint64_t cookie, struct request *r);
+	struct list details; /* struct queue_detail: of those in the ring that have one, in order */
 };
+
+/* In .op of one that lies in the ring: more is to be done as it is taken. */
+#define QUEUE_ASIDE UINT32_C(0x80000000)
 
 extern struct handle_table queue_table;
 
@@ -84,6 +88,9 @@ static inline struct slmpm_done *queue_next(struct queue *q)
 int queue_take_come(slmpm_cq cq, struct slmpm_done *done, int n);
 /* Into the room taken. */
 void queue_put(struct queue *q, const struct slmpm_done *done);
+/* The thread's detail, for the next one put, which then has QUEUE_ASIDE: who takes that has it.
+ * False: there is no memory for it. */
+COLD bool queue_put_detail(struct queue *q);
 /* The context's, when it ends. */
 void queue_free(struct queue *q);
 

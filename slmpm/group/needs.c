@@ -237,7 +237,9 @@ COLD bool needs_come_of(const struct group *g, uint32_t rank)
 COLD void needs_drop_unread(const struct group *g, uint32_t generation)
 {
 	const bool handling = g->ctx->handling;
+	char own[ERROR_DETAIL];
 
+	error_save(own);
 	g->ctx->handling = true;
 	for (uint32_t r = 0; r < g->boards.size; r++) {
 		const struct pair *p = member_of(g, r)->pair;
@@ -250,4 +252,5 @@ COLD void needs_drop_unread(const struct group *g, uint32_t generation)
 			while (rc >= 0 || rc == -SLMPM_ETRUNC);
 	}
 	g->ctx->handling = handling;
+	error_restore(own);
 }

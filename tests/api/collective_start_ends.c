@@ -6,10 +6,12 @@
  */
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/lib/child.h"
 #include "tests/lib/circle.h"
 #include "tests/lib/crew.h"
 
@@ -109,7 +111,9 @@ static void play(const struct crew *crew, int rank)
 	CHECK(actor_now_ms() - before < (2 * MOMENT + AT_ONCE) * actor_slow(), "after %lld ms",
 	      (long long)(actor_now_ms() - before));
 	EXPECT(slmpm_ctr_wait(o.ctr, BATCH, PATIENCE), -s->error);
+	REFUSED(slmpm_wait(NULL, 1, NULL, 0), SLMPM_EINVAL, "no requests");
 	EXPECT(slmpm_cq_wait(o.cq, d, BATCH, PATIENCE), BATCH);
+	CHECK(strstr(slmpm_error_detail(), "rank 2 ("), "%s", slmpm_error_detail());
 	for (int i = 0; i < BATCH; i++) {
 		ended(&d[i], s->error);
 		CHECK(d[i].cookie == (uint64_t)i * 3 + 2, "cookie %llu",
@@ -121,6 +125,30 @@ static void play(const struct crew *crew, int rank)
 	CHECK(info.status == -s->error && info.culprit == VICTIM && info.begun == info.done,
 	      "status %d by %d, %llu of %llu", info.status, info.culprit,
 	      (unsigned long long)info.done, (unsigned long long)info.begun);
+}
+
+static atomic_int *started; /* members that have */
+
+/* The engine's thread finds it out, while the application sleeps. */
+static void by_engine(const struct crew *crew, int rank)
+{
+	struct slmpm_done d[BATCH];
+	struct outstanding o;
+
+	OK(slmpm_barrier(crew->group[0], PATIENCE));
+	while (rank == VICTIM && atomic_load(started) < MEMBERS - 1)
+		usleep(1000);
+	if (rank == VICTIM)
+		_exit(0);
+	start(crew, &o, 0);
+	atomic_fetch_add(started, 1);
+	while (circle_query(crew->group[0]).done <= 3 * BATCH)
+		usleep(1000);
+	EXPECT(slmpm_cq_poll(o.cq, d, BATCH), BATCH);
+	CHECK(strstr(slmpm_error_detail(), "rank 2 (") &&
+		      strstr(slmpm_error_detail(), "operation 2"),
+	      "\"%s\"", slmpm_error_detail());
+	ended(&d[BATCH - 1], SLMPM_EDEAD);
 }
 
 /* A context that closes ends what it has. */
@@ -171,5 +199,16 @@ int main(void)
 		}
 	}
 	crew_run(&(struct crew){.members = 2, .groups = 1, .body = shut}, 30);
+	setenv("SLMPM_ENGINE", "thread", 1);
+	started = child_common(sizeof(*started));
+	for (int apart = 0; apart < 2; apart++) {
+		atomic_store(started, 0);
+		crew_run(&(struct crew){.members = MEMBERS,
+					.groups = 1,
+					.apart = apart ? 0xff : 0,
+					.body = by_engine,
+					.victim = VICTIM},
+			 30);
+	}
 	return 0;
 }
