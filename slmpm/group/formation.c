@@ -157,15 +157,32 @@ static const char *seat_name(const struct seat *s)
 	return s->ep ? s->ep->life->name : "this process";
 }
 
-static uint32_t first_missing(const struct group *g)
+/* The step that others wait for. */
+static bool lags_behind(const struct group *g, const struct seat *s)
 {
 	const struct formation *f = g->formation;
-	uint32_t r = 0;
 
-	while (!f->seats[r].ep ||
-	       (f->come < f->others ? (bool)f->seats[r].joining : f->seats[r].ready))
-		r++;
-	return r;
+	if (!s->ep)
+		return false;
+	if (f->come < f->others)
+		return !s->joining;
+	return g->apart && f->listening < f->others ? !s->port : !s->ready;
+}
+
+uint32_t formation_missing(const struct group *g)
+{
+	uint32_t expired = 0;
+
+	for (uint32_t r = 0; r < g->boards.size; r++) {
+		const struct seat *s = &g->formation->seats[r];
+
+		if (!lags_behind(g, s))
+			continue;
+		if (!s->expired)
+			return r;
+		expired = r;
+	}
+	return expired;
 }
 
 bool formation_awaits(const struct group *g, uint32_t rank)
@@ -178,10 +195,11 @@ bool formation_awaits(const struct group *g, uint32_t rank)
 int formation_waits(struct group *g, int timeout_ms)
 {
 	const struct formation *f = g->formation;
-	uint32_t r = first_missing(g);
+	uint32_t r = formation_missing(g);
 	const struct seat *s = &f->seats[r];
 	bool all_came = f->come == f->others;
-	uint32_t missing = f->others - (all_came ? f->ready : f->come);
+	bool all_listen = !g->apart || f->listening == f->others;
+	uint32_t missing = f->others - (!all_came ? f->come : all_listen ? f->ready : f->listening);
 
 	return late_error(g->ctx, s->ep, timeout_ms,
 			  "group %u is forming: rank %u (%s) %s; %u of %u are there", g->tag, r,
@@ -546,7 +564,7 @@ void formation_joined(struct group *g, struct joining *j, uint32_t rank)
 	j->group = g;
 	j->rank = rank;
 	f->seats[rank].joining = j;
-	f->seats[rank].withdrew = false;
+	f->seats[rank].withdrew = f->seats[rank].expired = false;
 	if (++f->come == f->others)
 		formation_spread(g);
 }
@@ -578,6 +596,11 @@ void formation_withdrawn(struct group *g, uint32_t rank, int error, const char *
 
 	s->joining = NULL;
 	s->withdrew = true;
+	s->expired = error == SLMPM_ETIMEOUT;
+	if (f->come == f->others && error == SLMPM_ETIMEOUT && formation_missing(g) != rank) {
+		formation_late(g, -1);
+		return;
+	}
 	if (f->come == f->others) {
 		formation_fail(g, error, "rank %u (%s) of group %u: it says: %s", rank,
 			       s->ep->life->name, g->tag, text);

@@ -10,7 +10,8 @@ struct seat {                    /* of a rank */
 	struct joining *joining; /* NULL: it has not come */
 	int board, bell;         /* to be passed on; the bell of this process alone */
 	bool ready;
-	bool withdrew; /* it had come, and has given up, or has done so in vain */
+	bool withdrew; /* it had come, and has given up, or has done so in vain ... */
+	bool expired;  /* ... at its deadline: it has waited for others as well */
 	uint16_t port; /* where it listens, ... */
 	uint32_t machine;
 };

@@ -430,6 +430,9 @@ void formation_in_vain(struct group *g, uint32_t rank);
 void formation_listens(struct joining *j, uint16_t port, uint32_t machine);
 /* EP's join of a part, TAG, is refused, or the next one. */
 void formation_refuse_part(struct endpoint *ep, uint32_t tag, int error, const char *text);
+/* The first rank that has not come, and has not waited until its deadline either; where all have
+ * come, that does not answer. */
+uint32_t formation_missing(const struct group *g);
 /* RANK has not joined, or does not answer. */
 bool formation_awaits(const struct group *g, uint32_t rank);
 /* The descriptors of rank's board, bell and process, to be passed on, and its process's number. */

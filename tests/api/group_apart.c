@@ -630,6 +630,48 @@ static int not_formed(void *dies)
 	return 0;
 }
 
+/* All but rank 1, which stops once it has joined, have the same timeout; that of rank 0 has begun
+ * first. None of those that are there is named. */
+static void stop_joined(slmpm_peer founder, int i, void *unused)
+{
+	slmpm_group group;
+
+	(void)unused;
+	if (i == 1) {
+		OK(slmpm_group_join_start(&group, founder, TAG));
+		for (int k = 0; k < 20; k++)
+			(void)slmpm_progress(circle_own);
+		actor_tell(founder, GO);
+		pause();
+	}
+	actor_hear(founder, GO);
+	REFUSED(slmpm_group_join(&group, founder, TAG, SHORT * actor_slow()), SLMPM_ETIMEOUT, "");
+	actor_hear(founder, DONE);
+}
+
+static int stopped_joined(void *unused)
+{
+	struct circle c = {.apart = all_apart};
+	slmpm_group group;
+
+	(void)unused;
+	circle_begin(&c, MANY, stop_joined, NULL, 40);
+	actor_hear(c.peers[1], GO);
+	for (int i = 0; i < MANY; i++)
+		if (i != 1)
+			actor_tell(c.peers[i], GO);
+	usleep(5000);
+	REFUSED(slmpm_group_create(&group, c.ctx, c.peers, MANY, TAG, SHORT * actor_slow()),
+		SLMPM_ETIMEOUT, "rank 1 (");
+	for (int i = 0; i < MANY; i++)
+		if (i != 1)
+			actor_tell(c.peers[i], DONE);
+	(void)kill(c.pids[1], SIGKILL);
+	EXPECT(circle_wait(&c, 1), -SIGKILL);
+	circle_end(&c);
+	return 0;
+}
+
 int main(void)
 {
 	static struct dispute all[] = {
@@ -662,5 +704,6 @@ int main(void)
 	crew_run(&crowded, 60);
 	EXPECT(child_run(not_formed, NULL, 60), 0);
 	EXPECT(child_run(not_formed, &yes, 60), 0);
+	EXPECT(child_run(stopped_joined, NULL, 60), 0);
 	return 0;
 }

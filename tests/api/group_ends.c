@@ -102,7 +102,7 @@ static void join_shortly(slmpm_peer founder, int i, void *unused)
 		REFUSED(slmpm_group_join(&group, founder, 3, SHORT), SLMPM_ETIMEOUT,
 			"has not all members");
 	} else if (i == 1) {
-		REFUSED(slmpm_group_join(&group, founder, 3, PATIENCE), SLMPM_ETIMEOUT, "rank 0 (");
+		REFUSED(slmpm_group_join(&group, founder, 3, PATIENCE), SLMPM_ETIMEOUT, "rank 2 (");
 	}
 	actor_hear(founder, DONE);
 }
@@ -116,7 +116,7 @@ static int withdrawn(void *unused)
 	circle_begin(&c, 3, join_shortly, NULL, 30);
 	actor_tell(c.peers[0], GO);
 	REFUSED(slmpm_group_create(&group, c.ctx, c.peers, 3, 3, 3 * SHORT * actor_slow()),
-		SLMPM_ETIMEOUT, "rank 0 (");
+		SLMPM_ETIMEOUT, "rank 2 (");
 	for (int i = 0; i < 3; i++)
 		actor_tell(c.peers[i], DONE);
 	circle_end(&c);
