@@ -480,7 +480,9 @@ struct wire_group {
 			uint64_t count;  /* meetings of the one at rank */
 			uint64_t passed; /* the last meeting that any that has left had; ENDED,
 					    without an error: that this member has */
-			uint64_t did[2]; /* ENDED likewise: operations, without tags and with */
+			uint64_t did[2]; /* ENDED likewise: operations, without tags and with;
+					    ATTENDS, where it is broken: the first that have
+					    begun, and 1 */
 		};
 		struct { /* STANDS */
 			uint64_t operation;

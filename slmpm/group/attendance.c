@@ -111,6 +111,7 @@ static struct wire_group packet_of(const struct group *g, uint32_t index)
 		.through = LITTLE_64(a->through),
 		.passed = LITTLE_64(a->passed),
 		.view = LITTLE_64(a->view),
+		.did = {LITTLE_64(a->broken ? a->begun + 1 : 0)},
 	};
 
 	if (index == NONE)
@@ -221,6 +222,7 @@ int attendance_said(struct endpoint *ep, const struct wire_group *packet)
 	take_said(m, packet);
 	d->view = LITTLE_64(packet->view);
 	d->broken = LITTLE_32(packet->number);
+	d->begun = LITTLE_64(packet->did[0]);
 	show_all(m->group);
 	m->group->ctx->news = true;
 	return 0;
@@ -356,6 +358,7 @@ void attendance_through(struct group *g, uint64_t number)
 void attendance_broken(struct group *g)
 {
 	g->attendance.broken = g->boards.generation + 1;
+	g->attendance.begun = g->boards.posted;
 	g->attendance.version++;
 	note_all_said(g);
 	show_all(g);
@@ -369,10 +372,19 @@ void attendance_ask(struct group *g, bool asks)
 		connect_no_more(g);
 }
 
+/* The group is broken for it, and operation NUMBER has not begun there, which none ends then. */
+static bool has_given_up_before(const struct group *g, const struct distant *d, uint64_t number)
+{
+	return d->broken == g->boards.generation + 1 && d->begun && d->begun <= number;
+}
+
 int attendance_of_split(const struct group *g, uint64_t number)
 {
 	if (g->attendance.through >= number)
 		return 1;
+	for (uint32_t s = 0; s < g->seats; s++)
+		if (distant_at(g, s) && has_given_up_before(g, distant_at(g, s), number))
+			return -SLMPM_ECLOSED;
 	if (first_of_another_view(g) != NONE)
 		return 0;
 	for (uint32_t s = 0; s < g->seats; s++)

@@ -72,6 +72,7 @@ struct attendance {       /* of a group without boards (attendance.c) */
 	uint64_t view;    /* a hash of these two, and of all members that are gone */
 	uint64_t version; /* one more with each change that is to be shown */
 	uint32_t broken;  /* 1 more than the generation in which it is, for this process; or 0 */
+	uint64_t begun;   /* so many operations without tags by then */
 	uint32_t users;   /* calls for which all are to be connected */
 	bool meets;       /* one of them is a meeting */
 	bool changed;     /* since it was last looked at for a meeting */

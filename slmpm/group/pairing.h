@@ -57,6 +57,7 @@ struct distant {
 	uint64_t view, has;
 	uint64_t through, passed;
 	uint32_t broken;
+	uint64_t begun; /* then; so many operations without tags, and 1: of that generation; or 0 */
 	struct stand *stands; /* in the group and its lane (stalled.c); or NULL */
 };
 

@@ -33,16 +33,34 @@ struct split {                      /* a call of it */
 	uint32_t from, to; /* those of them that this process needs a connection with */
 	uint32_t next;     /* the first of these that may not be there yet */
 	uint64_t deadline;
+	uint64_t form_by; /* the part */
+	uint32_t culprit; /* a rank of the group that does not come to the part; BOARD_NONE */
 	int timeout_ms;
 	uint64_t barrier; /* the number of that */
 	bool through;     /* a member is behind it */
 };
 
-static int split_time_left(const struct split *s)
+static int time_until(uint64_t deadline)
 {
-	int left = clock_ms(clock_now(), s->deadline, -1);
+	int left = clock_ms(clock_now(), deadline, -1);
 
 	return left ? left : 1;
+}
+
+static int split_time_left(const struct split *s)
+{
+	return time_until(s->deadline);
+}
+
+/* Who founds the part knows who is late: its time ends first, then that of those that wait for it,
+ * and last that of those in the barrier. */
+static void limit_forming(struct split *s)
+{
+	uint64_t now = clock_now(), left = s->deadline > now ? s->deadline - now : 0;
+
+	s->form_by = s->deadline;
+	if (s->deadline != UINT64_MAX)
+		s->form_by -= left / (s->from ? 4 : 8);
 }
 
 static bool is_broken(const struct group *g)
@@ -149,10 +167,12 @@ static int not_connected(const struct split *s, uint32_t i)
 
 static int connect_members(struct split *s)
 {
-	(void)wait_until(s->group->ctx, are_connected, s, split_time_left(s));
+	(void)wait_until(s->group->ctx, are_connected, s, time_until(s->form_by));
 	for (uint32_t i = s->from; i < s->to; i++)
-		if (!pair_is_up(member_at(s, i)->pair))
+		if (!pair_is_up(member_at(s, i)->pair)) {
+			s->culprit = s->members[i].rank;
 			return not_connected(s, i);
+		}
 	return 0;
 }
 
@@ -190,15 +210,26 @@ static bool part_is_decided(void *arg)
 	return s->part->state != GROUP_IS_FORMING || is_broken(s->group);
 }
 
+/* As long as it forms the connections live. */
 static void await_part(struct split *s)
 {
-	(void)wait_until(s->group->ctx, part_is_decided, s, split_time_left(s));
+	uint32_t i;
+	int rc;
+
+	(void)wait_until(s->group->ctx, part_is_decided, s, time_until(s->form_by));
 	if (part_is_decided(s))
 		return;
-	if (s->from)
-		formation_late(s->part, s->timeout_ms);
-	else /* as long as it forms that lives */
+	i = s->from ? formation_missing(s->part) : 0;
+	s->culprit = s->members[i].rank;
+	rc = late_error(s->group->ctx, member_at(s, i)->pair->ep, s->timeout_ms,
+			"nothing yet from " BOARD_MEMBER,
+			BOARD_MEMBER_OF(&s->group->boards, s->culprit));
+	if (s->from) {
+		formation_fail(s->part, -rc, "%s", group_detail());
+	} else {
+		group_fail(s->part, -rc, "%s", group_detail());
 		group_join_late(s->part, member_at(s, 0)->pair->ep, s->timeout_ms);
+	}
 }
 
 static int form(struct split *s, int color)
@@ -220,19 +251,23 @@ static bool group_knows(void *arg)
 	return is_broken(arg);
 }
 
-/* The old group is broken by that, which all others learn so; of a death it learns by itself. */
+/* The old group is broken by that, which all others learn so; of a death it learns by itself, of
+ * who is late by who founds the part. */
 static COLD void give_up_split(struct split *s, int error)
 {
 	struct group *g = s->group;
+	const int left = split_time_left(s);
 	char text[ERROR_DETAIL];
 
 	(void)snprintf(text, sizeof(text), "%s", group_detail());
-	if (error == -SLMPM_EDEAD || error == -SLMPM_ECLOSED)
-		(void)wait_until(g->ctx, group_knows, g, GRACE_MS);
+	if (error == -SLMPM_EDEAD || error == -SLMPM_ECLOSED ||
+	    (error == -SLMPM_ETIMEOUT && s->culprit == BOARD_NONE))
+		(void)wait_until(g->ctx, group_knows, g,
+				 left >= 0 && left < GRACE_MS ? left : GRACE_MS);
 	if (is_broken(g))
 		return;
 	(void)error_set(-error, "%s", text);
-	operations_break(g, error);
+	operations_fail(g, error, s->culprit);
 }
 
 /* ---- the call -------------------------------------------------------------------------------- */
@@ -242,6 +277,7 @@ static int make_part(struct split *s, int color, struct choice *all)
 	int rc;
 
 	choose(s, color, all);
+	limit_forming(s);
 	want_members(s, true);
 	rc = form(s, color);
 	want_members(s, false);
@@ -249,22 +285,25 @@ static int make_part(struct split *s, int color, struct choice *all)
 }
 
 /* Whether all others have said that they are through, or are broken or dead; one that is through
- * settles it. */
+ * settles it, and one that is broken and has not come to the barrier, which none passes then. */
 static bool is_settled(void *arg)
 {
 	struct split *s = arg;
 	struct group *g = s->group;
-	bool settled = true;
+	bool settled = true, in_vain = false;
 
 	for (uint32_t r = 0; r < g->boards.size && !s->through; r++) {
 		uint32_t culprit;
+		bool ended;
 
 		if (r == g->boards.rank)
 			continue;
+		ended = boards_ended(&g->boards, r, &culprit); /* before what it has posted */
 		s->through = boards_has(&g->boards, r, s->barrier + 1);
-		settled &= boards_ended(&g->boards, r, &culprit) || member_of(g, r)->ended;
+		in_vain |= ended && !boards_has(&g->boards, r, s->barrier);
+		settled &= ended || member_of(g, r)->ended;
 	}
-	return settled || s->through;
+	return settled || in_vain || s->through;
 }
 
 static COLD void settle_here(struct split *s)
@@ -394,8 +433,10 @@ int slmpm_group_split(slmpm_group *part, slmpm_group group, int color, int key, 
 	struct context *ctx;
 	int rc = 0;
 	struct group *g = group_lock(group, &ctx, &rc);
-	struct split s = {
-		.group = g, .deadline = clock_deadline(timeout_ms), .timeout_ms = timeout_ms};
+	struct split s = {.group = g,
+			  .deadline = clock_deadline(timeout_ms),
+			  .culprit = BOARD_NONE,
+			  .timeout_ms = timeout_ms};
 
 	if (!g)
 		return rc;

@@ -211,6 +211,29 @@ static void late(slmpm_group g, int rank)
 	usleep(2 * SHORT * 1000 * (unsigned)actor_slow()); /* until that one has seen it */
 }
 
+/* Rank 3 says what it wants, and no more: rank 1, which founds their part, knows that. */
+static void half_way(slmpm_group g, int rank)
+{
+	const uint32_t own[4] = {UINT32_C(0x74696c70), 1, 0, 0};
+	const int limit = SHORT * actor_slow();
+	int64_t begun = actor_now_ms();
+	uint32_t all[16];
+	slmpm_group part;
+	int rc;
+
+	if (rank == 3) {
+		OK(slmpm_allgather(g, own, all, sizeof(own), SLMPM_UINT8, PATIENCE));
+		usleep(3 * SHORT * 1000 * (unsigned)actor_slow());
+		return;
+	}
+	rc = slmpm_group_split(&part, g, rank % 2, 0, limit);
+	begun = actor_now_ms() - begun;
+	CHECK(rc == -SLMPM_ETIMEOUT && strstr(slmpm_error_detail(), "rank 3"), "rank %d: %d: %s",
+	      rank, rc, slmpm_error_detail());
+	CHECK(begun < 2 * limit, "rank %d: %lld ms", rank, (long long)begun);
+	EXPECT(circle_query(g).culprit, 3);
+}
+
 /* ---- deaths ---------------------------------------------------------------------------------- */
 
 static void *kill_later(void *unused)
@@ -311,6 +334,7 @@ int main(void)
 		{"another kind", another_kind, 3, -1, 1},
 		{"of the same length", same_length, 3, -1, 1},
 		{"late", late, 3, -1, 1},
+		{"half way", half_way, 4, -1, 1},
 		{"dies", dies, 4, 2, 10},
 		{"dies again", dies, 5, 2, 1},
 		{"dies once more", dies, 4, 2, 1},
