@@ -362,6 +362,8 @@ void messages_close(struct group *g);
  * noted last, and how many have come of it. */
 void messages_note_awaited(struct group *g);
 bool messages_await(const struct group *g, uint32_t rank);
+/* The one under way: whom all wait for in the end, as far as is known; -1. */
+COLD int messages_suspect(struct group *g);
 /* The one under way cannot end without a message of RANK that has not come. */
 bool messages_lack(const struct group *g, uint32_t rank);
 /* Of an operation that has not begun here some have come. */

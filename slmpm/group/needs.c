@@ -170,6 +170,11 @@ void messages_note_awaited(struct group *g)
 		needs_note_awaited(g);
 }
 
+int messages_suspect(struct group *g)
+{
+	return g->messages && g->messages->stage != NOT_BEGUN ? stalled_suspect(g) : -1;
+}
+
 bool messages_await(const struct group *g, uint32_t rank)
 {
 	return g->messages && g->messages->stage != NOT_BEGUN && needs_await(g, rank);

@@ -309,19 +309,32 @@ static bool has_given(const struct tags *t, uint32_t r, uint32_t tag)
 	return find_given(t->known, r, tag) || find_given(t->gathered, r, tag);
 }
 
+/* A round is under way, of which little has come: for whom all wait in the end, as far as they have
+ * said. -1: none is. */
+static COLD int round_is_late(const struct tags *t, uint32_t tag)
+{
+	struct group *lane = t->lane.main->lane;
+	int r = -1;
+
+	if (lane->apart && lane->under_way)
+		r = messages_suspect(lane);
+	return r >= 0 && !has_given(t, (uint32_t)r, tag) ? r : -1;
+}
+
 /* OP, which is held: those that have not started it. */
 static COLD int held_late(struct tags *t, const struct collective *op, int timeout_ms,
 			  uint32_t *culprit)
 {
 	const struct boards *b = &t->lane.boards;
 	char ranks[NAMED * sizeof(", 1023 (process -2147483648)")] = "", waited[GROUP_WAITED];
+	const int late = round_is_late(t, op->coll->tag);
 	const char *why = NULL;
 	uint32_t n = 0;
 	size_t at = 0;
 
 	*culprit = BOARD_NONE;
 	for (uint32_t r = 0; r < b->size; r++) {
-		if (r == b->rank || has_given(t, r, op->coll->tag))
+		if (r == b->rank || has_given(t, r, op->coll->tag) || (late >= 0 && (int)r != late))
 			continue;
 		if (!why && (why = member_suspicion(&t->lane, r)))
 			*culprit = r;

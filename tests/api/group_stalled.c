@@ -77,6 +77,31 @@ static void wait_in_line(const struct crew *crew, int rank)
 	      rc, slmpm_error_detail());
 }
 
+/* The same of one with a tag: none of those that wait in it is named. */
+static void wait_with_tag(const struct crew *crew, int rank)
+{
+	slmpm_group g = crew->group[0];
+	double one = 1, sum = 0;
+	const struct slmpm_coll c = {.size = sizeof(c),
+				     .kind = SLMPM_COLL_ALLREDUCE,
+				     .type = SLMPM_DOUBLE,
+				     .op = SLMPM_CALC_SUM,
+				     .from = &one,
+				     .to = &sum,
+				     .count = 1,
+				     .tag = 5};
+	int rc;
+
+	OK(slmpm_barrier(g, PATIENCE));
+	if (rank == 2)
+		raise(SIGSTOP);
+	rc = slmpm_collective(g, &c, rank == 1 ? SHORT * actor_slow() : PATIENCE);
+	CHECK(rc == -SLMPM_ETIMEOUT &&
+		      strstr(slmpm_error_detail(), "have been started by rank 2 ("),
+	      "%d: %s", rc, slmpm_error_detail());
+	EXPECT(circle_query(g).culprit, 2);
+}
+
 int main(void)
 {
 	static const uint32_t waits[] = {SLMPM_COLL_REDUCE, SLMPM_COLL_GATHER};
@@ -96,6 +121,8 @@ int main(void)
 	crew.body = wait_in_line;
 	crew.victim = 2;
 	crew.code = -SIGKILL;
+	crew_run(&crew, 10);
+	crew.body = wait_with_tag;
 	crew_run(&crew, 10);
 	return 0;
 }
