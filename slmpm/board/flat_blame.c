@@ -97,7 +97,10 @@ static int flat_differ(const struct flat *f, uint64_t number, const struct said 
 	if (a->count != b->count || !(other >> POST_SAME))
 		return differ_in(f, number, "count", a, a->count / width, b, b->count / width);
 	if ((uint8_t)a->what != SLMPM_COLL_REDUCE_SCATTER)
-		return differ(f, number, a, "done others before", b, "done others before than");
+		return boards_error(f->b, SLMPM_EINVAL, number, (uint8_t)a->what,
+				    "what " BOARD_MEMBER
+				    " has done before it is not what " BOARD_MEMBER " has",
+				    BOARD_MEMBER_OF(f->b, b->rank), BOARD_MEMBER_OF(f->b, a->rank));
 	return differ(f, number, a, "counts", b, "others of the same sum");
 }
 

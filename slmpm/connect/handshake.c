@@ -58,6 +58,7 @@ static int handshake_fail(struct endpoint *ep, int rc, const char *what)
 	char why[112], text[64] = "";
 	int error = is_loss(rc) ? SLMPM_EDEAD : -error_system(rc, what);
 
+	ep->life->lacks = !is_loss(rc);
 	snprintf(why, sizeof(why), "%s: %s", what, strerror_r(-rc, text, sizeof(text)));
 	return handshake_refuse(ep, error, why);
 }

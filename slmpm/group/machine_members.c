@@ -71,7 +71,7 @@ int machine_connect(struct group *g)
 			continue;
 		if (group_is_broken(g)) /* which those that it needs may have learnt before */
 			return messages_broken_by(g);
-		return messages_break(g, pair_error(m, MACHINE_CALL, -1), (int)pair_rank(m));
+		return messages_break(g, pair_error(m, MACHINE_CALL, -1), (int)pair_culprit(m));
 	}
 	return 1;
 }

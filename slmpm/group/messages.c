@@ -361,15 +361,18 @@ COLD int messages_late(struct group *g, int timeout_ms)
 	int r = stalled_suspect(g), rc;
 	const struct member *late = r < 0 ? NULL : member_of(g, (uint32_t)r);
 	char waited[GROUP_WAITED], which[BOARD_WHICH];
+	const char *why;
 
 	if (m->asked.any)
 		return conclude_asked(g);
 	group_page_waited(g, timeout_ms, waited);
-	rc = late_error(g->ctx, late && pair_lives(late->pair) ? late->pair->ep : NULL, timeout_ms,
-			"group %u, %soperation %" PRIu64 ", %s: nothing yet from rank %d (%s)%s",
-			g->tag, boards_which(&g->boards, which), m->number,
-			boards_name(&g->boards, m->number, m->coll->kind), r,
-			late && late->distant ? late->distant->url : "?", waited);
+	why = late ? member_suspicion(g, (uint32_t)r) : NULL;
+	rc = error_set(late_code(timeout_ms),
+		       "group %u, %soperation %" PRIu64 ", %s: nothing yet from rank %d (%s)%s%s%s",
+		       g->tag, boards_which(&g->boards, which), m->number,
+		       boards_name(&g->boards, m->number, m->coll->kind), r,
+		       late && late->distant ? late->distant->url : "?", waited,
+		       why ? ", suspect: " : "", why ? why : "");
 	return messages_break(g, rc, r);
 }
 

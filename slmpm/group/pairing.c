@@ -506,6 +506,13 @@ bool pair_is_decided(void *arg)
 	       has_left_group(m) || (p && !pair_lives(p) && !comes_again(p->ep));
 }
 
+COLD uint32_t pair_culprit(const struct member *m)
+{
+	const struct pair *p = m->pair;
+
+	return p && !pair_lives(p) && p->ep->life->lacks ? m->group->boards.rank : pair_rank(m);
+}
+
 COLD int pair_error(struct member *m, const char *call, int timeout_ms)
 {
 	struct pair *p = m->pair;
@@ -531,7 +538,8 @@ COLD int pair_error(struct member *m, const char *call, int timeout_ms)
 	if (p && !pair_lives(p) && !comes_again(p->ep))
 		return error_set(p->ep->life->error ? p->ep->life->error : SLMPM_ECLOSED,
 				 "%s: " BOARD_MEMBER ": %s", call,
-				 BOARD_MEMBER_OF(&m->group->boards, r), p->ep->life->reason);
+				 BOARD_MEMBER_OF(&m->group->boards, pair_culprit(m)),
+				 p->ep->life->reason);
 	if (m->distant && *m->distant->why && !pair_lives(p))
 		return late_error(m->group->ctx, NULL, timeout_ms, "%s: %s", what, m->distant->why);
 	return late_error(m->group->ctx, pair_lives(p) ? p->ep : NULL, timeout_ms,

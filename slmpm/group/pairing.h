@@ -97,6 +97,8 @@ void pair_want(struct member *m);
 bool pair_is_decided(void *arg);
 /* Why there is none: negative, the detail set; CALL waited for TIMEOUT_MS. */
 int pair_error(struct member *m, const char *call, int timeout_ms);
+/* By which rank's doing: the member's, or this process's own, which lacks memory for it. */
+uint32_t pair_culprit(const struct member *m);
 /* This call does not want it any more. */
 void pair_unwant(struct member *m);
 /* That with RANK, once it is up; NULL: not yet, or not any more. */

@@ -108,18 +108,24 @@ static bool shrink_is_over(void *arg)
 
 static COLD int shrink_late(struct group *g, int timeout_ms)
 {
-	char ranks[NAMED * sizeof(", 1023 (process -2147483648)")] = "";
+	char ranks[NAMED * sizeof(", 1023 (process -2147483648)")] = "", which[32] = "";
+	const char *why = NULL;
 	uint32_t n = 0;
 	size_t at = 0;
 
 	for (uint32_t r = 0; r < g->boards.size; r++) {
-		if (!agree_waits_for(&g->shrinking->agreement, r) || n++ >= NAMED)
+		if (!agree_waits_for(&g->shrinking->agreement, r))
+			continue;
+		if (!why && (why = member_suspicion(g, r)))
+			(void)snprintf(which, sizeof(which), ", suspect is rank %u: ", r);
+		if (n++ >= NAMED)
 			continue;
 		at += (size_t)snprintf(ranks + at, sizeof(ranks) - at, "%s%u (process %d)",
 				       n > 1 ? ", " : "", r, g->boards.processes[r]);
 	}
-	return late_error(g->ctx, NULL, timeout_ms, CALL ": nothing yet from rank%s %s%s",
-			  n > 1 ? "s" : "", ranks, n > NAMED ? " and others" : "");
+	return error_set(late_code(timeout_ms), CALL ": nothing yet from rank%s %s%s%s%s",
+			 n > 1 ? "s" : "", ranks, n > NAMED ? " and others" : "", which,
+			 why ? why : "");
 }
 
 /* From what this member shows on no operation of it may begin, which would have another number than

@@ -170,7 +170,7 @@ static int connect_members(struct split *s)
 	(void)wait_until(s->group->ctx, are_connected, s, time_until(s->form_by));
 	for (uint32_t i = s->from; i < s->to; i++)
 		if (!pair_is_up(member_at(s, i)->pair)) {
-			s->culprit = s->members[i].rank;
+			s->culprit = pair_culprit(member_at(s, i));
 			return not_connected(s, i);
 		}
 	return 0;
