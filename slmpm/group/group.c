@@ -168,25 +168,21 @@ static void group_give_up(struct group *g)
 	}
 }
 
-static void group_stop(struct group *g)
-{
-	operations_shut(g);
-	tags_shut(g);
-	group_give_up(g);
-	group_leave(g, false);
-	g->shut = true;
-}
-
 void groups_stop(struct context *ctx)
 {
-	LIST_EACH_ENTRY(struct group, g, &ctx->groups, node)
-		group_stop(g);
+	LIST_EACH_ENTRY(struct group, g, &ctx->groups, node) {
+		group_give_up(g);
+		group_leave(g, false);
+		g->shut = true;
+	}
 }
 
+/* Behind the connections: until then an operation's messages use its buffers. */
 void group_shut(struct context *ctx)
 {
 	LIST_EACH_ENTRY(struct group, g, &ctx->groups, node) {
-		group_stop(g);
+		operations_shut(g);
+		tags_shut(g);
 		group_free(g);
 	}
 }

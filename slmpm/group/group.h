@@ -539,8 +539,9 @@ void groups_forked(struct endpoint *ep);
 struct groups *groups_of(struct endpoint *ep);
 /* One packet to EP's side can wait for room whatever memory there is then. False: there is none. */
 bool groups_reserve(struct endpoint *ep);
-/* PACKET goes to EP's side, of a group that need not be there any more: when there is room. */
-void groups_send(struct endpoint *ep, struct wire_group *packet);
+/* PACKET goes to EP's side, of a group that need not be there any more: when there is room. False:
+ * there is no memory until then. */
+bool groups_send(struct endpoint *ep, struct wire_group *packet);
 /* Of what passing a packet came to: the peer takes no more now; else it has, or has ended. */
 bool groups_are_full(int rc);
 /* What waits goes, as far as there is room: 0, or a negative errno, as of bootstrap_pass. */

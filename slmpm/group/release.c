@@ -68,12 +68,12 @@ static void pair_release(struct pair *p)
 	if (!p->released)
 		context_forget_events(p->ep);
 	p->released = true;
-	if (!p->said && (p->own || p->theirs)) {
-		groups_send(p->ep, &packet);
-		p->said = true;
-	}
+	if (!p->said && (p->own || p->theirs))
+		p->said = groups_send(p->ep, &packet);
 	if (p->own && p->theirs)
 		pair_finish(p);
+	else if (p->theirs && !p->said)
+		p->ep->ctx->unpaired = true; /* there was no memory for it */
 }
 
 int pair_released(struct endpoint *ep)

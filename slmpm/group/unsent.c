@@ -78,14 +78,14 @@ int groups_send_unsent(struct groups *of)
 	return 0;
 }
 
-void groups_send(struct endpoint *ep, struct wire_group *packet)
+bool groups_send(struct endpoint *ep, struct wire_group *packet)
 {
 	struct groups *of = ep->rooms->groups;
 	int rc = of && !list_empty(&of->unsent) ? -EAGAIN : pass_group(ep, packet);
 	struct unsent *u;
 
 	if (!groups_are_full(rc))
-		return;
+		return true;
 	of = groups_of(ep);
 	u = of ? calloc(1, sizeof(*u)) : NULL;
 	if (!u && of) {
@@ -93,10 +93,11 @@ void groups_send(struct endpoint *ep, struct wire_group *packet)
 		of->spare = NULL;
 	}
 	if (!u)
-		return;
+		return false;
 	u->packet = *packet;
 	list_append(&of->unsent, &u->node);
 	groups_await_room(of, rc);
+	return true;
 }
 
 void groups_drop_unsent(struct groups *of)
