@@ -46,7 +46,7 @@ struct choice {
  * does. */
 enum choice_note { CHOICE_UNTIMED, CHOICE_FIRST, CHOICE_TIMED };
 
-/* The last turn of any choice, if it is worth it: what it has cost is known once the next begins. */
+/* The last turn, if it is worth it: what it has cost is known once the next begins. */
 struct choice_last {
 	struct choice *of;
 	enum choice_note note;

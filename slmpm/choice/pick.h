@@ -3,10 +3,10 @@
 #ifndef SLMPM_PICK_H
 #define SLMPM_PICK_H
 
+#include "slmpm/endpoint.h"
 #include "slmpm/mode/mode_hint.h"
 
 struct choice;
-struct endpoint;
 struct request;
 
 /* The way and the link for a message as ASK says on EP, where WAYS are possible; LINK: that is

@@ -5,7 +5,6 @@
  * room.
  */
 #include "slmpm/choice/pick.h"
-#include "slmpm/endpoint.h"
 #include "tests/lib/actor.h"
 #include "tests/lib/settings.h"
 
