@@ -28,7 +28,7 @@
 #include "tests/bench/collectives_sockets.h"
 
 enum { RANKS = 16, PROCESSORS = 2, SLOTS = 32, LINE = 64, SHORT = 40, MOST = 1024, NAME = 16 };
-enum { PACES = 8, RUNS = 3, IN_STEP = 100 };
+enum { PACES = 10, RUNS = 3, IN_STEP = 100 };
 
 struct slot {
 	_Alignas(LINE) _Atomic uint64_t number;
@@ -46,11 +46,14 @@ struct shared {
 };
 
 /* Rests before the first look, between two; is the line demoted? Of more than processors: so often
- * one of another processor is looked at before the next yield. */
+ * one of another processor is looked at before the next yield; and is the post before the last
+ * fetched back then, which who runs next waits for, and others have read? */
 static const struct pace {
-	int before, between, demotes, looks;
-} paces[PACES] = {{3, 9, 1, 0}, {6, 6, 1, IN_STEP}, {9, 3, 1, 0},        {12, 1, 1, IN_STEP},
-		  {1, 1, 0, 0}, {6, 6, 0, IN_STEP}, {12, 1, 0, IN_STEP}, {16, 1, 1, 0}};
+	int before, between, demotes, looks, fetches;
+} paces[PACES] = {{3, 9, 1, 0, 0},        {6, 6, 1, IN_STEP, 0}, {9, 3, 1, 0, 0},
+		  {12, 1, 1, IN_STEP, 0}, {1, 1, 0, 0, 0},       {6, 6, 0, IN_STEP, 0},
+		  {12, 1, 0, IN_STEP, 0}, {16, 1, 1, 0, 0},      {1, 1, 0, 0, 1},
+		  {6, 6, 0, IN_STEP, 1}};
 
 static struct shared *shared;
 static int rank, ranks;
@@ -115,6 +118,8 @@ static inline const double *look(int r, uint64_t bytes, const struct pace *p)
 		if (ranks <= PROCESSORS || looks-- > 0) {
 			rest(p->between);
 		} else {
+			if (p->fetches)
+				__builtin_prefetch(&shared->slots[rank][(number - 1) % SLOTS]);
 			sched_yield();
 			looks = most;
 		}
