@@ -12,6 +12,7 @@
 #include "slmpm/board/reach.h"
 #include "slmpm/completion/late.h"
 #include "slmpm/group/machine.h"
+#include "slmpm/group/messages.h"
 #include "slmpm/group/pairing.h"
 #include "slmpm/part.h"
 
@@ -76,14 +77,23 @@ bool group_size(struct group *g, uint32_t size, uint32_t rank)
 	return true;
 }
 
+/* How many members share this machine's processors: those of a machine's part do with the whole
+ * group where all hosts are of one kernel. */
+static uint32_t group_near(const struct group *g)
+{
+	const struct group *whole = g->whole;
+
+	return whole && whole->messages->processors ? whole->boards.size : g->boards.size;
+}
+
 void group_met(struct group *g)
 {
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);
-	uint32_t sharers = 0;
+	uint32_t near = group_near(g), sharers = 0;
 
 	boards_met(&g->boards);
-	if (processors > 0 && g->boards.size > (unsigned long)processors)
-		sharers = (g->boards.size + (uint32_t)processors - 1) / (uint32_t)processors;
+	if (processors > 0 && near > (unsigned long)processors)
+		sharers = (near + (uint32_t)processors - 1) / (uint32_t)processors;
 	g->boards.crowded = sharers;
 	if (sharers > g->ctx->sharers)
 		g->ctx->sharers = sharers;
