@@ -201,7 +201,8 @@ int main(void)
 	crew_run(&(struct crew){.members = 2, .groups = 1, .body = shut}, 30);
 	setenv("SLMPM_ENGINE", "thread", 1);
 	started = child_common(sizeof(*started));
-	for (int apart = 0; apart < 2; apart++) {
+	/* ThreadSanitizer starts no threads in a child of a process with TCP. */
+	for (int apart = 0; apart < (actor_slow() > 1 ? 1 : 2); apart++) {
 		atomic_store(started, 0);
 		crew_run(&(struct crew){.members = MEMBERS,
 					.groups = 1,
