@@ -14,8 +14,6 @@
 
 #include <cmocka.h>
 
-#include "slmpm/group/group.h"
-#include "slmpm/group/messages.h"
 #include "slmpm/link/idle.h"
 
 static struct context ctx;
@@ -266,25 +264,6 @@ static void members_that_share_processors_poll(void **state)
 	assert_int_equal(idle_next(&ctx, &i, began + 2 * SHARERS * i.spin), SLMPM_SPIN_SLEEP);
 }
 
-/* A part has a processor for each of its members, but hosts are namespaces of one kernel. */
-static void members_elsewhere_share_processors_of_one_kernel(void **state)
-{
-	const uint32_t processors = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
-	struct messages m = {0};
-	struct group whole = {.messages = &m}, part = {.ctx = &ctx, .whole = &whole};
-
-	(void)state;
-	start();
-	whole.boards.size = SHARERS * processors;
-	group_met(&part);
-	assert_int_equal(ctx.sharers, 0);
-	assert_false(part.boards.crowded);
-	m.processors = processors;
-	group_met(&part);
-	assert_int_equal(ctx.sharers, SHARERS);
-	assert_true(part.boards.crowded);
-}
-
 /* A turn's yields, where another thread has waited for the lock until the third. */
 static int yields_of_a_turn(bool server)
 {
@@ -383,7 +362,6 @@ int main(void)
 		cmocka_unit_test(long_yields_end_the_servers_polling),
 		cmocka_unit_test(the_server_yields_once_for_an_operation),
 		cmocka_unit_test(members_that_share_processors_poll),
-		cmocka_unit_test(members_elsewhere_share_processors_of_one_kernel),
 		cmocka_unit_test(the_server_lets_the_application_in),
 		cmocka_unit_test(yields_in_a_row_are_counted_now_and_then),
 		cmocka_unit_test(one_that_computes_ends_them),
