@@ -230,7 +230,7 @@ static int machine_exchange(struct group *g)
 
 /* ---- in the order of the ranks --------------------------------------------------------------- */
 
-static void fold_gathered(struct group *g)
+static int fold_gathered(struct group *g)
 {
 	const struct messages *m = g->messages;
 	const struct machine *n = m->machine;
@@ -241,26 +241,19 @@ static void fold_gathered(struct group *g)
 	if (!c->combine)
 		f.kernel = calc_kernel_of(c->op, c->type, calc_has_vectors());
 	if (!bytes)
-		return;
+		return 1;
 	f.form = bytes >> f.shift < 4 ? CALC_STRIDED : CALC_PAIR;
 	memcpy(c->to, n->room + n->place[0] * bytes, bytes);
 	for (uint32_t r = 1; r < g->boards.size; r++)
 		flat_combine(&f, c->to, c->to, n->room + n->place[r] * bytes, bytes >> f.shift);
+	return 1;
 }
 
-/* 1; 0: the program's function does not run in this thread. */
 static int machine_fold(struct group *g)
 {
-	struct context *ctx = g->ctx;
 	const struct slmpm_combine *own = g->messages->coll->combine;
-	bool handling = ctx->handling;
 
-	if (own && !operation_may_combine(ctx, own))
-		return 0;
-	ctx->handling |= own != NULL;
-	fold_gathered(g);
-	ctx->handling = handling;
-	return 1;
+	return own ? operation_combine(g, own, fold_gathered) : fold_gathered(g);
 }
 
 /* ---- the result, within this machine -------------------------------------------------------- */

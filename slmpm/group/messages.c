@@ -470,18 +470,10 @@ static COLD bool may_still_end(struct group *g)
 	return clock_now() < m->until;
 }
 
-/* The program's own function, which runs as a handler does. False: not in this thread. */
-static COLD bool fold_with_care(struct group *g)
+static COLD int fold_received(struct group *g)
 {
-	struct context *ctx = g->ctx;
-	bool handling = ctx->handling;
-
-	if (!operation_may_combine(ctx, g->messages->coll->combine))
-		return false;
-	ctx->handling = true;
 	offload_fold(g->messages->offload);
-	ctx->handling = handling;
-	return true;
+	return 1;
 }
 
 /* 1: it has ended. */
@@ -491,7 +483,8 @@ static int run_on(struct group *g)
 	struct offload_end end;
 
 	while (offload_take(m->offload, &end, 1) == 0)
-		if (!offload_awaits_fold(m->offload) || !fold_with_care(g))
+		if (!offload_awaits_fold(m->offload) ||
+		    !operation_combine(g, m->coll->combine, fold_received))
 			return UNLIKELY(g->left) ? await_left(g) : 0;
 	m->stage = NOT_BEGUN;
 	return end.status == 0 ? 1 : conclude_run(g, &end);

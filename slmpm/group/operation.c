@@ -358,36 +358,38 @@ static int pass_on(struct group *g)
 	return rc;
 }
 
-bool operation_may_combine(struct context *ctx, const struct slmpm_combine *own)
-{
-	if (own->flags & SLMPM_COLL_SAFE || !context_is_server(ctx))
-		return true;
-	if (ctx->waiting)
-		engine_step_aside(ctx, false);
-	return false;
-}
-
-/* A function of the program's runs as a handler does: it calls nothing that blocks. */
-static int step_with_care(struct group *g)
+int operation_combine(struct group *g, const struct slmpm_combine *own,
+		      int (*step)(struct group *g))
 {
 	struct context *ctx = g->ctx;
-	const struct slmpm_combine *own;
-	bool handling = ctx->handling;
+	const bool handling = ctx->handling;
 	int rc;
 
-	if (g->apart)
-		return messages_step(g);
-	own = g->flat.coll->combine;
-	if (LIKELY(!own))
-		return operation_step(g);
-	if (!operation_may_combine(ctx, own)) {
+	if (!(own->flags & SLMPM_COLL_SAFE) && context_is_server(ctx)) {
+		if (ctx->waiting)
+			engine_step_aside(ctx, false);
 		g->flat.waits_for = BOARD_ANY; /* each bell is shown to the application */
 		return 0;
 	}
 	ctx->handling = true;
-	rc = operation_step(g);
+	rc = step(g);
 	ctx->handling = handling;
 	return rc;
+}
+
+static int step_flat(struct group *g)
+{
+	return operation_step(g);
+}
+
+static int step_first(struct group *g)
+{
+	const struct slmpm_combine *own;
+
+	if (g->apart)
+		return messages_step(g);
+	own = g->flat.coll->combine;
+	return UNLIKELY(own != NULL) ? operation_combine(g, own, step_flat) : operation_step(g);
 }
 
 /* Behind one that has just ended the others are about to come to the next one, too. */
@@ -406,7 +408,7 @@ int operations_go_on(struct group *g)
 	int n = 0, looks = 0;
 
 	for (int steps = 0; g->under_way && steps < TURN; steps++) {
-		int rc = step_with_care(g);
+		int rc = step_first(g);
 
 		if (rc > 0) {
 			n++;

@@ -82,9 +82,10 @@ void operation_go(struct collective *op);
  * end. */
 COLD void operations_fail(struct group *g, int error, uint32_t culprit);
 COLD void operations_break(struct group *g, int error);
-/* Does OWN, the program's function, run in this thread? In one of the library's where it says so
- * alone; else the application is to poll in place of that. */
-bool operation_may_combine(struct context *ctx, const struct slmpm_combine *own);
+/* STEP, which runs OWN, the program's function, as a handler is run: it calls nothing that blocks.
+ * 0 at once, where OWN does not run in this thread of the library's: the application is to poll. */
+int operation_combine(struct group *g, const struct slmpm_combine *own,
+		      int (*step)(struct group *g));
 /* OP ends, with 1 or the error of the group. */
 void operation_end(struct collective *op, int result);
 /* The deadline of one has passed: the group is broken, and all of them end. */
