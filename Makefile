@@ -340,7 +340,7 @@ lint:					## include arrows, format, columns, names, every warning an error, hea
 
 # The rooms of slmpm/ and what they stand on, from the lowest up. parts.c and packets.c, which hand down what the others do,
 # are the highest; core is the files of slmpm/ itself.
-FLOORS := shm fabrics base plan network net mode core bond link monitor choice completion engine split loan message am sendrecv region rma emulation share fifo calc board workqueue offload track mirror connect dial launch calls group deposit overlay dacsbase dacs parts
+FLOORS := shm fabrics base plan network net mode core bond link monitor choice completion engine split loan message am sendrecv region rma emulation share fifo calc board workqueue offload track mirror connect dial launch calls group machine deposit overlay dacsbase dacs parts
 lint-arrows:
 	@tests/lint/arrows -v order="$(FLOORS)" $(C_FILES)
 lint-format:

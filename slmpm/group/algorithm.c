@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "slmpm/base/config.h"
-#include "slmpm/group/machine.h"
+#include "slmpm/group/machine_ops.h"
 #include "slmpm/plan/plan.h"
 
 #define BITS 4 /* of each kind, from the lowest on */

@@ -14,7 +14,7 @@
 #include "slmpm/connect/bootstrap.h"
 #include "slmpm/connect/control.h"
 #include "slmpm/dial/dial.h"
-#include "slmpm/group/machine.h"
+#include "slmpm/group/machine_ops.h"
 #include "slmpm/group/pairing.h"
 #include "slmpm/net/net.h"
 #include "slmpm/part.h"

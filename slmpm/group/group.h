@@ -110,7 +110,7 @@ struct group {
 	struct flat flat;       /* the one that is under way */
 	/* It has no boards, for some of its members are on other machines (distant.c, messages.c): */
 	bool apart;
-	bool meets_local; /* those of one machine meet in memory, if they can (machine.c) */
+	bool meets_local;          /* those of one machine meet in memory, if they can */
 	struct listener *listener; /* where the others connect; NULL: no member */
 	char host[64];             /* the same as others see it */
 	struct messages *messages; /* its collective operations; NULL: none yet */
@@ -164,7 +164,7 @@ struct group {
 	bool holds;          /* of a lane: some wait until others have started them */
 	struct group *lane;  /* of those with tags (tags.h), ... */
 	struct tags *tags;   /* ... and these; or NULL */
-	struct group *whole; /* those of one machine: of which they are (machine.c); or NULL */
+	struct group *whole; /* those of one machine: of which they are; or NULL */
 };
 
 static inline struct group *group_main(struct group *g)

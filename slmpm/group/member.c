@@ -11,7 +11,7 @@
 
 #include "slmpm/board/reach.h"
 #include "slmpm/completion/late.h"
-#include "slmpm/group/machine.h"
+#include "slmpm/group/machine_ops.h"
 #include "slmpm/group/messages.h"
 #include "slmpm/group/pairing.h"
 #include "slmpm/part.h"

@@ -14,7 +14,7 @@
 #include "slmpm/board/flat_parts.h"
 #include "slmpm/calc/calc.h"
 #include "slmpm/completion/late.h"
-#include "slmpm/group/machine.h"
+#include "slmpm/group/machine_ops.h"
 #include "slmpm/group/messages.h"
 #include "slmpm/group/operation.h"
 #include "slmpm/group/page.h"

@@ -8,7 +8,7 @@
 
 struct machine;
 
-enum stage { NOT_BEGUN, CONNECTS, RUNS, ASKS, LOCAL /* in memory: machine.h */ };
+enum stage { NOT_BEGUN, CONNECTS, RUNS, ASKS, LOCAL /* within this machine: machine_ops.h */ };
 
 #define MARKS 30 /* of the last operations */
 

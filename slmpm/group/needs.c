@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "slmpm/dial/dial.h"
-#include "slmpm/group/machine.h"
+#include "slmpm/group/machine_ops.h"
 #include "slmpm/group/messages.h"
 #include "slmpm/group/pairing.h"
 #include "slmpm/part.h"

@@ -15,7 +15,7 @@
 #include "shm/mapping.h"
 #include "slmpm/base/clock.h"
 #include "slmpm/base/places.h"
-#include "slmpm/group/machine.h"
+#include "slmpm/group/machine_ops.h"
 #include "slmpm/group/messages.h"
 #include "slmpm/group/operation.h"
 #include "slmpm/group/page_layout.h"

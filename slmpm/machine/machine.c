@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Operations of a group between machines by the group of those on this one, and their ends. */
-#include "slmpm/group/machine_parts.h"
+#include "slmpm/machine/machine_parts.h"
 
 #include <errno.h>
 #include <stdlib.h>

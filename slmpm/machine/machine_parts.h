@@ -4,9 +4,9 @@
 #define SLMPM_MACHINE_PARTS_H
 
 #include "slmpm/board/flat.h"
-#include "slmpm/group/machine.h"
 #include "slmpm/group/messages.h"
 #include "slmpm/group/operation.h"
+#include "slmpm/machine/machine.h"
 
 #define MACHINE_CALL "slmpm_collective"
 

@@ -3,7 +3,7 @@
  * whether it is used. */
 #include <stdlib.h>
 
-#include "slmpm/group/machine_parts.h"
+#include "slmpm/machine/machine_parts.h"
 #include "slmpm/group/pairing.h"
 
 /* ---- founded, joined ------------------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The members of a group on this machine: how they are connected, and how they stand. */
-#include "slmpm/group/machine_parts.h"
+#include "slmpm/machine/machine_parts.h"
 #include "slmpm/group/pairing.h"
 
 /* ---- which ones ------------------------------------------------------------------------------ */

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "slmpm/group/machine_parts.h"
+#include "slmpm/machine/machine_parts.h"
 
 /* ---- which ones ------------------------------------------------------------------------------ */
 

@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Members of a group without boards that are on one machine meet in memory all the same: they are a
- * group of their own, with boards. An operation goes within each machine first, by these, to one
- * member, the leader; by messages among the leaders; and within each machine again. The first
- * operation of a generation forms these groups, and all members agree on whether all are there:
- * else messages go, as within one that has none.
- */
-#ifndef SLMPM_MACHINE_H
-#define SLMPM_MACHINE_H
+/* What the room above does for groups between machines: operations within each of these (the room
+ * `machine`). */
+#ifndef SLMPM_MACHINE_OPS_H
+#define SLMPM_MACHINE_OPS_H
 
 #include "slmpm/group/group.h"
 
 #define MACHINE_GATHERED (16u * 1024) /* bytes, of all: combined by rank */
 
-/* For the rooms' list (parts.c): of G, between machines. */
+/* Of G, between machines. */
 struct machine_ops {
 	/* 0, or -ENOMEM. */
 	int (*open)(struct group *g);
@@ -37,7 +32,5 @@ struct machine_ops {
 	/* Operations that RANK, which is here, has posted. */
 	uint64_t (*came)(const struct group *g, uint32_t rank);
 };
-
-extern const struct machine_ops machine_ops;
 
 #endif
