@@ -64,6 +64,8 @@ bool dial_has_unread(const struct endpoint *ep, uint32_t stream, uint32_t n);
 bool dial_first_unread(const struct endpoint *ep, uint32_t stream, uint32_t *imm);
 /* The end of stream goes behind what was sent. */
 void dial_say_close(struct endpoint *ep);
+/* The link has taken that, and has none of it in its own buffers. */
+bool dial_has_left(struct endpoint *ep);
 /* The same, of D's. */
 void dial_close_begin(struct dial *d, uint64_t now);
 /* D is CLOSING: the end is said, but who calls waits for it himself. */

@@ -81,6 +81,11 @@ void dial_say_close(struct endpoint *ep)
 	atomic_thread_fence(memory_order_release); /* as in close.c */
 }
 
+bool dial_has_left(struct endpoint *ep)
+{
+	return list_empty(&ep->link.deferred) && link_flush(ep);
+}
+
 void dial_close_begin(struct dial *d, uint64_t now)
 {
 	struct endpoint *ep = d->ep;
@@ -104,7 +109,7 @@ void dial_close_step(struct dial *d, uint64_t now)
 {
 	struct endpoint *ep = d->ep;
 
-	if (!list_empty(&ep->link.deferred) || !link_flush(ep) || !link_has_arrived(ep)) {
+	if (!dial_has_left(ep) || !link_has_arrived(ep)) {
 		d->when = now + LEAVES_MS * 1000000;
 		return;
 	}

@@ -5,16 +5,27 @@
 #include "slmpm/group/pairing.h"
 #include "slmpm/link/progress.h"
 
-void pair_close(const struct pair *p, const char *why)
+/* What has come is taken in, and the end goes behind what was sent. True: it was up. */
+static bool pair_say_close(const struct pair *p)
 {
-	bool was_up = p->ep->state == SLMPM_PEER_UP;
+	const bool was_up = p->ep->state == SLMPM_PEER_UP;
 
 	if (was_up)
 		progress_drain(p->ep);
 	if (p->ep->state == SLMPM_PEER_UP && !p->ep->life->sent_end)
 		dial_say_close(p->ep);
+	return was_up;
+}
+
+static void pair_end(const struct pair *p, bool was_up, const char *why)
+{
 	endpoint_end(p->ep, SLMPM_PEER_CLOSED, SLMPM_ECLOSED, why);
 	bootstrap_stop(p->ep, was_up ? NULL : p->ep->life->reason);
+}
+
+void pair_close(const struct pair *p, const char *why)
+{
+	pair_end(p, pair_say_close(p), why);
 }
 
 /* Who founds a part, and those that it is formed of, know each other by these. */
@@ -46,12 +57,10 @@ static bool is_needed(const struct pair *p)
 /* Once the word is out: what is dropped unsent would look like a fault at the other side. */
 static void pair_finish(const struct pair *p)
 {
-	if (!p->ep->life->sent_end)
-		progress_drain(p->ep);
-	if (p->ep->state == SLMPM_PEER_UP && !p->ep->life->sent_end)
-		dial_say_close(p->ep);
-	if (list_empty(&p->ep->link.deferred))
-		pair_close(p, "its group has gone");
+	const bool was_up = pair_say_close(p);
+
+	if (dial_has_left(p->ep))
+		pair_end(p, was_up, "its group has gone");
 	else
 		p->ep->ctx->unpaired = true;
 }
