@@ -419,8 +419,8 @@ static void formation_take_waiting(struct group *g)
 	}
 }
 
-struct group *formation_begin(struct context *ctx, const slmpm_peer *members, uint32_t n,
-			      uint32_t tag, struct group *of, bool local, int timeout_ms, int *rc)
+struct group *formation_new(struct context *ctx, const slmpm_peer *members, uint32_t n,
+			    uint32_t tag, const struct group *of, int timeout_ms, int *rc)
 {
 	struct algorithms as_set = {0};
 	struct group *g;
@@ -438,7 +438,6 @@ struct group *formation_begin(struct context *ctx, const slmpm_peer *members, ui
 	if (!g)
 		return NULL;
 	g->part = of;
-	g->whole = local ? of : NULL;
 	g->algorithms = of ? of->algorithms : as_set;
 	*rc = sit_down(g, members, n, self, board, bell);
 	if (*rc == 0)
@@ -452,10 +451,14 @@ struct group *formation_begin(struct context *ctx, const slmpm_peer *members, ui
 		group_free(g);
 		return NULL;
 	}
+	return g;
+}
+
+void formation_begin(struct group *g)
+{
 	formation_take_waiting(g);
 	if (!g->formation->others)
 		formation_complete(g);
-	return g;
 }
 
 /* ---- its steps ------------------------------------------------------------------------------ */

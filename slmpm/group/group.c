@@ -302,6 +302,8 @@ static struct group *begin_create(const char *call, struct context *ctx, const s
 				  const slmpm_peer *members, int n, uint32_t tag, int timeout_ms,
 				  int *rc)
 {
+	struct group *g = NULL;
+
 	if (!out || !members || n < 1)
 		*rc = error_set(SLMPM_EINVAL, "%s: no %s", call,
 				!out     ? "place for the handle" :
@@ -312,9 +314,11 @@ static struct group *begin_create(const char *call, struct context *ctx, const s
 				SLMPM_GROUP_MAX);
 	else
 		*rc = context_forbids(ctx, call);
-	return *rc == 0 ? formation_begin(ctx, members, (uint32_t)n, tag, NULL, false, timeout_ms,
-					  rc) :
-			  NULL;
+	if (*rc == 0)
+		g = formation_new(ctx, members, (uint32_t)n, tag, NULL, timeout_ms, rc);
+	if (g)
+		formation_begin(g);
+	return g;
 }
 
 int slmpm_group_create_start(slmpm_group *out, slmpm_ctx handle, const slmpm_peer *members, int n,

@@ -406,10 +406,12 @@ void meeting_formed(struct group *g);
 struct joining;
 struct groups;
 
-/* A group of those N, a part of the group OF, or NULL; LOCAL: it has boards, or fails. It waits for
- * them to join; with a TIMEOUT_MS of 0 there are no others. NULL with *RC and the detail set. */
-struct group *formation_begin(struct context *ctx, const slmpm_peer *members, uint32_t n,
-			      uint32_t tag, struct group *of, bool local, int timeout_ms, int *rc);
+/* A group of those N, a part of the group OF, or NULL; with a TIMEOUT_MS of 0 there are no others.
+ * NULL with *RC and the detail set. */
+struct group *formation_new(struct context *ctx, const slmpm_peer *members, uint32_t n,
+			    uint32_t tag, const struct group *of, int timeout_ms, int *rc);
+/* It waits for them to join: some have, perhaps. */
+void formation_begin(struct group *g);
 /* A deadline of a call that waits for it has passed: who is missing. */
 int formation_waits(struct group *g, int timeout_ms);
 /* Its deadline has passed: it fails. */

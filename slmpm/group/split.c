@@ -187,9 +187,10 @@ static int found_part(struct split *s)
 		return error_set(SLMPM_ENOMEM, "for a group");
 	for (uint32_t i = 1; i < s->n; i++)
 		peers[i].id = handle_id(member_at(s, i)->pair->ep);
-	s->part = formation_begin(s->group->ctx, peers, s->n, s->group->tag, s->group, false, -1,
-				  &rc);
+	s->part = formation_new(s->group->ctx, peers, s->n, s->group->tag, s->group, -1, &rc);
 	free(peers);
+	if (s->part)
+		formation_begin(s->part);
 	return rc;
 }
 

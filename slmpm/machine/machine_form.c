@@ -24,8 +24,13 @@ static void found_machine(struct group *g)
 		return;
 	for (uint32_t i = 1; i < n->locals; i++)
 		peers[i].id = handle_id(member_of(g, n->ranks[i])->pair->ep);
-	n->group = formation_begin(g->ctx, peers, n->locals, machine_tag(g), g, true, -1, &rc);
+	n->group = formation_new(g->ctx, peers, n->locals, machine_tag(g), g, -1, &rc);
 	free(peers);
+	if (!n->group)
+		return;
+	n->group->whole = g;
+	machine_sized(n->group);
+	formation_begin(n->group);
 }
 
 static void join_machine(struct group *g)
