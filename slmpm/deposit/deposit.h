@@ -176,6 +176,7 @@ struct put_learned;
 
 struct put_route {              /* of the put that is under way */
 	struct put_learned *of; /* where it learns; or NULL */
+	bool many;              /* targets */
 	enum choice_note note;
 	uint64_t since; /* ns */
 };

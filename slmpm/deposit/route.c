@@ -82,23 +82,26 @@ static struct put_learned *route_new(struct deposits *d)
 
 static bool has_connections(const struct line *l)
 {
-	for (uint32_t r = line_after(l, &l->ranks, l->origin); r != BOARD_NONE;
-	     r = line_after(l, &l->ranks, r))
-		if (!pair_endpoint(l->of->group, r))
+	for (uint32_t r = 0; r < line_size(l); r++)
+		if (ranks_have(&l->ranks, r) && !pair_endpoint(l->of->group, r))
 			return false;
 	return true;
 }
 
 /* To send to each, or to be answered by each, takes a connection with each. Where many members put
  * to many that would be one between any two, all of which are inspected by every wait from then on:
- * of more than a few targets the connections are those of one origin, or were there before. */
+ * so of more than a few targets an origin chooses while no other's put has come here, or where it
+ * has all these connections. */
+static bool route_makes_mesh(const struct line *l)
+{
+	return !list_empty(&l->of->lines) && !has_connections(l);
+}
+
 static bool route_may_be_any(const struct line *l)
 {
 	const uint32_t n = l->put.awaited;
 
-	if (n <= FORWARDS)
-		return n > 1;
-	return n <= MOST && (list_empty(&l->of->lines) || has_connections(l));
+	return n <= FORWARDS ? n > 1 : n <= MOST && !route_makes_mesh(l);
 }
 
 /* Of L's targets; NULL: there is no memory. */
@@ -142,7 +145,8 @@ void route_ask(struct line *l)
 	const uint32_t n = l->put.awaited;
 	struct put_route *p = &l->of->route;
 
-	*p = (struct put_route){.of = route_may_be_any(l) ? route_of(l) : NULL};
+	*p = (struct put_route){.of = route_may_be_any(l) ? route_of(l) : NULL,
+				.many = n > FORWARDS};
 	if (l->put.flags & (SLMPM_PUT_ALL_BROADCAST | SLMPM_PUT_ALL_FORWARD)) {
 		l->forwards = l->put.flags & SLMPM_PUT_ALL_FORWARD;
 	} else if (!p->of) {
@@ -176,7 +180,8 @@ static struct choice *choice_for(const struct line *l)
 void route_move(struct line *l)
 {
 	struct put_route *p = &l->of->route;
-	struct choice *c = choice_for(l);
+	/* Another's put may have come since the request went. */
+	struct choice *c = p->many && route_makes_mesh(l) ? NULL : choice_for(l);
 
 	if (l->put.flags & (SLMPM_PUT_ALL_LINE | SLMPM_PUT_ALL_DIRECT)) {
 		l->direct = l->put.flags & SLMPM_PUT_ALL_DIRECT;

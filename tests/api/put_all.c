@@ -12,6 +12,7 @@
 
 #include <slmpm_deposit.h>
 
+#include "tests/lib/child.h"
 #include "tests/lib/crew.h"
 
 #define SPACE  7
@@ -262,6 +263,32 @@ static void many_put(const struct crew *c, int rank)
 			      "origin %d, flags 0x%x", origin, got);
 		}
 	}
+	OK(slmpm_barrier(c->group[0], PATIENCE));
+}
+
+static volatile bool *begun;
+
+/* Rank 1's request goes before rank 0's, and so comes to rank 0 before the answer to its own. */
+static void first_at_once(const struct crew *c, int rank)
+{
+	const struct slmpm_how how = {.size = sizeof(how)};
+	unsigned char bytes[8] = {0};
+	struct slmpm_put_spec put = put_of(bytes, sizeof(bytes), 0);
+	struct slmpm_done done = {0};
+	slmpm_req req;
+
+	put.offset = 0;
+	OK(slmpm_group_space(c->group[0], SPACE, bytes, sizeof(bytes)));
+	OK(slmpm_barrier(c->group[0], PATIENCE));
+	while (rank == 0 && !*begun)
+		usleep(100);
+	if (rank < 2) {
+		OK(slmpm_put_all(c->group[0], &put, &how, &req));
+		*begun = true;
+		EXPECT(slmpm_wait(&req, 1, &done, PATIENCE), 0);
+	}
+	CHECK(rank || done.flags == (SLMPM_PUT_ALL_FORWARD | SLMPM_PUT_ALL_LINE), "flags 0x%x",
+	      done.flags);
 	OK(slmpm_barrier(c->group[0], PATIENCE));
 }
 
@@ -581,6 +608,9 @@ int main(void)
 	c = (struct crew){.members = 4, .groups = 1, .body = chosen};
 	crew_run(&c, 30);
 	c = (struct crew){.members = 18, .groups = 1, .body = many_put};
+	crew_run(&c, 30);
+	c.body = first_at_once;
+	begun = child_common(sizeof(*begun));
 	crew_run(&c, 30);
 	for (int i = 0; i < 4; i++) {
 		c = (struct crew){.members = 5, .groups = 1, .body = refusals, .arg = &ways[i]};
