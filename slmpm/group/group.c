@@ -103,7 +103,7 @@ void group_free(struct group *g)
 	if (g->listener)
 		listener_free(g->listener);
 	g->ctx->collecting -= g->meeting.waits + (uint32_t)(g->shrinking != NULL);
-	list_remove(&g->node);
+	group_goes(g);
 	for (uint32_t s = 0; s < g->seats; s++)
 		watch_close(g->ctx, &g->members[s].process);
 	watch_close(g->ctx, &g->bell);

@@ -211,6 +211,8 @@ int group_has_boards(const struct group *g, const char *call);
 /* Room for SIZE members, of which this process is RANK, or BOARD_NONE. False: there is no
  * memory. */
 bool group_size(struct group *g, uint32_t size, uint32_t rank);
+/* It is the context's no more: those that are left say how many share a processor. */
+void group_goes(struct group *g);
 /* RANK's board and bell, and PROCESS, which is watched: they are its own then. Negative errno. */
 int group_put(struct group *g, uint32_t rank, const struct board *board, int bell, int process,
 	      int32_t pid);

@@ -94,7 +94,7 @@ void group_met(struct group *g)
 	boards_met(&g->boards);
 	if (processors > 0 && near > (unsigned long)processors)
 		sharers = (near + (uint32_t)processors - 1) / (uint32_t)processors;
-	g->boards.crowded = sharers;
+	g->boards.crowded = (uint16_t)sharers;
 	if (sharers > g->ctx->sharers)
 		g->ctx->sharers = sharers;
 }
@@ -154,6 +154,15 @@ bool member_is_dead(struct member *m)
 
 	m->ended |= p.fd >= 0 && poll(&p, 1, 0) > 0;
 	return m->ended;
+}
+
+void group_goes(struct group *g)
+{
+	list_remove(&g->node);
+	g->ctx->sharers = 0;
+	LIST_EACH_ENTRY(const struct group, other, &g->ctx->groups, node)
+		if (other->boards.crowded > g->ctx->sharers)
+			g->ctx->sharers = other->boards.crowded;
 }
 
 int group_put(struct group *g, uint32_t rank, const struct board *board, int bell, int process,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How many members share a machine's processors, which its part of a group alone does not show:
- * hosts may be namespaces of one kernel. */
+ * hosts may be namespaces of one kernel. As long as there is such a group. */
 #include "slmpm/group/messages.h"
 
 #include <unistd.h>
@@ -23,5 +23,9 @@ int main(void)
 	group_met(&part);
 	CHECK(ctx.sharers == SHARERS, "%u share", ctx.sharers);
 	CHECK(part.boards.crowded, "the part is not crowded");
+	list_init(&ctx.groups);
+	list_append(&ctx.groups, &part.node);
+	group_goes(&part);
+	CHECK(!ctx.sharers, "%u share, of a group that has gone", ctx.sharers);
 	return 0;
 }
