@@ -173,13 +173,19 @@ int operation_await(struct group *g, const struct slmpm_coll *c, int timeout_ms)
 	return rc < 0 ? rc : 0;
 }
 
-int collective_await(struct group *g, const struct slmpm_coll *c, int timeout_ms)
+/* What others have said of it: what that runs may begin an operation. */
+static void ask_others(const struct group *g)
+{
+	if (g->apart && !g->under_way)
+		(void)progress_ask(g->ctx);
+}
+
+/* They have been asked. */
+static int collect_asked(struct group *g, const struct slmpm_coll *c, int timeout_ms)
 {
 	struct collective *op;
 	int rc = context_forbids(g->ctx, CALL);
 
-	if (g->apart && !g->under_way)
-		(void)progress_ask(g->ctx); /* what others have said of it */
 	if (rc == 0)
 		rc = operation_check(g, c);
 	if (rc == 0 && !c->combine)
@@ -191,6 +197,12 @@ int collective_await(struct group *g, const struct slmpm_coll *c, int timeout_ms
 	rc = operation_await(g, op->coll, timeout_ms);
 	free(op);
 	return rc;
+}
+
+int collective_await(struct group *g, const struct slmpm_coll *c, int timeout_ms)
+{
+	ask_others(g);
+	return collect_asked(g, c, timeout_ms);
 }
 
 /* That of the operation which is begun next, behind those that wait. */
@@ -221,8 +233,9 @@ int step_may_begin(struct group *g, uint32_t kind, const char *call)
 
 int step_await(struct group *g, const struct slmpm_coll *c, const char *call, int timeout_ms)
 {
+	ask_others(g);
 	step_begins(g, call);
-	return step_ends(g, collective_await(g, c, timeout_ms));
+	return step_ends(g, collect_asked(g, c, timeout_ms));
 }
 
 /* The call is over, with RC. */

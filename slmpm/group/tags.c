@@ -311,9 +311,9 @@ static bool has_given(const struct tags *t, uint32_t r, uint32_t tag)
 
 /* A round is under way, of which little has come: for whom all wait in the end, as far as they have
  * said. -1: none is. */
-static COLD int round_is_late(const struct tags *t, uint32_t tag)
+static COLD int round_is_late(struct tags *t, uint32_t tag)
 {
-	struct group *lane = t->lane.main->lane;
+	struct group *lane = &t->lane;
 	int r = -1;
 
 	if (lane->apart && lane->under_way)
