@@ -249,7 +249,7 @@ static void mark_broken(struct boards *b)
 
 	b->broken = true;
 	/* Pair with the fences in flat_blame and boards_ring: why is seen with them. */
-	if (!b->part || b->part->done < b->posted)
+	if (!b->local || b->local->done < b->posted)
 		atomic_store_explicit(&last->what, board_load(&last->what) | POST_BROKEN,
 				      memory_order_release);
 	atomic_store_explicit(&b->own->asleep, ++b->announced << ASLEEP_BITS | ASLEEP_OVER,
@@ -285,7 +285,7 @@ static void ring_all(struct boards *b)
 /* Ranks that may be blamed are below. */
 static uint32_t blamed(const struct boards *b)
 {
-	return b->part ? b->size + b->part->of->size : b->size;
+	return b->local ? b->size + b->local->of->size : b->size;
 }
 
 void boards_end(struct boards *b, int error, uint32_t culprit, const char *why)
@@ -403,11 +403,11 @@ int boards_error(const struct boards *b, int error, uint64_t number, uint32_t ki
 	va_start(args, format);
 	(void)vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	if (b->part) {
-		number = b->part->steps_of[slot].number;
-		kind = kind ? b->part->steps_of[slot].kind : 0;
+	if (b->local) {
+		number = b->local->steps_of[slot].number;
+		kind = kind ? b->local->steps_of[slot].kind : 0;
 	}
-	name = boards_name(b->part ? b->part->of : b, number, kind);
+	name = boards_name(b->local ? b->local->of : b, number, kind);
 	return error_set(error, "group %u, %soperation %" PRIu64 "%s%s: %s", b->tag,
 			 boards_which(b, which), number, name ? ", " : "", name ? name : "", text);
 }

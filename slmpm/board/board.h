@@ -22,9 +22,9 @@ struct board;  /* as it lies in memory: layout.h */
 struct shared; /* memory that they have mapped of one another: shared.h */
 struct source; /* what an operation needs of a member: flat.h */
 
-/* Those of some members of a group: as texts name them. Who is blamed may be another of it: its
- * rank there, behind those of these. */
-struct boards_of_part {
+/* Those of a group within a machine: in texts its members and operations are those of the whole.
+ * Who is blamed may be another of that: its rank there, behind those of these. */
+struct boards_local {
 	const struct boards *of; /* of the group, ... */
 	const uint32_t *ranks;   /* ... and by rank: that there */
 	uint64_t done; /* the last one of which an operation there that has been done consists */
@@ -58,20 +58,20 @@ struct boards { /* of one group, as one member has them */
 	uint64_t freed;                /* what lies before this one has been read by all */
 	uint64_t announced, *answered; /* sleeps: own, and those of the others */
 	uint64_t bells_rung;
-	uint32_t doing;                    /* of a lane: the tag of what it does, for texts; or 0 */
-	uint32_t generation;               /* how often dead ones have been left out: agree.h */
-	uint32_t *seats;                   /* by rank: the first one, when they met */
-	uint32_t reach;                    /* of the others' own memory (reach.h) ... */
-	struct attach_probe *probes;       /* ... by rank: what it has, */
-	int32_t *numbers;                  /* in which process */
-	struct source *sources;            /* by rank: of the operation under way */
-	unsigned char *scratch;            /* BOARD_PIECE bytes */
-	struct shared *shared;             /* or NULL */
-	uint64_t in_shared;                /* operations that were done there */
-	bool shared_down;                  /* the last one has read from the back */
-	uint32_t shared_ids;               /* the last one of these */
-	uint64_t starts[BOARD_SLOTS];      /* where on the own ring the last operations began */
-	const struct boards_of_part *part; /* NULL: they are all of a group's */
+	uint32_t doing;                   /* of a lane: the tag of what it does, for texts; or 0 */
+	uint32_t generation;              /* how often dead ones have been left out: agree.h */
+	uint32_t *seats;                  /* by rank: the first one, when they met */
+	uint32_t reach;                   /* of the others' own memory (reach.h) ... */
+	struct attach_probe *probes;      /* ... by rank: what it has, */
+	int32_t *numbers;                 /* in which process */
+	struct source *sources;           /* by rank: of the operation under way */
+	unsigned char *scratch;           /* BOARD_PIECE bytes */
+	struct shared *shared;            /* or NULL */
+	uint64_t in_shared;               /* operations that were done there */
+	bool shared_down;                 /* the last one has read from the back */
+	uint32_t shared_ids;              /* the last one of these */
+	uint64_t starts[BOARD_SLOTS];     /* where on the own ring the last operations began */
+	const struct boards_local *local; /* NULL: they are all of a group's */
 	/* What the application has called, for texts, of which an operation is a step; or NULL. */
 	const char *call;
 	uint64_t step; /* number of that */
@@ -118,14 +118,14 @@ void boards_close_lane(struct boards *b);
 
 static inline uint32_t boards_rank(const struct boards *b, uint32_t r)
 {
-	if (!b->part)
+	if (!b->local)
 		return r;
-	return r < b->size ? b->part->ranks[r] : r - b->size;
+	return r < b->size ? b->local->ranks[r] : r - b->size;
 }
 
 static inline int32_t boards_process(const struct boards *b, uint32_t r)
 {
-	return r < b->size ? b->processes[r] : b->part->of->processes[r - b->size];
+	return r < b->size ? b->processes[r] : b->local->of->processes[r - b->size];
 }
 
 /* Says on the own board that no more is posted: with ERROR 0 this member has left; else, a

@@ -520,7 +520,7 @@ static bool has_given_up(const struct flat *f, uint32_t r)
 		return false;
 	if (boards_has(f->b, r, f->number + 1))
 		return false;
-	return !f->b->part || board_load(&board_post(f->b->of[r], f->number)->what) & POST_BROKEN;
+	return !f->b->local || board_load(&board_post(f->b->of[r], f->number)->what) & POST_BROKEN;
 }
 
 /* Done, but perhaps too late: others may have given it up. */

@@ -102,8 +102,8 @@ static int begin_local(struct group *g)
 	struct group *of = n->group;
 	const uint32_t slot = (of->boards.posted + 1) % BOARD_SLOTS;
 
-	n->part.steps_of[slot].number = m->number;
-	n->part.steps_of[slot].kind = m->coll->kind;
+	n->local.steps_of[slot].number = m->number;
+	n->local.steps_of[slot].kind = m->coll->kind;
 	m->stage = LOCAL;
 	n->result = of->error;
 	if (of->error)
@@ -329,7 +329,7 @@ static int machine_next(struct group *g)
 		g->messages->stage = LOCAL;
 		return 0;
 	case MACHINE_FOLDS: return machine_spread(g);
-	default: n->part.done = n->group ? n->group->boards.posted : 0; return 1;
+	default: n->local.done = n->group ? n->group->boards.posted : 0; return 1;
 	}
 }
 
@@ -400,7 +400,7 @@ static bool machine_is_due(const struct group *g)
 	if (n->phase == MACHINE_FORMS)
 		return n->asked ? !n->group || n->group->state != GROUP_IS_FORMING :
 				  machine_is_decided(g);
-	return machine_is_local(n) && n->result != 0;
+	return machine_is_in_memory(n) && n->result != 0;
 }
 
 /* What breaks one of G and the local group breaks the other: G's operation that is under way may

@@ -97,7 +97,7 @@ void machine_sized(struct group *local)
 	if (b->size != n->locals || b->rank != n->rank)
 		return;
 	b->tag = g->tag;
-	b->part = &n->part;
+	b->local = &n->local;
 }
 
 /* Another's word, which may be wrong, says how many there are. */

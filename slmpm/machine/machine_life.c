@@ -72,8 +72,8 @@ int machine_open(struct group *g)
 	n->leaders = n->lowest + n->machines;
 	find_places(n, hosts, size, g->boards.rank);
 	find_local(n, hosts, size, g->boards.rank);
-	n->part.ranks = n->ranks;
-	n->part.of = &g->boards;
+	n->local.ranks = n->ranks;
+	n->local.of = &g->boards;
 	list_init(&n->op.node);
 	g->messages->machine = n;
 	return 0;
@@ -95,7 +95,7 @@ void machine_leave(struct group *g)
 	if (of->state == GROUP_HAS_FORMED)
 		boards_end(&of->boards, 0, BOARD_NONE, NULL);
 	of->whole = NULL;
-	of->boards.part = NULL;
+	of->boards.local = NULL;
 	of->to_reap = true;
 	g->ctx->collecting++;
 }

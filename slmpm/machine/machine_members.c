@@ -92,7 +92,7 @@ bool machine_has_formed(const struct machine *n)
 
 bool machine_is_used(const struct machine *n)
 {
-	return machine_has_formed(n) && n->group->boards.part;
+	return machine_has_formed(n) && n->group->boards.local;
 }
 
 COLD bool machine_awaits(const struct group *g, uint32_t rank)
@@ -103,7 +103,7 @@ COLD bool machine_awaits(const struct group *g, uint32_t rank)
 	if (i == BOARD_NONE || i == n->rank)
 		return false;
 	if (n->phase != MACHINE_FORMS)
-		return machine_is_local(n) && !n->result && flat_waits_for(&n->group->flat, i);
+		return machine_is_in_memory(n) && !n->result && flat_waits_for(&n->group->flat, i);
 	if (n->rank != 0)
 		return i == 0;
 	return n->asked ? formation_awaits(n->group, i) : !pair_is_up(member_of(g, rank)->pair);

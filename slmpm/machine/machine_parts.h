@@ -30,7 +30,7 @@ struct machine {
 	uint32_t *lowest, *leaders; /* by machine: a rank */
 	uint32_t *place;            /* by rank: in the order of machines */
 	uint64_t *counts;           /* by machine: what all of it contribute */
-	struct boards_of_part part;
+	struct boards_local local;
 	/* The operation: */
 	enum machine_phase phase;
 	struct offload_run run; /* as if all went by messages */
@@ -45,7 +45,7 @@ struct machine {
 	size_t room_len;
 };
 
-static inline bool machine_is_local(const struct machine *n)
+static inline bool machine_is_in_memory(const struct machine *n)
 {
 	return n->phase == MACHINE_GATHERS || n->phase == MACHINE_SPREADS;
 }
