@@ -10,7 +10,7 @@
 #include "slmpm/net/net.h"
 
 /* Does it connect from this machine? */
-static bool seat_is_here(const struct seat *s)
+static bool joiner_is_here(const struct joiner *s)
 {
 	return !s->ep || bootstrap_is_here(s->ep);
 }
@@ -18,7 +18,7 @@ static bool seat_is_here(const struct seat *s)
 static bool all_are_here(const struct group *g)
 {
 	for (uint32_t r = 0; r < g->boards.size; r++)
-		if (!seat_is_here(&g->formation->seats[r]))
+		if (!joiner_is_here(&g->formation->joiners[r]))
 			return false;
 	return true;
 }
@@ -32,7 +32,7 @@ static const char *host_here(const struct group *g)
 static bool all_form_local(const struct group *g)
 {
 	for (uint32_t r = 0; r < g->boards.size; r++)
-		if (r != g->boards.rank && !bootstrap_forms_local(g->formation->seats[r].ep))
+		if (r != g->boards.rank && !bootstrap_forms_local(g->formation->joiners[r].ep))
 			return false;
 	return true;
 }
@@ -49,14 +49,14 @@ int addresses_begin(struct group *g)
 	if (self == BOARD_NONE)
 		return 0;
 	rc = distant_listen(g, host_here(g));
-	f->seats[self].port = rc < 0 ? 0 : distant_port(g);
-	f->seats[self].machine = net_machine();
+	f->joiners[self].port = rc < 0 ? 0 : distant_port(g);
+	f->joiners[self].machine = net_machine();
 	return rc;
 }
 
 void formation_host(const struct joining *j, char *host, size_t size)
 {
-	bool here = seat_is_here(&j->group->formation->seats[j->rank]);
+	bool here = joiner_is_here(&j->group->formation->joiners[j->rank]);
 
 	snprintf(host, size, "%s", here ? host_here(j->group) : "");
 }
@@ -70,12 +70,13 @@ static void key_of(const struct formation *f, uint32_t a, uint32_t b, unsigned c
 
 /* Of S as TO sees it (NULL: this process); from another machine those of this one are where it
  * finds this process. */
-static void seat_address(const struct seat *s, const struct endpoint *to, char *url, size_t size)
+static void joiner_address(const struct joiner *s, const struct endpoint *to, char *url,
+			   size_t size)
 {
 	char host[NET_NAME] = "127.0.0.1";
 	bool v6;
 
-	if (!seat_is_here(s))
+	if (!joiner_is_here(s))
 		(void)bootstrap_host(s->ep, true, host);
 	else if (to && !bootstrap_is_here(to))
 		(void)bootstrap_host(to, false, host);
@@ -87,10 +88,10 @@ void formation_address(const struct joining *j, uint32_t rank, struct wire_group
 {
 	const struct formation *f = j->group->formation;
 
-	seat_address(&f->seats[rank], j->ep, packet->url, sizeof(packet->url));
+	joiner_address(&f->joiners[rank], j->ep, packet->url, sizeof(packet->url));
 	key_of(f, rank, j->rank, packet->key);
 	packet->pid = (int32_t)LITTLE_32((uint32_t)j->group->boards.processes[rank]);
-	packet->machine = LITTLE_32(f->seats[rank].machine);
+	packet->machine = LITTLE_32(f->joiners[rank].machine);
 	bootstrap_mask(j->ep, false, j->number, rank, packet->key);
 }
 
@@ -104,10 +105,10 @@ int addresses_known(struct group *g)
 		char url[sizeof(((struct wire_group *)0)->url)];
 		unsigned char key[SECRET_SIZE];
 
-		g->members[r].machine = f->seats[r].machine;
+		g->members[r].machine = f->joiners[r].machine;
 		if (r == self)
 			continue;
-		seat_address(&f->seats[r], NULL, url, sizeof(url));
+		joiner_address(&f->joiners[r], NULL, url, sizeof(url));
 		key_of(f, r, self, key);
 		rc = distant_put(g, r, url, key);
 	}

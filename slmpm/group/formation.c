@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "slmpm/board/reach.h"
@@ -16,11 +15,11 @@
 #include "slmpm/connect/bootstrap.h"
 #include "slmpm/endpoint.h"
 
-static uint32_t seat_of(const struct group *g, const struct endpoint *ep)
+static uint32_t joiner_rank(const struct group *g, const struct endpoint *ep)
 {
 	uint32_t r = 0;
 
-	while (r < g->boards.size && g->formation->seats[r].ep != ep)
+	while (r < g->boards.size && g->formation->joiners[r].ep != ep)
 		r++;
 	return r;
 }
@@ -35,15 +34,14 @@ struct group *formation_of(const struct endpoint *ep, uint32_t tag, bool part, u
 	LIST_EACH_ENTRY(struct group, g, &ep->ctx->groups, node) {
 		if (!is_founded(g) || g->tag != tag || g->part != part)
 			continue;
-		*rank = seat_of(g, ep);
-		if (*rank < g->boards.size && !g->formation->seats[*rank].joining)
+		*rank = joiner_rank(g, ep);
+		if (*rank < g->boards.size && !g->formation->joiners[*rank].joining)
 			return g;
 	}
 	return NULL;
 }
 
-/* Can it be a member? 0, or negative with the detail set. */
-static int is_suitable(const struct endpoint *ep, uint32_t rank)
+int joiner_suits(const struct endpoint *ep, uint32_t rank)
 {
 	if (ep->state == SLMPM_PEER_UP && !bootstrap_forms_groups(ep))
 		return error_set(SLMPM_ENOTSUP, "rank %u (%s) does not know groups", rank,
@@ -53,7 +51,7 @@ static int is_suitable(const struct endpoint *ep, uint32_t rank)
 
 /* ---- its end -------------------------------------------------------------------------------- */
 
-static void close_seat(struct seat *s)
+void joiner_close(struct joiner *s)
 {
 	if (s->board >= 0)
 		close(s->board);
@@ -77,8 +75,8 @@ void formation_free(struct group *g)
 		return;
 	close_own_process(g);
 	for (uint32_t r = 0; r < g->boards.size; r++)
-		close_seat(&f->seats[r]);
-	free(f->seats);
+		joiner_close(&f->joiners[r]);
+	free(f->joiners);
 	free(f);
 	g->formation = NULL;
 }
@@ -86,7 +84,7 @@ void formation_free(struct group *g)
 void formation_forked(const struct group *g)
 {
 	for (uint32_t r = 0; g->formation && r < g->boards.size; r++)
-		close_seat(&g->formation->seats[r]);
+		joiner_close(&g->formation->joiners[r]);
 }
 
 /* What EP has sent of a group that nothing waits for yet; NULL: nothing. */
@@ -100,9 +98,7 @@ static struct joining *find_waiting(const struct endpoint *ep, uint32_t tag, boo
 	return NULL;
 }
 
-/* Of a group that does not form, the join that has come, or the next. */
-static void refuse_waiting(struct endpoint *ep, uint32_t tag, bool part, int error,
-			   const char *text)
+void formation_refuse(struct endpoint *ep, uint32_t tag, bool part, int error, const char *text)
 {
 	struct joining *j = find_waiting(ep, tag, part);
 
@@ -134,7 +130,7 @@ void formation_fail(struct group *g, int error, const char *format, ...)
 	va_end(args);
 	group_fail(g, error, "%s", text);
 	for (uint32_t r = 0; r < g->boards.size; r++) {
-		struct seat *s = &g->formation->seats[r];
+		struct joiner *s = &g->formation->joiners[r];
 		struct joining *j = s->joining;
 
 		s->joining = NULL;
@@ -143,22 +139,22 @@ void formation_fail(struct group *g, int error, const char *format, ...)
 		else if (s->ep && !s->withdrew && g->whole)
 			formation_refuse_part(s->ep, g->tag, error, text);
 		else if (s->ep && !s->withdrew && error != SLMPM_ETIMEOUT)
-			refuse_waiting(s->ep, g->tag, g->part, error, text);
+			formation_refuse(s->ep, g->tag, g->part, error, text);
 	}
 }
 
 void formation_in_vain(struct group *g, uint32_t rank)
 {
-	g->formation->seats[rank].withdrew = true;
+	g->formation->joiners[rank].withdrew = true;
 }
 
-static const char *seat_name(const struct seat *s)
+static const char *joiner_name(const struct joiner *s)
 {
 	return s->ep ? s->ep->life->name : "this process";
 }
 
 /* The step that others wait for. */
-static bool lags_behind(const struct group *g, const struct seat *s)
+static bool lags_behind(const struct group *g, const struct joiner *s)
 {
 	const struct formation *f = g->formation;
 
@@ -174,7 +170,7 @@ uint32_t formation_missing(const struct group *g)
 	uint32_t expired = 0;
 
 	for (uint32_t r = 0; r < g->boards.size; r++) {
-		const struct seat *s = &g->formation->seats[r];
+		const struct joiner *s = &g->formation->joiners[r];
 
 		if (!lags_behind(g, s))
 			continue;
@@ -187,7 +183,7 @@ uint32_t formation_missing(const struct group *g)
 
 bool formation_awaits(const struct group *g, uint32_t rank)
 {
-	const struct seat *s = g->formation ? &g->formation->seats[rank] : NULL;
+	const struct joiner *s = g->formation ? &g->formation->joiners[rank] : NULL;
 
 	return s && s->ep && !(s->joining && s->ready);
 }
@@ -196,14 +192,14 @@ int formation_waits(struct group *g, int timeout_ms)
 {
 	const struct formation *f = g->formation;
 	uint32_t r = formation_missing(g);
-	const struct seat *s = &f->seats[r];
+	const struct joiner *s = &f->joiners[r];
 	bool all_came = f->come == f->others;
 	bool all_listen = !g->apart || f->listening == f->others;
 	uint32_t missing = f->others - (!all_came ? f->come : all_listen ? f->ready : f->listening);
 
 	return late_error(g->ctx, s->ep, timeout_ms,
 			  "group %u is forming: rank %u (%s) %s; %u of %u are there", g->tag, r,
-			  seat_name(s),
+			  joiner_name(s),
 			  all_came    ? "does not answer" :
 			  s->withdrew ? "has given up" :
 					"has not come",
@@ -219,7 +215,7 @@ void formation_late(struct group *g, int timeout_ms)
 
 static void fail_unsuitable(struct group *g, const struct endpoint *ep, uint32_t rank)
 {
-	int rc = is_suitable(ep, rank);
+	int rc = joiner_suits(ep, rank);
 
 	if (rc < 0)
 		formation_fail(g, -rc, "%s", group_detail());
@@ -228,7 +224,7 @@ static void fail_unsuitable(struct group *g, const struct endpoint *ep, uint32_t
 void formation_peer_ended(struct endpoint *ep)
 {
 	LIST_EACH_ENTRY(struct group, g, &ep->ctx->groups, node) {
-		uint32_t r = is_founded(g) ? seat_of(g, ep) : UINT32_MAX;
+		uint32_t r = is_founded(g) ? joiner_rank(g, ep) : UINT32_MAX;
 
 		if (r < g->boards.size)
 			formation_fail(g, ep->life->error ? ep->life->error : SLMPM_ECLOSED,
@@ -242,7 +238,7 @@ void formation_peer_ended(struct endpoint *ep)
 static void offer_memory(struct group *g)
 {
 	for (uint32_t r = 0; r < g->boards.size; r++)
-		if (r != g->boards.rank && !g->formation->seats[r].ep->life->attach)
+		if (r != g->boards.rank && !g->formation->joiners[r].ep->life->attach)
 			return;
 	reach_offer(&g->boards);
 }
@@ -253,7 +249,7 @@ static void formation_complete(struct group *g)
 	offer_memory(g);
 	group_has_formed(g);
 	for (uint32_t r = 0; r < g->boards.size; r++) {
-		struct joining *j = g->formation->seats[r].joining;
+		struct joining *j = g->formation->joiners[r].joining;
 
 		if (!j)
 			continue;
@@ -273,89 +269,11 @@ void formation_peer_up(struct endpoint *ep)
 {
 	joining_refuse_unsaid(ep);
 	LIST_EACH_ENTRY(struct group, g, &ep->ctx->groups, node) {
-		uint32_t r = is_founded(g) ? seat_of(g, ep) : UINT32_MAX;
+		uint32_t r = is_founded(g) ? joiner_rank(g, ep) : UINT32_MAX;
 
 		if (r < g->boards.size)
 			fail_unsuitable(g, ep, r);
 	}
-}
-
-static int ended_before(struct endpoint *ep, uint32_t rank)
-{
-	char text[ERROR_DETAIL];
-	int rc = endpoint_error(ep);
-
-	snprintf(text, sizeof(text), "%s", group_detail());
-	return error_set(-rc, "slmpm_group_create: rank %u: %s", rank, text);
-}
-
-static int check_member(struct context *ctx, slmpm_peer peer, uint32_t rank)
-{
-	struct endpoint *ep = endpoint_of(peer);
-
-	if (!ep)
-		return endpoint_bad_handle(peer);
-	if (ep->ctx != ctx)
-		return error_set(SLMPM_EINVAL,
-				 "slmpm_group_create: rank %u (%s) is of another context", rank,
-				 ep->life->name);
-	if (endpoint_has_ended(ep) || ep->closing)
-		return ended_before(ep, rank);
-	if (ep->state == SLMPM_PEER_UP)
-		bootstrap_read_ahead(ep); /* a join that has been given up is none */
-	return ep->state == SLMPM_PEER_UP ? is_suitable(ep, rank) : 0;
-}
-
-/* No two are the same; *SELF: the rank of this process, or BOARD_NONE. */
-static int check_members(struct context *ctx, const slmpm_peer *members, uint32_t n, uint32_t *self)
-{
-	int rc = 0;
-
-	*self = BOARD_NONE;
-	for (uint32_t r = 0; r < n && rc == 0; r++) {
-		slmpm_peer peer = endpoint_plain(members[r]);
-
-		for (uint32_t before = 0; before < r; before++)
-			if (endpoint_plain(members[before]).id == peer.id)
-				return error_set(SLMPM_EINVAL,
-						 "slmpm_group_create: ranks %u and %u are the same",
-						 before, r);
-		if (peer.id)
-			rc = check_member(ctx, peer, r);
-		else
-			*self = r;
-	}
-	return rc;
-}
-
-/* What is known of each rank; this process has its own. */
-static int sit_down(struct group *g, const slmpm_peer *members, uint32_t n, uint32_t self,
-		    int board, int bell)
-{
-	struct formation *f = calloc(1, sizeof(*f));
-
-	g->formation = f;
-	if (f)
-		f->seats = calloc(n, sizeof(*f->seats));
-	if (!f || !f->seats || !group_size(g, n, self))
-		return -ENOMEM;
-	for (uint32_t r = 0; r < n; r++)
-		f->seats[r] = (struct seat){.ep = r == self ? NULL : endpoint_of(members[r]),
-					    .board = r == self ? board : -1,
-					    .bell = r == self ? bell : -1};
-	f->others = n - (self < n);
-	return 0;
-}
-
-/* Of this process: which others watch. */
-static int own_process(struct group *g)
-{
-	uint32_t self = g->boards.rank;
-
-	if (self == BOARD_NONE)
-		return 0;
-	g->members[self].process.fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
-	return g->members[self].process.fd < 0 ? -errno : 0;
 }
 
 /* RANK could not begin to join, the last time: it may try again. */
@@ -380,33 +298,10 @@ void formation_no_join(struct groups *of)
 		fail_unjoined(g, of, rank);
 }
 
-/* By what the thread's detail says it is not begun: those that live learn it. */
-static void formation_refuse(const struct context *ctx, const slmpm_peer *members, uint32_t n,
-			     uint32_t tag, int error)
-{
-	char text[ERROR_DETAIL];
-
-	snprintf(text, sizeof(text), "%s", group_detail());
-	for (uint32_t r = 0; r < n; r++) {
-		struct endpoint *ep = endpoint_of(endpoint_plain(members[r]));
-		struct failed_join *failed = NULL;
-
-		if (!ep || ep->ctx != ctx)
-			continue;
-		if (ep->rooms->groups)
-			failed = &ep->rooms->groups->failed;
-		if (failed && failed->error && failed->tag == tag && !failed->part)
-			failed->error = 0;
-		else
-			refuse_waiting(ep, tag, false, error, text);
-	}
-	(void)error_set(error, "%s", text);
-}
-
 static void formation_take_waiting(struct group *g)
 {
 	for (uint32_t r = 0; r < g->boards.size && g->state == GROUP_IS_FORMING; r++) {
-		const struct seat *s = &g->formation->seats[r];
+		const struct joiner *s = &g->formation->joiners[r];
 		const struct endpoint *ep = s->ep;
 		struct joining *j;
 
@@ -419,41 +314,6 @@ static void formation_take_waiting(struct group *g)
 	}
 }
 
-struct group *formation_new(struct context *ctx, const slmpm_peer *members, uint32_t n,
-			    uint32_t tag, const struct group *of, int timeout_ms, int *rc)
-{
-	struct algorithms as_set = {0};
-	struct group *g;
-	uint32_t self;
-	int board, bell;
-
-	*rc = check_members(ctx, members, n, &self);
-	if (*rc < 0 && !of && *rc != -SLMPM_EINVAL && *rc != -SLMPM_EHANDLE)
-		formation_refuse(ctx, members, n, tag, -*rc);
-	if (*rc == 0 && !timeout_ms && (n > 1 || self != 0))
-		*rc = error_set(SLMPM_EAGAIN, "slmpm_group_create: others are to answer");
-	if (*rc == 0 && !of)
-		*rc = algorithms_set(&as_set);
-	g = *rc == 0 ? group_new(ctx, tag, self != BOARD_NONE, &board, &bell, rc) : NULL;
-	if (!g)
-		return NULL;
-	g->part = of;
-	g->algorithms = of ? of->algorithms : as_set;
-	*rc = sit_down(g, members, n, self, board, bell);
-	if (*rc == 0)
-		*rc = own_process(g);
-	if (*rc < 0) {
-		struct seat unused = {.board = board, .bell = bell};
-
-		*rc = error_system(*rc, "a group");
-		if (!g->members) /* no rank has them */
-			close_seat(&unused);
-		group_free(g);
-		return NULL;
-	}
-	return g;
-}
-
 void formation_begin(struct group *g)
 {
 	formation_take_waiting(g);
@@ -464,7 +324,7 @@ void formation_begin(struct group *g)
 /* ---- its steps ------------------------------------------------------------------------------ */
 
 /* RANK has come: what it has sent is the group's. */
-static int take_seat(struct group *g, struct joining *j, uint32_t rank)
+static int take_joiner(struct group *g, struct joining *j, uint32_t rank)
 {
 	int process, rc;
 
@@ -479,7 +339,7 @@ static int take_seat(struct group *g, struct joining *j, uint32_t rank)
 			close(process);
 		return rc;
 	}
-	g->formation->seats[rank].board = j->board;
+	g->formation->joiners[rank].board = j->board;
 	j->map = NULL;
 	j->board = j->bell = -1;
 	return 0;
@@ -488,8 +348,8 @@ static int take_seat(struct group *g, struct joining *j, uint32_t rank)
 static void formation_say(struct group *g, uint32_t due)
 {
 	for (uint32_t r = 0; r < g->boards.size && g->state == GROUP_IS_FORMING; r++)
-		if (g->formation->seats[r].joining)
-			joining_send(g->formation->seats[r].joining, due);
+		if (g->formation->joiners[r].joining)
+			joining_send(g->formation->joiners[r].joining, due);
 }
 
 /* Of one without boards no member has another's, or watches its process, which may end before what
@@ -499,7 +359,7 @@ static void drop_boards(struct group *g)
 	for (uint32_t r = 0; r < g->boards.size; r++) {
 		if (r == g->boards.rank)
 			continue;
-		close_seat(&g->formation->seats[r]);
+		joiner_close(&g->formation->joiners[r]);
 		group_remove(g, r);
 	}
 }
@@ -511,7 +371,7 @@ static void formation_spread(struct group *g)
 	int rc = 0;
 
 	for (uint32_t r = 0; r < g->boards.size; r++) {
-		const struct seat *s = &g->formation->seats[r];
+		const struct joiner *s = &g->formation->joiners[r];
 
 		g->apart |= s->ep && !bootstrap_passes(s->ep);
 	}
@@ -532,8 +392,8 @@ void formation_listens(struct joining *j, uint16_t port, uint32_t machine)
 	struct group *g = j->group;
 	struct formation *f = g->formation;
 
-	j->port = f->seats[j->rank].port = port;
-	f->seats[j->rank].machine = machine;
+	j->port = f->joiners[j->rank].port = port;
+	f->joiners[j->rank].machine = machine;
 	if (++f->listening < f->others)
 		return;
 	if (addresses_known(g) < 0)
@@ -543,7 +403,7 @@ void formation_listens(struct joining *j, uint16_t port, uint32_t machine)
 }
 
 /* RANK has come in vain. */
-static void formation_unseat(struct group *g, struct joining *j, uint32_t rank, int rc)
+static void formation_drop(struct group *g, struct joining *j, uint32_t rank, int rc)
 {
 	char text[ERROR_DETAIL];
 	int error = -error_system(rc, "its board, bell and process cannot be kept");
@@ -558,23 +418,23 @@ static void formation_unseat(struct group *g, struct joining *j, uint32_t rank, 
 void formation_joined(struct group *g, struct joining *j, uint32_t rank)
 {
 	struct formation *f = g->formation;
-	int rc = take_seat(g, j, rank);
+	int rc = take_joiner(g, j, rank);
 
 	if (rc < 0) {
-		formation_unseat(g, j, rank, rc);
+		formation_drop(g, j, rank, rc);
 		return;
 	}
 	j->group = g;
 	j->rank = rank;
-	f->seats[rank].joining = j;
-	f->seats[rank].withdrew = f->seats[rank].expired = false;
+	f->joiners[rank].joining = j;
+	f->joiners[rank].withdrew = f->joiners[rank].expired = false;
 	if (++f->come == f->others)
 		formation_spread(g);
 }
 
 int32_t formation_fds(const struct group *g, uint32_t rank, int fds[WIRE_GROUP_FDS])
 {
-	const struct seat *s = &g->formation->seats[rank];
+	const struct joiner *s = &g->formation->joiners[rank];
 
 	fds[0] = s->board;
 	fds[1] = s->ep ? g->boards.bells[rank] : s->bell;
@@ -587,7 +447,7 @@ void formation_ready(struct joining *j)
 	struct group *g = j->group;
 
 	j->ready = true;
-	g->formation->seats[j->rank].ready = true;
+	g->formation->joiners[j->rank].ready = true;
 	if (++g->formation->ready == g->formation->others)
 		formation_complete(g);
 }
@@ -595,7 +455,7 @@ void formation_ready(struct joining *j)
 void formation_withdrawn(struct group *g, uint32_t rank, int error, const char *text)
 {
 	struct formation *f = g->formation;
-	struct seat *s = &f->seats[rank];
+	struct joiner *s = &f->joiners[rank];
 
 	s->joining = NULL;
 	s->withdrew = true;
@@ -610,7 +470,7 @@ void formation_withdrawn(struct group *g, uint32_t rank, int error, const char *
 		return;
 	}
 	f->come--;
-	close_seat(s);
+	joiner_close(s);
 	group_remove(g, rank);
 	formation_take_waiting(g); /* another one of its joins */
 }

@@ -5,7 +5,7 @@
 
 #include "slmpm/group/group.h"
 
-struct seat {                    /* of a rank */
+struct joiner {                  /* of a rank */
 	struct endpoint *ep;     /* NULL: this process */
 	struct joining *joining; /* NULL: it has not come */
 	int board, bell;         /* to be passed on; the bell of this process alone */
@@ -18,9 +18,17 @@ struct seat {                    /* of a rank */
 
 struct formation {
 	uint32_t others, come, ready, listening;
-	struct secret master; /* of which the pairs' keys are made */
-	struct seat *seats;   /* by rank */
+	struct secret master;   /* of which the pairs' keys are made */
+	struct joiner *joiners; /* by rank */
 };
+
+/* ---- formation.c ----------------------------------------------------------------------------- */
+
+/* Can EP be member RANK, as far as is known? 0, or negative with the detail set. */
+int joiner_suits(const struct endpoint *ep, uint32_t rank);
+void joiner_close(struct joiner *s);
+/* Of a group that does not form, EP's join that has come, or its next. */
+void formation_refuse(struct endpoint *ep, uint32_t tag, bool part, int error, const char *text);
 
 /* ---- addresses.c ----------------------------------------------------------------------------- */
 

@@ -403,15 +403,18 @@ bool meeting_advance(struct group *g);
 /* What it has come to while the group was forming. */
 void meeting_formed(struct group *g);
 
-/* ---- formation.c: of who founds ------------------------------------------------------------- */
-
-struct joining;
-struct groups;
+/* ---- founding.c ------------------------------------------------------------------------------ */
 
 /* A group of those N, a part of the group OF, or NULL; with a TIMEOUT_MS of 0 there are no others.
  * NULL with *RC and the detail set. */
 struct group *formation_new(struct context *ctx, const slmpm_peer *members, uint32_t n,
 			    uint32_t tag, const struct group *of, int timeout_ms, int *rc);
+
+/* ---- formation.c: of who founds ------------------------------------------------------------- */
+
+struct joining;
+struct groups;
+
 /* It waits for them to join: some have, perhaps. */
 void formation_begin(struct group *g);
 /* A deadline of a call that waits for it has passed: who is missing. */

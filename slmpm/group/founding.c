@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How a group is founded: its members are checked, and what is known of each is noted; where it
+ * cannot be, those that join are refused. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "slmpm/connect/bootstrap.h"
+#include "slmpm/endpoint.h"
+#include "slmpm/group/formation.h"
+
+/* ---- its members ----------------------------------------------------------------------------- */
+
+static int ended_before(struct endpoint *ep, uint32_t rank)
+{
+	char text[ERROR_DETAIL];
+	int rc = endpoint_error(ep);
+
+	snprintf(text, sizeof(text), "%s", group_detail());
+	return error_set(-rc, "slmpm_group_create: rank %u: %s", rank, text);
+}
+
+static int check_member(struct context *ctx, slmpm_peer peer, uint32_t rank)
+{
+	struct endpoint *ep = endpoint_of(peer);
+
+	if (!ep)
+		return endpoint_bad_handle(peer);
+	if (ep->ctx != ctx)
+		return error_set(SLMPM_EINVAL,
+				 "slmpm_group_create: rank %u (%s) is of another context", rank,
+				 ep->life->name);
+	if (endpoint_has_ended(ep) || ep->closing)
+		return ended_before(ep, rank);
+	if (ep->state == SLMPM_PEER_UP)
+		bootstrap_read_ahead(ep); /* a join that has been given up is none */
+	return ep->state == SLMPM_PEER_UP ? joiner_suits(ep, rank) : 0;
+}
+
+/* No two are the same; *SELF: the rank of this process, or BOARD_NONE. */
+static int check_members(struct context *ctx, const slmpm_peer *members, uint32_t n, uint32_t *self)
+{
+	int rc = 0;
+
+	*self = BOARD_NONE;
+	for (uint32_t r = 0; r < n && rc == 0; r++) {
+		slmpm_peer peer = endpoint_plain(members[r]);
+
+		for (uint32_t before = 0; before < r; before++)
+			if (endpoint_plain(members[before]).id == peer.id)
+				return error_set(SLMPM_EINVAL,
+						 "slmpm_group_create: ranks %u and %u are the same",
+						 before, r);
+		if (peer.id)
+			rc = check_member(ctx, peer, r);
+		else
+			*self = r;
+	}
+	return rc;
+}
+
+/* What is known of each rank; this process has its own. */
+static int await_joiners(struct group *g, const slmpm_peer *members, uint32_t n, uint32_t self,
+			 int board, int bell)
+{
+	struct formation *f = calloc(1, sizeof(*f));
+
+	g->formation = f;
+	if (f)
+		f->joiners = calloc(n, sizeof(*f->joiners));
+	if (!f || !f->joiners || !group_size(g, n, self))
+		return -ENOMEM;
+	for (uint32_t r = 0; r < n; r++)
+		f->joiners[r] = (struct joiner){.ep = r == self ? NULL : endpoint_of(members[r]),
+						.board = r == self ? board : -1,
+						.bell = r == self ? bell : -1};
+	f->others = n - (self < n);
+	return 0;
+}
+
+/* Of this process: which others watch. */
+static int own_process(struct group *g)
+{
+	uint32_t self = g->boards.rank;
+
+	if (self == BOARD_NONE)
+		return 0;
+	g->members[self].process.fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	return g->members[self].process.fd < 0 ? -errno : 0;
+}
+
+/* By what the thread's detail says it is not begun: those that live learn it. */
+static void refuse_all(const struct context *ctx, const slmpm_peer *members, uint32_t n,
+		       uint32_t tag, int error)
+{
+	char text[ERROR_DETAIL];
+
+	snprintf(text, sizeof(text), "%s", group_detail());
+	for (uint32_t r = 0; r < n; r++) {
+		struct endpoint *ep = endpoint_of(endpoint_plain(members[r]));
+		struct failed_join *failed = NULL;
+
+		if (!ep || ep->ctx != ctx)
+			continue;
+		if (ep->rooms->groups)
+			failed = &ep->rooms->groups->failed;
+		if (failed && failed->error && failed->tag == tag && !failed->part)
+			failed->error = 0;
+		else
+			formation_refuse(ep, tag, false, error, text);
+	}
+	(void)error_set(error, "%s", text);
+}
+
+/* ---- made ------------------------------------------------------------------------------------ */
+
+struct group *formation_new(struct context *ctx, const slmpm_peer *members, uint32_t n,
+			    uint32_t tag, const struct group *of, int timeout_ms, int *rc)
+{
+	struct algorithms as_set = {0};
+	struct group *g;
+	uint32_t self;
+	int board, bell;
+
+	*rc = check_members(ctx, members, n, &self);
+	if (*rc < 0 && !of && *rc != -SLMPM_EINVAL && *rc != -SLMPM_EHANDLE)
+		refuse_all(ctx, members, n, tag, -*rc);
+	if (*rc == 0 && !timeout_ms && (n > 1 || self != 0))
+		*rc = error_set(SLMPM_EAGAIN, "slmpm_group_create: others are to answer");
+	if (*rc == 0 && !of)
+		*rc = algorithms_set(&as_set);
+	g = *rc == 0 ? group_new(ctx, tag, self != BOARD_NONE, &board, &bell, rc) : NULL;
+	if (!g)
+		return NULL;
+	g->part = of;
+	g->algorithms = of ? of->algorithms : as_set;
+	*rc = await_joiners(g, members, n, self, board, bell);
+	if (*rc == 0)
+		*rc = own_process(g);
+	if (*rc < 0) {
+		struct joiner unused = {.board = board, .bell = bell};
+
+		*rc = error_system(*rc, "a group");
+		if (!g->members) /* no rank has them */
+			joiner_close(&unused);
+		group_free(g);
+		return NULL;
+	}
+	return g;
+}
