@@ -17,6 +17,7 @@
 
 #include "tests/lib/child.h"
 #include "tests/lib/circle.h"
+#include "tests/lib/loopback.h"
 #include "tests/lib/random.h"
 
 #define TAG    6
@@ -402,21 +403,6 @@ static int dies(void *seed)
 
 /* ---- what those that are left know of one that has died --------------------------------- */
 
-/* Descriptors that are connected over the network, a bit each. */
-static uint64_t connected(void)
-{
-	struct sockaddr_storage to;
-	uint64_t set = 0;
-
-	for (int fd = 0; fd < 64; fd++) {
-		socklen_t size = sizeof(to);
-
-		if (getpeername(fd, (struct sockaddr *)&to, &size) == 0 && to.ss_family == AF_INET)
-			set |= UINT64_C(1) << fd;
-	}
-	return set;
-}
-
 static slmpm_group joined(slmpm_peer founder)
 {
 	slmpm_group group;
@@ -441,7 +427,7 @@ static void ends_meeting(slmpm_group group)
 static void cut_all_but(uint64_t before)
 {
 	for (int fd = 0; fd < 64; fd++)
-		if ((connected() & ~before) >> fd & 1)
+		if ((loopback_connected() & ~before) >> fd & 1)
 			(void)shutdown(fd, SHUT_RDWR);
 }
 
@@ -449,14 +435,14 @@ static void cut_all_but(uint64_t before)
 static void part_shows_one(slmpm_peer founder, int i, void *unused)
 {
 	slmpm_group group = joined(founder);
-	uint64_t before = connected();
+	uint64_t before = loopback_connected();
 
 	(void)unused;
 	if (i == 0)
 		pair_with(group, 2);
 	if (i == 2) {
 		actor_hear(founder, GO); /* rank 0 is connected, ... */
-		before = connected();
+		before = loopback_connected();
 		pair_with(group, 1);
 		cut_all_but(before);
 		(void)slmpm_group_meet(group, 0);
@@ -487,7 +473,7 @@ static void part_passes(slmpm_peer founder, int i, void *unused)
 		pair_with(group, 2);
 	if (i == 2) {
 		actor_hear(founder, GO);
-		before = connected();
+		before = loopback_connected();
 		pair_with(group, 1);
 		cut_all_but(before);
 		(void)slmpm_group_meet(group, 0);

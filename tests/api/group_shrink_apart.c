@@ -14,6 +14,7 @@
 
 #include "tests/lib/child.h"
 #include "tests/lib/crew.h"
+#include "tests/lib/loopback.h"
 #include "tests/lib/survivors.h"
 
 #define TAG    5
@@ -93,30 +94,15 @@ static void die_at_once(slmpm_group g, int rank)
 	works(g, 2, rank == 3, (unsigned)circle_query(g).generation);
 }
 
-/* Bit I: descriptor I is connected over the network. */
-static uint64_t connected(void)
-{
-	struct sockaddr_storage to;
-	uint64_t set = 0;
-
-	for (int fd = 0; fd < 64; fd++) {
-		socklen_t size = sizeof(to);
-
-		if (getpeername(fd, (struct sockaddr *)&to, &size) == 0 && to.ss_family == AF_INET)
-			set |= UINT64_C(1) << fd;
-	}
-	return set;
-}
-
 /* Between two that live: the group is broken, and none has gone. */
 static void lose(slmpm_group g, int rank)
 {
-	uint64_t before = connected(), cut;
+	uint64_t before = loopback_connected(), cut;
 	slmpm_peer peer;
 
 	if (rank == 3) {
 		OK(slmpm_group_peer(g, 0, &peer, PATIENCE));
-		cut = connected() & ~before;
+		cut = loopback_connected() & ~before;
 		CHECK(cut, "no connection among the first 64 descriptors");
 		for (int fd = 0; fd < 64; fd++)
 			if (cut >> fd & 1)

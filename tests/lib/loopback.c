@@ -52,3 +52,17 @@ int loopback_connect(int socket, uint16_t port)
 
 	return connect(socket, &at.any, size_of(&at));
 }
+
+uint64_t loopback_connected(void)
+{
+	struct sockaddr_storage to;
+	uint64_t set = 0;
+
+	for (int fd = 0; fd < 64; fd++) {
+		socklen_t size = sizeof(to);
+
+		if (getpeername(fd, (struct sockaddr *)&to, &size) == 0 && to.ss_family == AF_INET)
+			set |= UINT64_C(1) << fd;
+	}
+	return set;
+}

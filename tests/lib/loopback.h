@@ -20,5 +20,7 @@ union loopback loopback_at(uint16_t port);
 int loopback_socket(void);
 int loopback_listen(uint16_t *port);
 int loopback_connect(int socket, uint16_t port);
+/* Bit I: descriptor I is connected by IPv4. */
+uint64_t loopback_connected(void);
 
 #endif
