@@ -55,6 +55,7 @@ struct fetch *fetch_of(struct endpoint *ep)
 	f->room_in.max = f->room_out.max = held_max(ep);
 	list_init(&f->in);
 	list_init(&f->out);
+	list_init(&f->waiting);
 	return f;
 }
 
@@ -92,33 +93,53 @@ void fetch_free(struct endpoint *ep)
 	ep->rooms->fetch = NULL;
 }
 
-/* The first of a list; the others have their turn behind it. */
-static struct list *next_of(struct list *list)
+void fetch_last(struct list *list, struct list *node)
 {
-	struct list *first = list->next;
+	list_remove(node);
+	list_append(list, node);
+}
 
-	list_remove(first);
-	list_append(list, first);
-	return first;
+/* One is over before the next begins, but for those that wait for the peer. */
+static int read_in_turn(struct endpoint *ep, struct fetch *f)
+{
+	int n = 0;
+
+	for (int i = 0; i < FETCH_AHEAD && !n; i++) {
+		struct list *at = f->in.next;
+
+		/* A step may take others out. */
+		for (int k = 0; k < i && at != &f->in; k++)
+			at = at->next;
+		if (at == &f->in)
+			break;
+		n = fetch_read_step(ep, LIST_ENTRY(at, struct fetch_in, node));
+	}
+	return n;
+}
+
+static int send_in_turn(struct endpoint *ep, struct fetch *f)
+{
+	struct list *first = list_empty(&f->out) ? f->waiting.next : f->out.next;
+
+	if (first == &f->waiting || ep->state != SLMPM_PEER_UP)
+		return 0;
+	if (!list_empty(&f->out))
+		fetch_last(&f->out, first);
+	return fetch_send_step(ep, LIST_ENTRY(first, struct fetch_out, node));
 }
 
 bool fetch_is_out(const struct endpoint *ep)
 {
-	return !list_empty(&ep->rooms->fetch->out);
+	return !list_empty(&ep->rooms->fetch->out) || !list_empty(&ep->rooms->fetch->waiting);
 }
 
 int fetch_step(struct endpoint *ep)
 {
 	struct fetch *f = ep->rooms->fetch;
-	int n = 0;
 
 	if (!fetch_busy(ep))
 		return 0;
-	if (!list_empty(&f->in))
-		n += fetch_read_step(ep, LIST_ENTRY(next_of(&f->in), struct fetch_in, node));
-	if (!list_empty(&f->out) && ep->state == SLMPM_PEER_UP)
-		n += fetch_send_step(ep, LIST_ENTRY(next_of(&f->out), struct fetch_out, node));
-	return n;
+	return read_in_turn(ep, f) + send_in_turn(ep, f);
 }
 
 /* ---- what is said --------------------------------------------------------------------------- */
@@ -321,17 +342,21 @@ void fetch_sent(struct endpoint *ep, const struct request *r)
 
 void fetch_learn(struct endpoint *ep, const struct fetch_out *p, bool missed)
 {
+	struct fetch *f = ep->rooms->fetch;
 	uint64_t length = p->r->length, now = clock_ticks();
 	/* Those that were announced before it have taken their part of that. */
-	uint64_t took = (now - p->began) / (p->ahead + 1);
+	uint64_t took = now - (f->over > p->began ? f->over : p->began);
 	struct choice *c = p->of;
 
 	if (missed) {
+		if (c->without) /* it was announced before that was known */
+			return;
 		choice_missed(c);
 		took += choice_expected(c, false, length); /* it goes in packets after all */
 		choice_learn(c, true, p->note ? p->note : CHOICE_FIRST, took, length);
 		return;
 	}
+	f->over = now;
 	choice_met(c);
 	monitor_timed(ep, SLMPM_BY_RGET, length, p->r->pieces->base, took, took);
 	fetch_ended(ep, p->r,

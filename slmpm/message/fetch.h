@@ -29,6 +29,7 @@
 #define FETCH_SHARE_MIN ((uint64_t)32 << 10) /* less is not worth two packets */
 #define FETCH_SHARE_MAX ((uint64_t)4 << 20) /* a copy of so much keeps others waiting long enough */
 #define FETCH_BUDGET    ((uint64_t)8 << 20) /* of one message before others have their turn */
+#define FETCH_AHEAD     4 /* messages that the receiver has begun while the sender writes */
 
 /* Segments held back for each: question and verdict of a withdrawal, the end of a share (or the
  * question before packets); the last TAKE and DONE. */
@@ -58,11 +59,10 @@ struct fetch_in {         /* a message that this side fetches */
 };
 
 struct fetch_out {        /* a send whose message the peer fetches */
-	struct list node; /* among those that have something to do, or alone */
+	struct list node; /* among those that wait, or have something to write, or alone */
 	struct request *r;
 	uint64_t patience; /* ns: until then it waits for a receive */
-	uint64_t began;    /* announced, in ticks ... */
-	uint32_t ahead;    /* ... behind so many that were not over yet */
+	uint64_t began;    /* announced, in ticks */
 	struct choice *of;
 	enum choice_note note;
 	uint32_t held;
@@ -88,9 +88,10 @@ struct fetch {                     /* of an endpoint */
 	enum choice_note note;
 	struct choice_last last; /* message sent */
 	uint64_t begun;          /* the last one that began, fetched or not: envelope */
-	uint32_t announced;      /* messages that are not over */
-	struct list in, out;
-	struct fetch_in *in_hand; /* NULL once it has gone */
+	uint64_t over;           /* when the last one that was fetched was, in ticks */
+	uint64_t patience;       /* ns: what waits may wait until then: the peer took another */
+	struct list in, out, waiting; /* to read, in their order; to write; not to wait for long */
+	struct fetch_in *in_hand;     /* NULL once it has gone */
 	struct fetch_out *out_hand;
 	struct split_room room_in, room_out; /* for what it fetches, and announces */
 };
@@ -102,6 +103,8 @@ void fetch_end(struct endpoint *ep);
 void fetch_free(struct endpoint *ep);
 /* It is about to end: takes the receives of fetched messages back; false: not all of them yet. */
 bool fetch_release(struct endpoint *ep);
+/* NODE is the last of LIST now. */
+void fetch_last(struct list *list, struct list *node);
 /* One step of what is under way; how many things happened. */
 int fetch_step(struct endpoint *ep);
 
@@ -113,8 +116,9 @@ static inline uint32_t fetch_no_turn(const struct endpoint *ep)
 
 static inline bool fetch_busy(const struct endpoint *ep)
 {
-	return ep->rooms->fetch &&
-	       (!list_empty(&ep->rooms->fetch->in) || !list_empty(&ep->rooms->fetch->out));
+	const struct fetch *f = ep->rooms->fetch;
+
+	return f && (!list_empty(&f->in) || !list_empty(&f->out) || !list_empty(&f->waiting));
 }
 static inline void fetch_block(struct endpoint *ep)
 {
@@ -144,6 +148,11 @@ void fetch_learn(struct endpoint *ep, const struct fetch_out *p, bool missed);
 
 /* As outbound.c's begin_message: 1, -EAGAIN, or another negative. */
 int fetch_announce(struct endpoint *ep, struct request *r);
+/* Are messages waiting for their receives, in whose way those that could be fetched, too, are not
+ * to be? */
+bool fetch_waits(const struct endpoint *ep);
+/* R, announced so, is not to wait. */
+void fetch_hurry(struct request *r);
 /* The peer wants R, announced so, in packets: true, that is its end. */
 bool fetch_refused(struct request *r);
 /* R waits for the peer no longer, or was never announced so. */

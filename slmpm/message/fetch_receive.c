@@ -385,16 +385,22 @@ static int put_back(struct inbound *m)
 
 int fetch_read_step(struct endpoint *ep, struct fetch_in *p)
 {
+	struct list *in = &ep->rooms->fetch->in;
 	uint64_t from = p->at;
 	int n = 0;
 
-	if (p->stranded)
+	if (p->stranded) {
+		fetch_last(in, &p->node);
 		return put_back(p->m);
+	}
 	while (!fetch_is_whole(p) && p->at - from < FETCH_BUDGET) {
 		int rc = read_on(ep, p);
 
-		if (rc == LATER)
+		if (rc == LATER) {
+			if (p->asked)
+				fetch_last(in, &p->node);
 			return n;
+		}
 		n++;
 		if (rc == REFUSED)
 			return give_up_reading(ep, p) ? n : 0;
@@ -403,6 +409,8 @@ int fetch_read_step(struct endpoint *ep, struct fetch_in *p)
 	}
 	if (fetch_is_whole(p))
 		fetch_finish(ep, p);
+	else
+		fetch_last(in, &p->node);
 	return n;
 }
 

@@ -68,14 +68,13 @@ int fetch_announce(struct endpoint *ep, struct request *r)
 	ep->stats->sent_bytes += r->length;
 	p->patience = clock_now() + patience_of(ep);
 	p->began = clock_ticks();
-	p->ahead = f->announced++;
 	f->begun = r->seq;
 	p->of = fetch_choice(ep, r);
 	f->received = ep->received;
 	p->note = fetch_is_measured(r) ? choice_taken(p->of, true) : CHOICE_TIMED;
 	if (r->length <= ep->life->eager_max && r->mode.reason != SLMPM_REASON_STRICT) {
 		p->waiting = true;
-		list_append(&f->out, &p->node);
+		list_append(&f->waiting, &p->node);
 		fetch_block(ep);
 	}
 	return 1;
@@ -89,7 +88,6 @@ void fetch_forget(struct request *r)
 
 	if (f->out_hand == r->fetch)
 		f->out_hand = NULL;
-	f->announced--;
 	if (r->fetch->asked)
 		ep->charged -= r->length < uncredited ? r->length : uncredited;
 	(void)split_hold(ep, &f->room_out, &r->fetch->held, -(int)r->fetch->held);
@@ -266,12 +264,39 @@ static bool ask_back(struct endpoint *ep, struct fetch_out *p)
 	return split_notify_held(ep, &ep->rooms->fetch->room_out, &p->held, &ask);
 }
 
+static bool may_wait(const struct endpoint *ep, const struct fetch_out *p)
+{
+	uint64_t until = ep->rooms->fetch->patience;
+
+	until = until > p->patience ? until : p->patience;
+	return !p->asked && !ep->ctx->armed && !p->hurried && clock_now() < until;
+}
+
+bool fetch_waits(const struct endpoint *ep)
+{
+	const struct fetch *f = ep->rooms->fetch;
+
+	return f && !list_empty(&f->waiting) &&
+	       may_wait(ep, LIST_ENTRY(f->waiting.next, struct fetch_out, node));
+}
+
+void fetch_hurry(struct request *r)
+{
+	struct fetch_out *p = r->fetch;
+
+	p->hurried = true;
+	if (p->waiting) {
+		list_remove(&p->node);
+		list_insert(r->ep->rooms->fetch->waiting.next, &p->node);
+	}
+}
+
 /* Its receiver is not through with it so far, and the send is not to wait for that. */
 static int step_waiting(struct endpoint *ep, struct fetch_out *p)
 {
 	struct fetch *f = ep->rooms->fetch;
 
-	if (!p->asked && !ep->ctx->armed && !p->hurried && clock_now() < p->patience)
+	if (may_wait(ep, p))
 		return 0;
 	if (!p->asked) {
 		if (ep->charged - ep->credited + p->r->length > ep->credit || !ask_back(ep, p))
@@ -287,10 +312,7 @@ static int step_waiting(struct endpoint *ep, struct fetch_out *p)
 
 int fetch_send_step(struct endpoint *ep, struct fetch_out *p)
 {
-	if (p->waiting && (p->asked || p->turn == fetch_no_turn(ep)))
-		return step_waiting(ep, p);
-	p->waiting = false;
-	return fetch_write_step(ep, p);
+	return p->waiting ? step_waiting(ep, p) : fetch_write_step(ep, p);
 }
 
 /* ---- taking it back ------------------------------------------------------------------------- */
@@ -324,6 +346,12 @@ static bool was_sent(const struct endpoint *ep, uint64_t seq)
 	return wire_is_given(seq, endpoint_start(ep), ep->sent);
 }
 
+/* The peer receives: so may what waits be soon. */
+static void takes_on(struct endpoint *ep)
+{
+	ep->rooms->fetch->patience = clock_now() + GRACE_NS;
+}
+
 void fetch_taken(struct endpoint *ep, const struct head *h)
 {
 	struct wire_take take;
@@ -354,10 +382,14 @@ void fetch_taken(struct endpoint *ep, const struct head *h)
 	}
 	p->turn = take.turn;
 	p->upto = take.upto;
-	if (list_empty(&p->node) && fetch_share(ep, p)) {
-		list_append(&ep->rooms->fetch->out, &p->node);
-		fetch_block(ep);
+	takes_on(ep);
+	if (p->waiting && !p->asked) {
+		p->waiting = false;
+		list_remove(&p->node);
 	}
+	if (list_empty(&p->node) && fetch_share(ep, p))
+		list_append(&ep->rooms->fetch->out, &p->node);
+	fetch_block(ep);
 }
 
 void fetch_over(struct endpoint *ep, const struct head *h)
@@ -374,6 +406,7 @@ void fetch_over(struct endpoint *ep, const struct head *h)
 	if (!p)
 		return;
 	fetch_learn(ep, p, false);
+	takes_on(ep);
 	if (p->asked && !split_conclude(ep, &ep->rooms->fetch->room_out, &p->held, &through))
 		link_control(ep, through.opcode, through.seq, through.extent, NULL, 0);
 	ep->stats->rget_messages++;

@@ -277,7 +277,7 @@ int message_await(struct request *r, int timeout_ms)
 	if (rc < 0)
 		return rc;
 	if (r->fetch && !timeout_ms)
-		r->fetch->hurried = true;
+		fetch_hurry(r);
 	rc = r->done ? 0 : wait_until(r->ctx, is_done, r, timeout_ms);
 	if (r->done)
 		return request_explain(r);

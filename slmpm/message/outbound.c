@@ -87,6 +87,8 @@ static int begin_message(struct endpoint *ep, struct request *r)
 		choose_route(ep, r);
 	if (UNLIKELY(r->mode.way != MODE_PACKETS))
 		return r->mode.way == MODE_FETCHED ? fetch_announce(ep, r) : -ENOLINK;
+	if (UNLIKELY(r->length >= ep->fetch_min) && !r->wire && fetch_waits(ep))
+		return -EAGAIN; /* its packets would be read before those are fetched */
 	timed = UNLIKELY(endpoint_is_blocked(ep, BLOCK_SAMPLE)) && only && !announce && !r->wire;
 	if (timed || r->length >= MONITOR_LONG || r->length >= ep->fetch_min)
 		began = clock_ticks();

@@ -16,12 +16,13 @@ static unsigned char bytes[LENGTH], got[LENGTH];
 static bool waits_unasked(const struct endpoint *ep)
 {
 	return fetch_is_out(ep) &&
-	       !LIST_ENTRY(ep->rooms->fetch->out.next, struct fetch_out, node)->asked;
+	       !LIST_ENTRY(ep->rooms->fetch->waiting.next, struct fetch_out, node)->asked;
 }
 
 static void asks(struct endpoint *ep)
 {
-	const struct choice *c = LIST_ENTRY(ep->rooms->fetch->out.next, struct fetch_out, node)->of;
+	const struct choice *c =
+		LIST_ENTRY(ep->rooms->fetch->waiting.next, struct fetch_out, node)->of;
 	uint32_t before = c->missed;
 
 	usleep(LATE_US);
