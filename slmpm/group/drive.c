@@ -18,7 +18,8 @@
 #include "slmpm/link/wait.h"
 #include "slmpm/request.h"
 
-#define CALL "slmpm_group_drive"
+#define CALL     "slmpm_group_drive"
+#define ASKED_MS 200 /* for an answer of members, who is late */
 
 enum drive_at { AT_ASKED, AT_AGREED, AT_ENDED };
 
@@ -33,6 +34,7 @@ struct drive {
 	uint32_t agreed, ended; /* members */
 	bool begun;
 	bool stops; /* it has begun, and is to break the group */
+	bool asks;  /* its deadline has passed: members are to name who is late */
 	int status; /* negative: why it ends */
 	uint32_t culprit;
 	char text[ERROR_DETAIL];
@@ -87,9 +89,10 @@ static void drive_send(struct drive *d, uint32_t rank, uint16_t id, const void *
 static void drive_say(struct drive *d, enum drive_word word)
 {
 	struct group *g = d->group;
+	const uint32_t culprit = d->status < 0 ? d->culprit : UINT32_MAX;
 	struct wire_drive_word w = {.word = LITTLE_32(word),
 				    .error = LITTLE_32(wire_error(d->status)),
-				    .culprit = UINT32_MAX};
+				    .culprit = LITTLE_32(culprit)};
 
 	snprintf(w.text, sizeof(w.text), "%.*s", DRIVE_TEXT - 1, d->status < 0 ? d->text : "");
 	for (uint32_t r = 0; r < g->boards.size; r++) {
@@ -98,7 +101,7 @@ static void drive_say(struct drive *d, enum drive_word word)
 			drive_send(d, r, DRIVE_WORD, &w, sizeof(w));
 	}
 	if (g->boards.own)
-		(void)driven_word(g, d->number, word, d->status, w.text);
+		(void)driven_word(g, d->number, word, d->status, culprit, w.text);
 }
 
 static void drive_ask(struct drive *d)
@@ -153,6 +156,17 @@ static bool drive_settle(struct drive *d)
 	return false;
 }
 
+/* By RANK, which is suspect for WHY, or NULL. */
+static COLD void drive_blame(struct drive *d, uint32_t rank, const char *why)
+{
+	const struct group *g = d->group;
+
+	d->stops = true;
+	drive_fail(d, -SLMPM_ETIMEOUT, rank, "group %u: rank %u (process %d) has not %s%s%s",
+		   g->tag, rank, g->boards.processes[rank], d->begun ? "ended it" : "agreed",
+		   why ? ", suspect: " : "", why ? why : "");
+}
+
 /* In order: none begins before those that were asked for earlier. */
 static void settle_all(struct group *g)
 {
@@ -200,6 +214,11 @@ void drive_answer(struct group *g, uint32_t rank, uint64_t number, enum drive_wo
 	if (word == DRIVE_AGREED) {
 		d->agreed += d->at[rank] == AT_ASKED;
 		d->at[rank] = AT_AGREED;
+		return;
+	}
+	if (word == DRIVE_AWAITS) {
+		if (d->asks && culprit < g->boards.size && d->at[culprit] != AT_ENDED)
+			drive_blame(d, culprit, NULL);
 		return;
 	}
 	d->at[rank] = AT_ENDED;
@@ -252,9 +271,10 @@ static void drive_word_arrived(struct endpoint *ep, struct wire_drive_word *w)
 	if (endpoint_broke(ep, "word of a driven operation", !sound))
 		return;
 	control_text(text, sizeof(text), w->text, sizeof(w->text));
-	if (word <= DRIVE_STOP) {
+	if (word <= DRIVE_STOP || word == DRIVE_LATE) {
 		g = group_driving(ep, w->which.join);
-		if (g && !driven_word(g, w->which.number, word, wire_status(error), text))
+		if (g && !driven_word(g, w->which.number, word, wire_status(error),
+				      LITTLE_32(w->culprit), text))
 			(void)endpoint_broke(ep, "order of operations", true);
 		return;
 	}
@@ -333,10 +353,14 @@ static COLD void drive_late(struct drive *d)
 	/* It waits for one before it, to which a member has not agreed. */
 	for (; r == d->group->boards.size; r = late_rank(by, &why))
 		by = LIST_ENTRY(by->node.prev, struct drive, node);
-	d->stops = true;
-	drive_fail(d, -SLMPM_ETIMEOUT, r, "group %u: rank %u (process %d) has not %s%s%s",
-		   d->group->tag, r, d->group->boards.processes[r],
-		   d->begun ? "ended it" : "agreed", why ? ", suspect: " : "", why ? why : "");
+	if (!d->begun || why || d->asks || d->group->boards.size - d->ended == 1) {
+		drive_blame(d, r, why);
+		return;
+	}
+	/* Which of these the others wait for they know alone. */
+	d->asks = true;
+	d->deadline = clock_deadline(ASKED_MS);
+	drive_say(d, DRIVE_LATE);
 }
 
 uint64_t drives_deadlines(struct context *ctx, uint64_t now)
@@ -346,14 +370,18 @@ uint64_t drives_deadlines(struct context *ctx, uint64_t now)
 	LIST_EACH_ENTRY(struct group, g, &ctx->groups, node) {
 		bool late = false;
 
+		if (list_empty(&g->drives))
+			continue;
+		g->settling = true; /* this process may answer at once */
 		LIST_EACH_ENTRY(struct drive, d, &g->drives, node) {
-			if (d->deadline > now) {
-				next = d->deadline < next ? d->deadline : next;
-				continue;
+			if (d->deadline <= now) {
+				drive_late(d);
+				late = true;
 			}
-			drive_late(d);
-			late = true;
+			if (d->deadline > now)
+				next = d->deadline < next ? d->deadline : next;
 		}
+		g->settling = false;
 		if (late)
 			drives_settle(g);
 	}

@@ -29,6 +29,8 @@ enum drive_word {
 	DRIVE_STOP,   /* it is not to begin; where it has, the group breaks, for `error` */
 	DRIVE_AGREED, /* from members */
 	DRIVE_ENDED,  /* done; or refused, or failed, for `error` */
+	DRIVE_LATE,   /* to members: its deadline has passed: for whom do they wait? */
+	DRIVE_AWAITS, /* from members: for `culprit` */
 	DRIVE_WORDS
 };
 
@@ -58,8 +60,8 @@ _Static_assert(sizeof(struct wire_drive_word) == 136, "wire layout");
 
 /* ---- the founder's side (drive.c) ------------------------------------------------------------ */
 
-/* RANK, itself or by a message, says that it has agreed, or that it has ended: STATUS, for TEXT.
- * drives_settle follows. */
+/* RANK, itself or by a message, says that it has agreed, or that it has ended: STATUS, for TEXT; or
+ * for whom it waits. drives_settle follows. */
 void drive_answer(struct group *g, uint32_t rank, uint64_t number, enum drive_word word, int status,
 		  uint32_t culprit, const char *text);
 /* What follows from answers. */
@@ -78,9 +80,10 @@ int drive_suits(const struct group *g, const char *call);
 
 /* Asked: it answers. EP: the founder, or NULL: this process. */
 void driven_prepare(struct endpoint *ep, const struct wire_drive *w);
-/* G, the member's own, gets GO or STOP of number NUMBER. False: the founder breaks the protocol. */
+/* G, the member's own, gets WORD of number NUMBER; CULPRIT: a rank or not. False: the founder
+ * breaks the protocol. */
 bool driven_word(struct group *g, uint64_t number, enum drive_word word, int status,
-		 const char *text);
+		 uint32_t culprit, const char *text);
 /* EP founded the group, and has ended. */
 void driven_orphaned(struct group *g, struct endpoint *ep);
 /* The group goes. */

@@ -275,7 +275,7 @@ static const struct driven *driven_next(struct group *g)
 }
 
 /* Begun or not, it is not to be any more. */
-static void driven_stop(struct driven *d, int status, const char *text)
+static void driven_stop(struct driven *d, int status, uint32_t culprit, const char *text)
 {
 	struct group *g = d->operation.group;
 
@@ -284,17 +284,22 @@ static void driven_stop(struct driven *d, int status, const char *text)
 		return;
 	}
 	(void)error_set(-status, "%s", text);
-	operations_break(g, status);
+	operations_fail(g, status, culprit < g->boards.size ? culprit : BOARD_NONE);
 }
 
 bool driven_word(struct group *g, uint64_t number, enum drive_word word, int status,
-		 const char *text)
+		 uint32_t culprit, const char *text)
 {
 	struct driven *d = driven_find(g, number);
 
 	if (word == DRIVE_STOP) {
 		if (d) /* else it has ended, or was refused */
-			driven_stop(d, status < 0 ? status : -SLMPM_ECANCELED, text);
+			driven_stop(d, status < 0 ? status : -SLMPM_ECANCELED, culprit, text);
+		return true;
+	}
+	if (word == DRIVE_LATE) {
+		if (d && d->begun)
+			say(g, &d->which, DRIVE_AWAITS, 0, operations_suspect(g), "");
 		return true;
 	}
 	if (!d || d != driven_next(g))

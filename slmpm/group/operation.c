@@ -108,6 +108,19 @@ static COLD const char *suspicion_of(const struct group *g, uint32_t *r)
 	return NULL;
 }
 
+COLD uint32_t operations_suspect(struct group *g)
+{
+	uint32_t r;
+
+	if (!g->under_way || g->apart)
+		return g->under_way ? (uint32_t)messages_suspect(g) : BOARD_NONE;
+	if (suspicion_of(g, &r))
+		return r;
+	for (r = 0; r < g->boards.size && !flat_waits_for(&g->flat, r); r++)
+		continue;
+	return r < g->boards.size ? r : BOARD_NONE;
+}
+
 static COLD void late(struct group *g, int timeout_ms)
 {
 	uint32_t first = BOARD_NONE, n = 0, suspect;

@@ -88,6 +88,8 @@ int operation_combine(struct group *g, const struct slmpm_combine *own,
 		      int (*step)(struct group *g));
 /* OP ends, with 1 or the error of the group. */
 void operation_end(struct collective *op, int result);
+/* For whom the one under way waits in the end, as far as is known; or BOARD_NONE. */
+COLD uint32_t operations_suspect(struct group *g);
 /* The deadline of one has passed: the group is broken, and all of them end. */
 COLD void operations_late(struct group *g, int timeout_ms);
 /* C is done behind them, or at once, and the call waits for it. */

@@ -36,6 +36,8 @@ static struct {
 	bool host_takes_part;
 	bool apart;                          /* by TCP */
 	int unserved;                        /* rank that does not serve; -1 */
+	bool computes;                       /* the last one, once it has done one */
+	_Atomic bool late;                   /* then it has broken the group */
 	_Atomic int statuses[MEMBERS][MANY]; /* as completed at each */
 	_Atomic int done[MEMBERS];
 	pid_t pids[MEMBERS + 1];
@@ -89,7 +91,9 @@ static void serve_until_over(struct member *m)
 	struct slmpm_done done;
 
 	while (!atomic_load(&all->over)) {
-		if (all->way == ASLEEP) {
+		const bool computes = all->computes && m->rank == MEMBERS - 1;
+
+		if (all->way == ASLEEP || (computes && atomic_load(&all->done[m->rank]))) {
 			usleep(1000);
 			continue;
 		}
@@ -116,6 +120,8 @@ static void accelerate(slmpm_peer founder, int i, void *unused)
 	if (m.rank != all->unserved)
 		REFUSED(slmpm_barrier(m.group, PATIENCE), SLMPM_ESTATE, "slmpm_group_serve");
 	serve_until_over(&m);
+	if (atomic_load(&all->late))
+		circle_breaks(m.group, -SLMPM_ETIMEOUT, MEMBERS - 1);
 	if (m.rank != all->unserved)
 		(void)slmpm_group_serve(m.group, NULL);
 	actor_hear(founder, 1);
@@ -508,10 +514,44 @@ static int dies_begun(void *kills)
 		CHECK(!status || done.imm == 2, "culprit %u: %s", done.imm, slmpm_error_detail());
 	}
 	EXPECT(status, kills ? -SLMPM_EDEAD : -SLMPM_ETIMEOUT);
+	atomic_store(&all->late, !kills && strstr(slmpm_error_detail(), "has not ended"));
 	if (!kills)
 		kill(h.c.pids[2], SIGKILL);
 	EXPECT(circle_wait(&h.c, 2), -SIGKILL);
 	host_end(&h);
+	atomic_store(&all->late, false);
+	return 0;
+}
+
+/* One computes and makes no progress: what the host cannot know of it the others do. */
+static int late_unseen(void *unused)
+{
+	struct slmpm_drive d = drive_of(SLMPM_COLL_ALLREDUCE);
+	struct slmpm_how shortly = tries;
+	slmpm_req reqs[MANY];
+	struct host h;
+
+	(void)unused;
+	all->computes = true;
+	shortly.timeout_ms = SOON;
+	host_begin(&h, accelerate);
+	while (!atomic_load(&all->late)) { /* until some are under way then */
+		for (int i = 0; i < MANY; i++)
+			OK(slmpm_group_drive(h.group, &d, &shortly, &reqs[i]));
+		for (int i = 0; i < MANY; i++) {
+			struct slmpm_done done;
+
+			OK(slmpm_wait(&reqs[i], 1, &done, PATIENCE));
+			if (done.status == 0)
+				continue;
+			CHECK(done.status == -SLMPM_ETIMEOUT && done.imm == MEMBERS - 1,
+			      "%d, %u: %s", done.status, done.imm, slmpm_error_detail());
+			atomic_store(&all->late, true);
+		}
+	}
+	host_end(&h);
+	atomic_store(&all->late, false);
+	all->computes = false;
 	return 0;
 }
 
@@ -628,11 +668,13 @@ int main(void)
 	settings_run("the others go on", shrinks_asked, NULL);
 	settings_run("dies in the midst", dies_begun, &kill_it);
 	settings_run("late in the midst", dies_begun, NULL);
+	settings_run("late unseen", late_unseen, NULL);
 	settings_run("the host dies", orphaned, NULL);
 	all->apart = true;
 	settings_run("apart, refusals", refusals, NULL);
 	settings_run("apart, dies in the midst", dies_begun, &kill_it);
 	settings_run("apart, late in the midst", dies_begun, NULL);
+	settings_run("apart, late unseen", late_unseen, NULL);
 	settings_run("apart, the host dies", orphaned, NULL);
 	if (actor_slow() > 1) /* sanitizers: children of a process with threads may not come up */
 		return 0;

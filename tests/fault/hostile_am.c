@@ -109,9 +109,9 @@ static void drive_word(struct raw_peer *p, uint32_t word, uint32_t error)
 /* Of groups that there are not. */
 static void drive_words(struct raw_peer *p)
 {
-	for (uint32_t word = 1; word <= 4; word++)
+	for (uint32_t word = 1; word <= 6; word++)
 		drive_word(p, word, 0);
-	drive_word(p, 5, 0);
+	drive_word(p, 7, 0);
 }
 
 static void drive_error(struct raw_peer *p)

@@ -13,7 +13,7 @@
 
 static struct victim v;
 
-enum { DRIVE_GO = 1, DRIVE_STOP };
+enum { DRIVE_GO = 1, DRIVE_STOP, DRIVE_LATE = 5 };
 
 struct drive {
 	uint64_t group, number;
@@ -114,7 +114,9 @@ static void drive_what_is_stopped(struct raw_peer *p)
 {
 	found_one(p);
 	drive_ask(p, 1, SLMPM_COLL_BARRIER);
+	drive_say(p, 1, DRIVE_LATE); /* it has not begun: nothing follows */
 	drive_say(p, 1, DRIVE_STOP);
+	drive_say(p, 1, DRIVE_LATE);
 	drive_say(p, 1, DRIVE_GO);
 }
 
