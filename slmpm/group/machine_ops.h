@@ -20,6 +20,8 @@ struct machine_ops {
 	int (*step)(struct group *g);
 	/* A part of it is done: 0: the next one has begun; 1: that was all; negative: G is broken. */
 	int (*next)(struct group *g);
+	/* The local group is broken: so is G, by what that says. */
+	int (*failed)(struct group *g);
 	/* G is broken: no more of the one under way. */
 	void (*stop)(struct group *g);
 	bool (*is_due)(const struct group *g);

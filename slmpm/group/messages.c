@@ -340,9 +340,10 @@ void messages_drop(struct group *g)
 static COLD int conclude_asked(struct group *g)
 {
 	const struct messages *m = g->messages;
-	int rc = mark_differs(g, m->asked.mark, m->asked.rank);
 
-	return messages_break(g, rc, m->asked.rank);
+	if (!m->asked.mark && !mark_first_unlike(g, (uint32_t)m->asked.rank))
+		return parts.machine->failed(g);
+	return messages_break(g, mark_differs(g, m->asked.mark, m->asked.rank), m->asked.rank);
 }
 
 /* 0: it has yet to say which ones it has done. */

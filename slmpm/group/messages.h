@@ -60,7 +60,7 @@ struct messages {
 	struct {              /* a member that does another operation says which ones it has done */
 		bool any;
 		int rank;
-		uint32_t mark; /* of its message */
+		uint32_t mark; /* of its message; 0: it differs in memory */
 		bool answered;
 		uint64_t until; /* ns: else it is done without */
 	} asked;

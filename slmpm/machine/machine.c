@@ -363,6 +363,21 @@ static COLD int machine_failed(struct group *g)
 	return messages_break(g, of->error, whole_culprit(g));
 }
 
+/* Members that differ may have done so by messages, before: what the other has done it says. The
+ * lowest rank is one of the two, if this member is the other. */
+static COLD int machine_fails(struct group *g)
+{
+	const struct machine *n = g->messages->machine;
+	const int culprit = whole_culprit(g);
+	const int other = culprit != (int)g->boards.rank ? culprit : (int)n->ranks[0];
+
+	if (n->group->error != -SLMPM_EINVAL || other < 0 || other == (int)g->boards.rank)
+		return machine_failed(g);
+	stalled_ask(g, other, 0);
+	g->messages->stage = ASKS;
+	return 0;
+}
+
 static int machine_step(struct group *g)
 {
 	struct messages *m = g->messages;
@@ -374,7 +389,7 @@ static int machine_step(struct group *g)
 		return machine_fold(g);
 	if (!n->result)
 		(void)operations_go_on(n->group);
-	return n->result < 0 ? machine_failed(g) : n->result;
+	return n->result < 0 ? machine_fails(g) : n->result;
 }
 
 /* Local members find on this member's board by whom G is broken; what their group has of a writer
@@ -403,6 +418,14 @@ static bool machine_is_due(const struct group *g)
 	return machine_is_in_memory(n) && n->result != 0;
 }
 
+/* The operation under way is the local group's, or was: it has the words by which G is broken. */
+static COLD bool machine_ends_it(const struct group *g)
+{
+	const struct messages *m = g->messages;
+
+	return m->stage == ASKS || (m->stage == LOCAL && machine_is_in_memory(m->machine));
+}
+
 /* What breaks one of G and the local group breaks the other: G's operation that is under way may
  * still end, before local members learn it. */
 static void machine_inspect(struct group *g)
@@ -413,7 +436,8 @@ static void machine_inspect(struct group *g)
 	    group_is_broken(g) == group_is_broken(of))
 		return;
 	if (group_is_broken(of)) {
-		group_break(g, of->status, whole_culprit(g));
+		if (!machine_ends_it(g))
+			group_break(g, of->status, whole_culprit(g));
 	} else if (g->messages->stage == NOT_BEGUN) {
 		group_break(of, g->status, (int32_t)local_culprit(g));
 		boards_end(&of->boards, g->status, local_culprit(g), g->said);
@@ -426,6 +450,7 @@ const struct machine_ops machine_ops = {
 	.begin = machine_begin,
 	.step = machine_step,
 	.next = machine_next,
+	.failed = machine_failed,
 	.stop = machine_stop,
 	.is_due = machine_is_due,
 	.inspect = machine_inspect,

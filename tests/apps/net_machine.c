@@ -35,6 +35,7 @@ enum {
 	FOUNDER_LACKS,
 	OTHER_LACKS,
 	DIFFERS,
+	DIFFERED,
 	SKIPS,
 	LATE,
 	BLOCKS,
@@ -283,6 +284,23 @@ static void differ(void)
 	check_error(sum_of(own.rank == CULPRIT ? 2 : 1), -SLMPM_EINVAL, -1, "one differs");
 	check(strstr(slmpm_error_detail(), "operation 2, allreduce") != NULL, "of which operation");
 	check(strstr(slmpm_error_detail(), "rank 4 (process") != NULL, "by which rank");
+}
+
+/* What went by messages is named, though it is in memory that it shows. */
+static void differ_before(void)
+{
+	int64_t parts[MEMBERS] = {0}, one;
+	int rc = slmpm_scatter(group, parts, &one, 1, SLMPM_INT64,
+			       own.rank == CULPRIT ? CULPRIT : 1, WAIT_MS);
+
+	for (int i = 0; i < 2 && rc == 0; i++)
+		rc = slmpm_barrier(group, WAIT_MS);
+	check_error(rc, -SLMPM_EINVAL, -1, "one has another root");
+	check(strstr(slmpm_error_detail(), "operation 1, scatter") &&
+		      strstr(slmpm_error_detail(), "root 1") &&
+		      strstr(slmpm_error_detail(), "root 4") &&
+		      strstr(slmpm_error_detail(), "rank 4 (process"),
+	      "by which rank, in which");
 }
 
 /* The last of a chain leaves out what goes by messages alone: by what goes in memory it is seen. */
@@ -587,10 +605,10 @@ static const struct run *run_of(const char *name)
 
 static int accelerator(const struct run *run)
 {
-	static void (*const part[])(void) = {NULL,       check_results, founder_lacks, other_lacks,
-					     differ,     skip,          be_late,       block,
-					     die,        stop,          stop_writing,  release,
-					     break_amid, leave,         leave_and_exit};
+	static void (*const part[])(void) = {NULL,    check_results, founder_lacks, other_lacks,
+					     differ,  differ_before, skip,          be_late,
+					     block,   die,           stop,          stop_writing,
+					     release, break_amid,    leave,         leave_and_exit};
 
 	for (uint32_t tag = run->first; tag <= run->last; tag++) {
 		join_group(tag);
