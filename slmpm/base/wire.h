@@ -415,8 +415,9 @@ enum wire_group_step {
 	GROUP_FORMED = 6,
 	GROUP_REFUSED = 7,
 	GROUP_LISTENS = 8, /* of who joins, of a group without boards: where others connect to it */
-	GROUP_ENDED = 9,   /* of a member to those that it is connected with: it has left, or with
-			      an error: the group of generation `number` is */
+	/* Of a member to those that it is connected with: it has left, or with an error: the group
+	 * of generation `number` is broken; by the connection of a join `tag` is its number. */
+	GROUP_ENDED = 9,
 	/* Of such a group, which is broken: what agree.h says of generation `number` */
 	GROUP_VIEW = 10,
 	GROUP_VERDICT = 11,
@@ -438,7 +439,7 @@ struct wire_group {
 	struct wire_control_head head;
 	uint32_t step, number;
 	union {
-		uint32_t tag;   /* of JOIN, FAILED */
+		uint32_t tag;   /* of JOIN, FAILED; ENDED: number of a join, or 0 */
 		uint32_t about; /* STANDS: number, the low half, of an operation of that ... */
 	};
 	union {
@@ -494,6 +495,7 @@ struct wire_group {
 };
 _Static_assert(sizeof(struct wire_group) == 176, "wire layout");
 #define WIRE_GROUP_IN_ORDER 1u /* ENDED: it has left by a call, not as its context ended */
+#define WIRE_GROUP_FOUNDS   2u /* ENDED, of a join: by who founds, to who has joined */
 #define WIRE_GROUP_LANE     1u /* STANDS: of those with tags */
 #define WIRE_GROUP_ASKS     2u /* STANDS: for the same of the other side */
 #define WIRE_GROUP_BLOCKS   4u /* STANDS: in a call of a tag, and starts no other until then */

@@ -128,6 +128,7 @@ static void take_attempt(struct member *m, uint64_t now)
 		m->ended = d->lost;
 		d->refused = !d->lost;
 		d->refused_at = now;
+		pair_due(m, now + PAIR_SAID_MS * PAIR_MS);
 		m->group->ctx->news = true;
 		attendance_gone(m);
 		return;
@@ -157,6 +158,7 @@ void distant_step(struct member *m, uint64_t now)
 
 	if (d->left || d->refused || m->ended) {
 		drop_attempt_of(m);
+		m->group->ctx->news = true; /* it has been waited for long enough, perhaps */
 		return;
 	}
 	if (pair_lives(m->pair)) {
@@ -238,9 +240,8 @@ static void send_ended(const struct member *m, struct wire_group packet)
 		groups_send(m->pair->ep, &packet);
 }
 
-static void say_broken(const struct member *m, int error, uint32_t culprit)
+static struct wire_group broken_packet(const struct group *g, int error, uint32_t culprit)
 {
-	const struct group *g = m->group;
 	struct wire_group packet = {
 		.number = LITTLE_32(g->boards.generation),
 		.error = LITTLE_32(wire_error(error)),
@@ -249,7 +250,20 @@ static void say_broken(const struct member *m, int error, uint32_t culprit)
 
 	snprintf(packet.text, sizeof(packet.text), "%.*s", (int)sizeof(packet.text) - 1,
 		 g->error ? g->detail : g->said);
-	send_ended(m, packet);
+	return packet;
+}
+
+/* By the connection with PEER, which JOIN has gone by: members that have none with each other learn
+ * it so, whoever leaves then. */
+static void send_joined(uint64_t peer, uint32_t join, uint32_t what, struct wire_group packet)
+{
+	struct endpoint *ep = peer ? endpoint_get((slmpm_peer){peer}) : NULL;
+
+	packet.step = LITTLE_32(GROUP_ENDED);
+	packet.tag = LITTLE_32(join);
+	packet.what = LITTLE_32(what);
+	if (ep && ep->state == SLMPM_PEER_UP && !ep->closing)
+		groups_send(ep, &packet);
 }
 
 void distant_left(struct group *g, bool in_order, const uint64_t did[2])
@@ -269,11 +283,20 @@ void distant_left(struct group *g, bool in_order, const uint64_t did[2])
 
 void distant_end(struct group *g, int error, uint32_t culprit)
 {
+	struct wire_group packet;
+
 	if (g->state != GROUP_HAS_FORMED || !g->members || g->spread)
 		return;
 	g->spread = true;
-	for (uint32_t r = 0; r < g->boards.size; r++)
-		say_broken(member_of(g, r), error, culprit);
+	packet = broken_packet(g, error, culprit);
+	for (uint32_t r = 0; r < g->boards.size; r++) {
+		const struct member *m = member_of(g, r);
+
+		send_ended(m, packet);
+		if (!pair_is_up(m->pair))
+			send_joined(m->peer, m->join, WIRE_GROUP_FOUNDS, packet);
+	}
+	send_joined(g->founder, g->join, 0, packet);
 }
 
 void distant_spread(struct group *g)
@@ -291,7 +314,7 @@ void distant_up(struct member *m)
 	m->distant->lost = m->distant->questioned = false;
 	m->distant->why[0] = 0;
 	if (g->status && !g->left)
-		say_broken(m, g->status, g->culprit < 0 ? BOARD_NONE : (uint32_t)g->culprit);
+		send_ended(m, broken_packet(g, g->status, (uint32_t)g->culprit));
 	attendance_up(m);
 	survivor_up(m);
 	g->blocked.again = g->inspect_at = 0; /* M has not seen what has been shown */
@@ -324,6 +347,37 @@ void distant_inspect(struct group *g)
 	distant_spread(g);
 }
 
+/* EP's side has JOINed it, or FOUNDS it; NULL: it has gone. */
+static struct group *group_joined(const struct endpoint *ep, uint32_t join, bool founds)
+{
+	const uint64_t peer = handle_id(ep);
+
+	LIST_EACH_ENTRY(struct group, g, &ep->ctx->groups, node) {
+		if (founds && g->founder == peer && g->join == join)
+			return g;
+		for (uint32_t s = 0; !founds && g->members && s < g->seats; s++)
+			if (g->members[s].peer == peer && g->members[s].join == join)
+				return g;
+	}
+	return NULL;
+}
+
+/* It goes on to all others: who founds has such a connection with each. */
+static void joined_ended(const struct endpoint *ep, const struct wire_group *packet)
+{
+	struct group *g = group_joined(ep, LITTLE_32(packet->tag),
+				       LITTLE_32(packet->what) & WIRE_GROUP_FOUNDS);
+	const uint32_t rank = LITTLE_32(packet->rank);
+
+	if (!g || !g->apart || g->state != GROUP_HAS_FORMED ||
+	    LITTLE_32(packet->number) != g->boards.generation || (g->status && !g->left))
+		return;
+	control_text(g->said, sizeof(g->said), packet->text, sizeof(packet->text));
+	group_break(g, wire_status(LITTLE_32(packet->error)),
+		    rank && rank <= g->boards.size ? (int32_t)rank - 1 : -1);
+	distant_spread(g);
+}
+
 int distant_ended(struct endpoint *ep, const struct wire_group *packet)
 {
 	uint32_t error = LITTLE_32(packet->error), generation = LITTLE_32(packet->number);
@@ -331,9 +385,14 @@ int distant_ended(struct endpoint *ep, const struct wire_group *packet)
 	struct member *m = p ? p->member : NULL;
 	struct group *g = m ? m->group : NULL;
 
-	if (PEER_FAULT(!p || (g && !g->apart) || error > WIRE_ERROR_LAST ||
-		       LITTLE_32(packet->what) & ~WIRE_GROUP_IN_ORDER))
+	if (PEER_FAULT(error > WIRE_ERROR_LAST ||
+		       LITTLE_32(packet->what) & ~(WIRE_GROUP_IN_ORDER | WIRE_GROUP_FOUNDS) ||
+		       (packet->tag ? !error : !p || (g && !g->apart))))
 		return -SLMPM_EPROTO;
+	if (packet->tag) {
+		joined_ended(ep, packet);
+		return 0;
+	}
 	if (!m || m->out)
 		return 0;
 	if (!error) {

@@ -255,8 +255,8 @@ void distant_step(struct member *m, uint64_t now);
  * secret; -SLMPM_EACCES: it is none; -SLMPM_ELIMIT: this side connects to it. */
 int distant_admit(struct endpoint *ep, const unsigned char *proof);
 /* All that have a connection learn that this process has left, IN_ORDER or as its context ends, and
- * DID so many operations, without tags and with; or that the group is broken by ERROR, by CULPRIT
- * or BOARD_NONE. */
+ * DID so many operations, without tags and with; or, also by that by which they have joined, that
+ * the group is broken by ERROR, by CULPRIT or BOARD_NONE. */
 void distant_left(struct group *g, bool in_order, const uint64_t did[2]);
 void distant_end(struct group *g, int error, uint32_t culprit);
 /* The connection with M is UP, which learns that the group is broken, where it is. */

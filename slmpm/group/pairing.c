@@ -21,10 +21,9 @@
 #include "slmpm/link/wait.h"
 
 #define CALL    "slmpm_group_peer"
-#define BUSY_MS 1   /* its bell is full, or the board is */
-#define SAID_MS 200 /* until others have said why a member does not listen */
-#define RING_MS 50  /* then it is rung again, unless there is an answer */
-#define RINGS   64  /* taken at once: more than wait in a bell as a rule */
+#define BUSY_MS 1  /* its bell is full, or the board is */
+#define RING_MS 50 /* then it is rung again, unless there is an answer */
+#define RINGS   64 /* taken at once: more than wait in a bell as a rule */
 
 #ifndef SO_COOKIE
 #define SO_COOKIE 57
@@ -170,7 +169,7 @@ static bool is_closed_end(int error)
 /* After that it lives, and has closed it. */
 static bool is_ending(const struct member *m, uint64_t now)
 {
-	return is_closed_end(m->error) && now - m->closed_at < SAID_MS * PAIR_MS;
+	return is_closed_end(m->error) && now - m->closed_at < PAIR_SAID_MS * PAIR_MS;
 }
 
 static void pair_failed(struct member *m, int error, uint64_t now)
@@ -179,7 +178,7 @@ static void pair_failed(struct member *m, int error, uint64_t now)
 		m->closed_at = now;
 	m->error = error;
 	if (is_ending(m, now))
-		pair_due(m, m->closed_at + SAID_MS * PAIR_MS);
+		pair_due(m, m->closed_at + PAIR_SAID_MS * PAIR_MS);
 	m->group->ctx->news |= error < 0;
 }
 
@@ -470,7 +469,7 @@ static bool may_have_died(const struct member *m)
 {
 	const struct distant *d = m->distant;
 
-	return d && d->refused && !d->left && clock_now() - d->refused_at < SAID_MS * PAIR_MS;
+	return d && d->refused && !d->left && clock_now() - d->refused_at < PAIR_SAID_MS * PAIR_MS;
 }
 
 int pair_gone(const struct group *g, uint32_t rank)
@@ -503,7 +502,8 @@ bool pair_is_decided(void *arg)
 	const struct pair *p = m->pair;
 
 	return m->out || pair_is_up(p) || (m->error && !is_ending(m, clock_now())) || m->ended ||
-	       has_left_group(m) || (p && !pair_lives(p) && !comes_again(p->ep));
+	       (has_left_group(m) && !may_have_died(m)) ||
+	       (p && !pair_lives(p) && !comes_again(p->ep));
 }
 
 COLD uint32_t pair_culprit(const struct member *m)

@@ -8,7 +8,8 @@
 #include "slmpm/group/group.h"
 
 #define PAIR_MS       UINT64_C(1000000)
-#define PAIR_AGAIN_MS 20 /* after a connection that has not come to be */
+#define PAIR_AGAIN_MS 20  /* after a connection that has not come to be */
+#define PAIR_SAID_MS  200 /* until others have said why a member does not listen */
 
 /* The connection of this process with a member. */
 struct pair {

@@ -7,6 +7,7 @@
  */
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -58,6 +59,90 @@ static int deaths(void *unused)
 {
 	(void)unused;
 	return apart_play(die, NULL, 2);
+}
+
+struct unseen { /* of all processes: who founds comes on when rank 0 has left */
+	_Atomic bool connected, left;
+	bool founds; /* as a member, in the place of rank 0 */
+};
+
+static void await_flag(const _Atomic bool *flag)
+{
+	while (!atomic_load(flag))
+		usleep(1000);
+}
+
+/* It alone is connected with rank 2, and leaves at once. */
+static void see_and_leave(slmpm_group group, struct unseen *u)
+{
+	slmpm_peer peer;
+
+	OK(slmpm_group_peer(group, 2, &peer, PATIENCE));
+	atomic_store(&u->connected, true);
+	circle_breaks(group, -SLMPM_EDEAD, 2);
+	OK(slmpm_group_destroy(group));
+	atomic_store(&u->left, true);
+}
+
+/* The others learn of the death, not of the leaving: they wait for word of why that one does not
+ * listen any more. */
+static void die_unseen(slmpm_peer founder, int i, void *arg)
+{
+	struct unseen *u = arg;
+	slmpm_group group;
+	slmpm_peer peer;
+
+	OK(slmpm_group_join(&group, founder, APART_TAG, PATIENCE));
+	if (i == 0 && !u->founds) {
+		see_and_leave(group, u);
+	} else if (i == 2 - u->founds) {
+		(void)slmpm_group_peer(group, 0, &peer, PATIENCE);
+		await_flag(&u->connected);
+		raise(SIGKILL);
+	} else {
+		await_flag(&u->left);
+		REFUSED(slmpm_barrier(group, PATIENCE), SLMPM_EDEAD, "rank 2 (process ");
+		EXPECT(circle_query(group).culprit, 2);
+		OK(slmpm_group_destroy(group));
+	}
+	actor_tell(founder, APART_GO);
+	actor_hear(founder, APART_DONE);
+}
+
+static int deaths_unseen(void *founds)
+{
+	struct unseen *u = child_common(sizeof(*u));
+	struct circle c = {.apart = APART_ALL};
+	slmpm_peer peers[APART_MEMBERS] = {{0}};
+	slmpm_group group;
+	int others = APART_MEMBERS, dies = 2;
+
+	u->founds = founds != NULL;
+	others -= u->founds;
+	dies -= u->founds;
+	circle_begin(&c, others, die_unseen, u, 40);
+	for (int i = 0; i < others; i++)
+		peers[i + u->founds] = c.peers[i];
+	OK(slmpm_group_create(&group, c.ctx, peers, APART_MEMBERS, APART_TAG, PATIENCE));
+	if (u->founds) {
+		see_and_leave(group, u);
+	} else {
+		await_flag(&u->left);
+		usleep(50 * 1000);
+	}
+	EXPECT(circle_wait(&c, dies), -SIGKILL);
+	for (int i = 0; i < others; i++)
+		if (i != dies)
+			actor_hear(c.peers[i], APART_GO);
+	for (int i = 0; i < others; i++)
+		if (i != dies)
+			actor_tell(c.peers[i], APART_DONE);
+	if (!u->founds) {
+		circle_breaks(group, -SLMPM_EDEAD, 2);
+		OK(slmpm_group_destroy(group));
+	}
+	circle_end(&c);
+	return 0;
 }
 
 /* The others sleep in loops of their own, on the context's descriptor. */
@@ -314,8 +399,12 @@ static int ends_twice(void *unused)
 
 int main(void)
 {
+	bool yes = true;
+
 	EXPECT(child_run(lateness, NULL, 60), 0);
 	EXPECT(child_run(deaths, NULL, 60), 0);
+	EXPECT(child_run(deaths_unseen, NULL, 60), 0);
+	EXPECT(child_run(deaths_unseen, &yes, 60), 0);
 	EXPECT(child_run(deaths_asleep, NULL, 60), 0);
 	EXPECT(child_run(leaves, NULL, 60), 0);
 	EXPECT(child_run(shuts, NULL, 60), 0);

@@ -209,7 +209,23 @@ static void listen_for_nothing(struct raw_peer *p)
 
 static void end_as_no_member(struct raw_peer *p)
 {
-	raw_group_step(p, GROUP_ENDED, 1);
+	struct wire_group g = raw_group_of(GROUP_ENDED, 1);
+
+	g.tag = 0;
+	raw_group_say(p, g, NULL, 0);
+}
+
+/* By the connection of a join: for nothing; with an error, of none, it is dropped. */
+static void end_a_join(struct raw_peer *p)
+{
+	struct wire_group g = raw_group_of(GROUP_ENDED, 0);
+
+	g.tag = g.error = LITTLE_32(1);
+	raw_group_say(p, g, NULL, 0);
+	g.what = LITTLE_32(WIRE_GROUP_FOUNDS);
+	raw_group_say(p, g, NULL, 0);
+	g.error = 0;
+	raw_group_say(p, g, NULL, 0);
 }
 
 static void release_as_no_member(struct raw_peer *p)
@@ -230,6 +246,7 @@ static void attend_as_no_member(struct raw_peer *p)
 static const struct offence joins[] = {
 	{"R8", "listens for nothing", listen_for_nothing, RAW_GROUP_RULE, 0},
 	{"R8", "a member's end by what is none", end_as_no_member, RAW_GROUP_RULE, 0},
+	{"R8", "an end of a join, for nothing", end_a_join, RAW_GROUP_RULE, 0},
 	{"R8", "what a member shows by what is none", show_as_no_member, RAW_GROUP_RULE, 0},
 	{"R8", "release by what is none", release_as_no_member, RAW_GROUP_RULE, 0},
 	{"R8", "comes to a meeting by what is none", attend_as_no_member, RAW_GROUP_RULE, 0},
