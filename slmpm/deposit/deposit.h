@@ -65,6 +65,8 @@ enum deposit_word {
 	WORD_HAVE,        /* agreed: who has all of it */
 	WORD_STOP,        /* ranks: whom it is handed on to; nothing comes any more */
 	WORD_LEAVE,       /* the same of one alone */
+	WORD_LATE,        /* its deadline has passed: who answers? It is handed on */
+	WORD_ALIVE,       /* agreed: these do */
 	WORD_END
 };
 
@@ -141,6 +143,7 @@ struct line {
 	uint32_t ordered;
 	struct ranks ranks; /* those of the line: asked, and later those that are to get it */
 	struct ranks agreed, have;
+	struct ranks alive;     /* of those that are asked whether they answer */
 	struct refusal refusal; /* the first */
 	enum line_state state;
 	struct list flows;
@@ -149,6 +152,7 @@ struct line {
 			struct ranks answered;
 			uint32_t awaited; /* answers */
 			bool anyway;
+			bool asks;      /* it is late: who is alive? */
 			uint32_t flags; /* SLMPM_PUT_ALL_* */
 			struct request *request;
 			uint64_t deadline; /* ns; UINT64_MAX: none */
@@ -271,8 +275,6 @@ void put_word(struct line *l, uint32_t rank, const struct wire_deposit *w,
 void put_lost(struct line *l, uint32_t rank, int error, uint32_t by);
 /* It ends with STATUS: 0, or the refusal's. */
 void put_end(struct line *l, int status);
-/* Its deadline has passed. */
-void put_late(struct line *l);
 /* The first that waits begins, when none is under way. */
 void put_next(struct deposits *d);
 /* Deadlines, those that are gone; when the next is. */

@@ -12,8 +12,9 @@
 #include "slmpm/completion/queue.h"
 #include "slmpm/endpoint.h"
 
-#define CALL  "slmpm_put_all"
-#define NAMED 8 /* ranks of those in doubt */
+#define CALL     "slmpm_put_all"
+#define NAMED    8   /* ranks of those in doubt */
+#define ASKED_MS 200 /* for those of a line to answer */
 
 /* ---- ends ------------------------------------------------------------------------------------ */
 
@@ -54,6 +55,17 @@ static uint32_t put_suspect(const struct line *l, char *text, size_t size)
 		return r;
 	}
 	return BOARD_NONE;
+}
+
+/* The first of the line that has been asked in vain; BOARD_NONE: none. */
+static COLD uint32_t put_silent(const struct line *l)
+{
+	const struct ranks *done = l->state == LINE_MOVES ? &l->have : &l->put.answered;
+	uint32_t r = l->put.asks ? line_after(l, &l->ranks, l->origin) : BOARD_NONE;
+
+	while (r != BOARD_NONE && (ranks_have(done, r) || ranks_have(&l->alive, r)))
+		r = line_after(l, &l->ranks, r);
+	return r;
 }
 
 /* The detail of its error. */
@@ -346,6 +358,10 @@ void put_word(struct line *l, uint32_t rank, const struct wire_deposit *w,
 		break;
 	case WORD_RESUME: put_resume(l, rank, w->offset); break;
 	case WORD_HAVE: put_have(l, rank, agreed); break;
+	case WORD_ALIVE:
+		for (uint32_t i = 0; i < RANK_WORDS; i++)
+			l->alive.bits[i] |= agreed->bits[i];
+		break;
 	default:;
 	}
 }
@@ -406,16 +422,44 @@ void put_lost(struct line *l, uint32_t rank, int error, uint32_t by)
 
 /* ---- deadlines ------------------------------------------------------------------------------- */
 
-void put_late(struct line *l)
+/* Of a line that waits for one another, none of which is suspect, each says whether it answers. */
+static COLD bool put_asks(struct line *l)
+{
+	char text[NAMED * 12 + 32];
+	const uint32_t first = line_after(l, &l->ranks, l->origin);
+
+	if (l->put.asks || l->state == LINE_WAITS || (l->direct && l->state == LINE_MOVES) ||
+	    put_missing(l, text, sizeof(text)) < 2 ||
+	    put_suspect(l, text, sizeof(text)) != BOARD_NONE)
+		return false;
+	l->put.asks = true;
+	l->put.deadline = clock_deadline(ASKED_MS);
+	for (uint32_t r = first; r != BOARD_NONE; r = line_after(l, &l->ranks, r))
+		if (r == first || is_fed(l, r))
+			(void)line_send(l, r, WORD_LATE);
+	return true;
+}
+
+/* Its deadline has passed. */
+static COLD void put_late(struct line *l)
 {
 	const struct refusal before = l->refusal;
 	char ranks[NAMED * 12 + 32], why[SLMPM_REFUSAL];
-	const uint32_t suspect = put_suspect(l, why, sizeof(why));
+	uint32_t suspect, missing;
 
+	if (put_asks(l))
+		return;
+	suspect = put_silent(l);
+	why[0] = 0;
+	missing = put_missing(l, ranks, sizeof(ranks));
+	if (suspect != BOARD_NONE)
+		(void)snprintf(ranks, sizeof(ranks), "rank %" PRIu32, suspect);
+	else
+		suspect = put_suspect(l, why, sizeof(why));
 	l->refusal.error = 0;
 	if (l->state == LINE_WAITS)
 		line_refuse(l, -SLMPM_ETIMEOUT, BOARD_NONE, "one before it has not ended");
-	else if (put_missing(l, ranks, sizeof(ranks)))
+	else if (missing)
 		line_refuse(l, -SLMPM_ETIMEOUT, suspect, "nothing yet from %s%s%s%s", ranks, why,
 			    before.error ? "; " : "", before.error ? before.text : "");
 	put_end(l, -SLMPM_ETIMEOUT);

@@ -52,8 +52,8 @@ static const struct ranks *word_agreed(const struct line *l, enum deposit_word w
 {
 	static const struct ranks none;
 
-	if (word == WORD_HAVE)
-		return &l->have;
+	if (word == WORD_HAVE || word == WORD_ALIVE)
+		return word == WORD_HAVE ? &l->have : &l->alive;
 	return is_as_it_came(l, word) ? &none : &l->agreed;
 }
 
@@ -219,7 +219,7 @@ static void word_is_late(struct endpoint *ep, const struct deposits *d,
 	};
 	int rc = 0;
 
-	if (w->number <= d->last && w->word != WORD_HAVE)
+	if (w->number <= d->last && w->word != WORD_HAVE && w->word != WORD_ALIVE)
 		rc = am_answer(ep, DEPOSIT_WORD, &stop, sizeof(stop), am->data,
 			       2 * set_words(d->group) * sizeof(uint64_t));
 	if (rc == -SLMPM_ELIMIT)

@@ -170,15 +170,15 @@ static bool put_is_over(void *arg)
 	return r->done;
 }
 
-static int put_await(struct line *l, struct request *r, int timeout_ms)
+static int put_await(struct request *r)
 {
 	struct context *ctx = r->ctx;
 	int rc;
 
 	if (ctx->away)
 		context_wake(ctx);
-	if (!r->done && wait_until(ctx, put_is_over, r, timeout_ms) < 0 && !r->done)
-		put_late(l);
+	if (!r->done)
+		(void)wait_until(ctx, put_is_over, r, -1); /* its deadline is its own */
 	rc = request_explain(r);
 	request_drop(r);
 	return rc;
@@ -204,7 +204,7 @@ static int put_all_begin(struct group *g, const struct slmpm_put_spec *p,
 		return rc;
 	}
 	if (completion_blocks(how, req))
-		return put_await(l, r, how->timeout_ms);
+		return put_await(r);
 	if (!bound)
 		req->id = id;
 	leave_to_progress(ctx);

@@ -386,6 +386,24 @@ static void target_have(struct line *l, uint32_t rank, const struct ranks *have)
 	target_tell(l);
 }
 
+/* Those from here on answer, as far as is known. */
+static void target_alive(struct line *l, const struct ranks *behind)
+{
+	ranks_add(&l->alive, line_self(l));
+	for (uint32_t i = 0; i < RANK_WORDS; i++)
+		l->alive.bits[i] |= behind->bits[i];
+	target_send(l, l->target.before, WORD_ALIVE);
+}
+
+static void target_late(struct line *l)
+{
+	static const struct ranks none;
+
+	if (l->target.next != BOARD_NONE)
+		target_send(l, l->target.next, WORD_LATE);
+	target_alive(l, &none);
+}
+
 void target_word(struct deposits *d, uint32_t rank, const struct wire_deposit *w,
 		 const struct ranks *ranks, const struct ranks *agreed,
 		 const struct wire_order *order)
@@ -403,6 +421,14 @@ void target_word(struct deposits *d, uint32_t rank, const struct wire_deposit *w
 	case WORD_HAVE: target_have(l, rank, agreed); break;
 	case WORD_STOP:
 	case WORD_LEAVE: target_stop(l, ranks); break;
+	case WORD_LATE:
+		if (rank == l->target.before)
+			target_late(l);
+		break;
+	case WORD_ALIVE:
+		if (rank == l->target.next)
+			target_alive(l, agreed);
+		break;
 	default:;
 	}
 }

@@ -92,6 +92,61 @@ static void asleep(const struct crew *c, int rank)
 	OK(slmpm_barrier(c->group[0], PATIENCE));
 }
 
+/* ---- one is late ----------------------------------------------------------------------------- */
+
+struct lateness {
+	uint32_t flags;
+	bool amid; /* the bytes: else it does not even answer */
+	uint64_t apart;
+};
+
+/* Rank 2 computes, and makes no progress: of those of the line that wait for it none is named. */
+static void be_late(const struct crew *c, int rank)
+{
+	const struct lateness *l = c->arg;
+	const struct slmpm_how how = {.size = sizeof(how),
+				      .timeout_ms = (l->amid ? 500 : 100) * actor_slow()};
+
+	set_space(c);
+	OK(slmpm_barrier(c->group[0], PATIENCE));
+	if (rank == 0) {
+		unsigned char *from = filled();
+		const struct slmpm_put_spec put = put_of(from, l->flags);
+
+		memset(from, 1, LEN);
+		REFUSED(slmpm_put_all(c->group[0], &put, &how, NULL), SLMPM_ETIMEOUT,
+			"nothing yet from rank 2");
+		CHECK(!l->amid == !strstr(slmpm_error_detail(), "in doubt: "), "%s",
+		      slmpm_error_detail());
+		EXPECT(circle_query(c->group[0]).status, 0);
+		atomic_store(ended, 1);
+	} else if (rank == 2) {
+		while (l->amid && !*(volatile unsigned char *)memory)
+			(void)slmpm_progress(c->ctx);
+		await_ended(1);
+	} else {
+		while (!atomic_load(ended))
+			(void)slmpm_progress(c->ctx);
+	}
+	OK(slmpm_barrier(c->group[0], PATIENCE));
+}
+
+static void each_late(void)
+{
+	static const struct lateness all[] = {
+		{SLMPM_PUT_ALL_FORWARD | SLMPM_PUT_ALL_LINE, true, 0},
+		{SLMPM_PUT_ALL_BROADCAST | SLMPM_PUT_ALL_LINE, false, 0},
+		{SLMPM_PUT_ALL_FORWARD | SLMPM_PUT_ALL_LINE, false, 0xff}};
+	struct crew c = {.members = 4, .groups = 1, .body = be_late};
+
+	for (int i = 0; i < 3; i++) {
+		atomic_store(ended, 0);
+		c.arg = &all[i];
+		c.apart = all[i].apart;
+		crew_run(&c, 20);
+	}
+}
+
 /* ---- deaths ---------------------------------------------------------------------------------- */
 
 enum when { AT_REQUEST, IN_THE_MIDDLE, AT_THE_END, WHENS };
@@ -305,6 +360,7 @@ int main(void)
 		SLMPM_PUT_ALL_FORWARD | SLMPM_PUT_ALL_DIRECT | SLMPM_PUT_ALL_ANYWAY};
 
 	ended = child_common(sizeof(*ended));
+	each_late();
 	for (int when = 0; when < WHENS; when++)
 		for (int i = 0; i < 4; i++) {
 			/* The first of the line; in its middle; the last but one of that of 4. */
