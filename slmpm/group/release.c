@@ -81,7 +81,7 @@ static void pair_release(struct pair *p)
 		p->said = groups_send(p->ep, &packet);
 	if (p->own && p->theirs)
 		pair_finish(p);
-	else if (p->theirs && !p->said)
+	else if ((p->own || p->theirs) && !p->said)
 		p->ep->ctx->unpaired = true; /* there was no memory for it */
 }
 
