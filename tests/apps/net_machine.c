@@ -36,6 +36,7 @@ enum {
 	OTHER_LACKS,
 	DIFFERS,
 	DIFFERED,
+	LACKS,
 	SKIPS,
 	LATE,
 	BLOCKS,
@@ -301,6 +302,24 @@ static void differ_before(void)
 		      strstr(slmpm_error_detail(), "root 4") &&
 		      strstr(slmpm_error_detail(), "rank 4 (process"),
 	      "by which rank, in which");
+}
+
+/* It has no memory for the rings of its connections. */
+static void lack_memory(void)
+{
+	struct rlimit all, few;
+
+	check(getrlimit(RLIMIT_FSIZE, &all) == 0, "getrlimit");
+	few = all;
+	few.rlim_cur = 4096;
+	signal(SIGXFSZ, SIG_IGN);
+	if (own.rank == CULPRIT)
+		setrlimit(RLIMIT_FSIZE, &few);
+	check(sum_of(1) < 0, "one lacks memory");
+	query();
+	check(own.culprit == CULPRIT && strstr(slmpm_error_detail(), "rank 4 (process"),
+	      "which one");
+	setrlimit(RLIMIT_FSIZE, &all);
 }
 
 /* The last of a chain leaves out what goes by messages alone: by what goes in memory it is seen. */
@@ -605,10 +624,12 @@ static const struct run *run_of(const char *name)
 
 static int accelerator(const struct run *run)
 {
-	static void (*const part[])(void) = {NULL,    check_results, founder_lacks, other_lacks,
-					     differ,  differ_before, skip,          be_late,
-					     block,   die,           stop,          stop_writing,
-					     release, break_amid,    leave,         leave_and_exit};
+	typedef void play(void);
+	static play *const part[] = {NULL,          check_results, founder_lacks, other_lacks,
+				     differ,        differ_before, lack_memory,   skip,
+				     be_late,       block,         die,           stop,
+				     stop_writing,  release,       break_amid,    leave,
+				     leave_and_exit};
 
 	for (uint32_t tag = run->first; tag <= run->last; tag++) {
 		join_group(tag);
