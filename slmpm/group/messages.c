@@ -398,6 +398,8 @@ static int begin_run(struct group *g)
 	if (!needs_are_decided(g))
 		return 0;
 	rc = needs_connect(g, &culprit);
+	if (rc > 0)
+		return 0;
 	if (rc < 0) /* it ends for those that have learnt before it why the group is broken */
 		return group_is_broken(g) ? messages_broken_by(g) : messages_break(g, rc, culprit);
 	needs_unwant(g);

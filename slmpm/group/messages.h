@@ -103,7 +103,8 @@ void needs_want(struct group *g);
 void needs_unwant(struct group *g);
 /* There is one with each, or there can be none. */
 bool needs_are_decided(struct group *g);
-/* Each is the run's peer. 0, or negative with the detail set, and *CULPRIT. */
+/* Each is the run's peer: 0; 1: one has been lost meanwhile, and is decided again; or negative with
+ * the detail set, and *CULPRIT. */
 int needs_connect(struct group *g, int *culprit);
 /* Those that its next step waits for are noted: is RANK one? */
 COLD void needs_note_awaited(struct group *g);

@@ -102,6 +102,10 @@ int needs_connect(struct group *g, int *culprit)
 		if (!m->needs[r])
 			continue;
 		*culprit = (int)pair_culprit(to);
+		if (!is_connected(to) && !pair_is_decided(to)) { /* any more */
+			m->first = r;
+			return 1;
+		}
 		if (!is_connected(to))
 			return pair_error(to, CALL, -1);
 		offload_peer(m->offload, r, (slmpm_peer){handle_id(to->pair->ep)});
