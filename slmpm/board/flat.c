@@ -357,20 +357,64 @@ static NOINLINE int begin_long(struct flat *f, const struct slmpm_coll *c)
 	return rc;
 }
 
-int flat_begin(struct flat *f, struct boards *b, const struct slmpm_coll *c)
+/* A call of memcmp would take as long as what is saved. */
+static INLINE bool is_as_before(const struct slmpm_coll *a, const struct slmpm_coll *b)
 {
-	uint64_t history;
-	int rc;
+	uint64_t x, y, differ = 0;
 
-	f->b = b;
+#pragma GCC unroll 16
+	for (unsigned i = 0; i < sizeof(*a); i += sizeof(x)) {
+		memcpy(&x, (const unsigned char *)a + i, sizeof(x));
+		memcpy(&y, (const unsigned char *)b + i, sizeof(y));
+		differ |= x ^ y;
+	}
+	return !differ;
+}
+_Static_assert(sizeof(struct slmpm_coll) % sizeof(uint64_t) == 0, "it is words");
+
+bool flat_repeats(const struct flat *f, const struct boards *b, const struct slmpm_coll *c)
+{
+	return f->repeats && f->b == b && f->generation == b->generation &&
+	       is_as_before(c, &f->same);
+}
+
+/* What each one has of its own. */
+static INLINE void number_it(struct flat *f, struct boards *b, const struct slmpm_coll *c,
+			     uint64_t what)
+{
 	f->coll = c;
 	f->number = b->posted + 1;
 	f->posted = f->again = false;
 	f->between = 6;
-	f->in_place = c->from == SLMPM_IN_PLACE;
 	f->culprit = BOARD_NONE;
-	history = b->history;
-	f->what = with_history(b, what_of(c, b->size)) | post_lap(f->number);
+	f->what = with_history(b, what) | post_lap(f->number);
+}
+
+void flat_repeat(struct flat *f, struct boards *b, const struct slmpm_coll *c)
+{
+	number_it(f, b, c, f->same_what);
+	f->what |= POST_IN_LINE;
+	f->next = f->here = f->first;
+}
+
+/* The next one may be the same. */
+static void keep_short(struct flat *f, const struct slmpm_coll *c, uint64_t what)
+{
+	f->repeats = true;
+	f->generation = f->b->generation;
+	f->same = *c;
+	f->same_what = what;
+}
+
+int flat_begin(struct flat *f, struct boards *b, const struct slmpm_coll *c)
+{
+	const uint64_t history = b->history, what = what_of(c, b->size);
+	int rc;
+
+	f->b = b;
+	f->repeats = false;
+	f->in_place = c->from == SLMPM_IN_PLACE;
+	number_it(f, b, c, what);
 	f->count = 0;
 	f->shift = 0;
 	f->bytes = 0;
@@ -384,6 +428,7 @@ int flat_begin(struct flat *f, struct boards *b, const struct slmpm_coll *c)
 				    NULL :
 				    calc_kernel_of(c->op, c->type, calc_has_vectors());
 		f->form = c->count < 4 && !c->counts ? CALC_STRIDED : CALC_PAIR;
+		f->adds = c->count == 1 && c->op == SLMPM_CALC_SUM && c->type == SLMPM_DOUBLE;
 	}
 	if (!is_short(f, c)) {
 		rc = begin_long(f, c);
@@ -396,6 +441,8 @@ int flat_begin(struct flat *f, struct boards *b, const struct slmpm_coll *c)
 	f->what |= POST_IN_LINE;
 	f->put = c->to;
 	plan_even(f, c);
+	if (!flat_has_root(c->kind) && !c->combine)
+		keep_short(f, c, what);
 	return 0;
 }
 

@@ -59,6 +59,7 @@ struct flat {
 	uint8_t between;     /* looks: flat_between_looks */
 	calc_kernel *kernel; /* NULL: of the program's own */
 	enum calc_form form;
+	bool adds;           /* one double of each, which needs no kernel */
 	uint32_t next, last; /* sources: the first unfinished one, and behind the last */
 	uint32_t here;       /* short ones: of those before it none is missing here */
 	uint64_t bytes;      /* of this member's part, or of what each combines */
@@ -66,11 +67,11 @@ struct flat {
 	const unsigned char *from; /* this member's contribution to that */
 	/* Short ones. */
 	_Alignas(16) unsigned char combined[FLAT_SHORT];
+	uint32_t first; /* combining: the sources' first */
 	/* Long ones. */
 	struct flat_out out;
 	uint32_t room_of;   /* whom writing waits for; BOARD_NONE */
 	uint32_t data_of;   /* and reading */
-	uint32_t first;     /* combining: the sources' first */
 	uint64_t chunk;     /* and where it is */
 	unsigned char *put; /* where the result is made: `to`, or memory of its own */
 	uint64_t most;      /* bytes that are combined at a time: whole elements */
@@ -85,6 +86,11 @@ struct flat {
 	 * each combines a piece and reads the others'; a result takes the place of a contribution. */
 	bool shared, in_pieces, replaces;
 	uint32_t stage, from_in, to_in;
+	/* The next one may be the same as this one, a short one, which was that, and posted as. */
+	bool repeats;
+	uint32_t generation;
+	struct slmpm_coll same;
+	uint64_t same_what;
 };
 
 /* ---- what is asked for (flat_check.c) -------------------------------------------------------- */
@@ -100,6 +106,10 @@ int flat_needs(const struct slmpm_coll *c, uint32_t size, uint32_t rank, uint64_
 /* Begins C, which has been checked, and posts it if that can be. Where it has a `combine`, it is
  * one of SLMPM_UINT8, whole elements by its width. 0, or -SLMPM_ENOMEM. */
 int flat_begin(struct flat *f, struct boards *b, const struct slmpm_coll *c);
+/* Whether C is as the last one was, which needs neither flat_check nor flat_begin: flat_repeat does
+ * for it. */
+bool flat_repeats(const struct flat *f, const struct boards *b, const struct slmpm_coll *c);
+void flat_repeat(struct flat *f, struct boards *b, const struct slmpm_coll *c);
 /* It is a step of WHOLE, an operation of a group of which these boards' members are a part: what is
  * posted, and compared, is that one's, and the HISTORY of that group. Just behind flat_begin. */
 void flat_step_of(struct flat *f, const struct slmpm_coll *whole, uint32_t history);

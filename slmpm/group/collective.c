@@ -270,15 +270,21 @@ static INLINE int collect(struct group *g, const struct slmpm_coll *c, int timeo
 {
 	struct context *ctx = g->ctx;
 	int passes = collective_passes(ctx), rc;
+	bool again;
 
 	if (UNLIKELY(g->apart | ctx->handling | !g->boards.own | g->error | g->under_way |
 		     g->serves | (c->combine != NULL) | (c->tag != 0) | (c->reserved != 0)) ||
 	    group_is_broken(g))
 		return collect_in_order(g, c, timeout_ms);
-	rc = flat_check(c, g->boards.size, g->boards.rank);
+	again = flat_repeats(&g->flat, &g->boards, c);
+	rc = again ? 0 : flat_check(c, g->boards.size, g->boards.rank);
 	if (UNLIKELY(rc == 0 && !timeout_ms && g->boards.size > 1))
 		rc = no_time();
-	if (LIKELY(rc == 0))
+	if (UNLIKELY(rc < 0))
+		return collected(ctx, rc);
+	if (again)
+		flat_repeat(&g->flat, &g->boards, c);
+	else
 		rc = operation_begin_flat(g, c);
 	if (UNLIKELY(rc < 0))
 		return collected(ctx, rc);
