@@ -3,11 +3,13 @@
  * How long a wait polls before it sleeps.
  *
  * Whoever sleeps has to be woken; and the peer, which waits for that, may fall asleep meanwhile and
- * has to be woken as well. So sleep costs twice a wake-up, and a wait polls for as long as that and
- * no longer: it never costs more than twice what the best choice in hindsight would have.
+ * has to be woken as well. Bells, barriers and caches gone cold take half as much again. So sleep
+ * costs three wake-ups, and a wait polls for as long as that and no longer: it never costs more
+ * than twice what the best choice in hindsight would have.
  *
  * That bounds a single wait. Whether polling pays at all is kept in accounts: a wait that ended in
- * time earns half of a wake-up less what it took, one that did not costs what it polled in vain.
+ * time earns half of a wake-up less what it took, in a conversation a whole one, for there each
+ * sleep is waited for by the peer, too; one that did not costs what it polled in vain.
  * Where the account is empty a wait sleeps at once; its length is known all the same, so the
  * account goes on. Silence pays in, too: polling behind it is so small a part of that time that
  * nobody minds.
@@ -19,15 +21,22 @@
 #define WAKE_NS  50000 /* before the first has been measured */
 #define WAKE_MIN 10000
 #define WAKE_MAX 250000 /* an idle pair sleeps within a millisecond */
+#define SLEEP    3      /* wake-ups that it costs, all in all */
 #define PART     256    /* polling may take this part of a time without waits, or of a long one */
 /* The wait under way has added to `quick`: once in the receive's polls, once in the others. */
 #define OWN      2
 
 enum { AFTER_SHORT, AFTER_LONG };
 
+/* What a wait that ends in time has saved. */
+static uint64_t spin_saved(const struct spin *s)
+{
+	return s->talks ? s->wake : s->wake / 2;
+}
+
 static uint64_t spin_longest(const struct spin *s)
 {
-	return 2 * s->wake;
+	return SLEEP * s->wake;
 }
 
 static void book(struct spin *s, int row, int64_t ns)
@@ -107,7 +116,7 @@ void spin_end(struct spin *s, uint64_t now, const struct spin_wait *w)
 	if (s->was_long)
 		book_silence(s, took);
 	book(s, s->row,
-	     s->was_long ? -(int64_t)spin_longest(s) : (int64_t)(s->wake / 2) - (int64_t)took);
+	     s->was_long ? -(int64_t)spin_longest(s) : (int64_t)spin_saved(s) - (int64_t)took);
 	s->ended = now;
 	s->bells = w->bells;
 	s->quick = 0;
