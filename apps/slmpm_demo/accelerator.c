@@ -15,16 +15,29 @@ struct accel {
 	struct counts counts;
 };
 
-static int answer(struct accel *a, uint32_t slot, struct digest *d)
+/* What a file has come to. */
+static void conclude(struct accel *a, struct digest *d, unsigned char text[ANSWER_SIZE])
 {
-	unsigned char text[ANSWER_SIZE];
-	const struct slmpm_iov piece = {.base = text, .len = sizeof(text)};
-	const struct slmpm_how how = {.size = sizeof(how), .imm = slot, .timeout_ms = -1};
 	uint64_t bytes = digest_end(d, text);
 
 	count_write(text + DIGEST_SIZE, bytes);
 	counts_add(&a->counts, bytes);
+}
+
+static int say(struct accel *a, uint32_t what, const void *text, size_t len)
+{
+	const struct slmpm_iov piece = {.base = (void *)(uintptr_t)text, .len = len};
+	const struct slmpm_how how = {.size = sizeof(how), .imm = what, .timeout_ms = -1};
+
 	return slmpm_sendv(a->host, ANSWER_STREAM, &piece, 1, &how, NULL);
+}
+
+static int answer(struct accel *a, uint32_t slot, struct digest *d)
+{
+	unsigned char text[ANSWER_SIZE];
+
+	conclude(a, d, text);
+	return say(a, slot, text, sizeof(text));
 }
 
 /* Whatever comes of it: the host says so. */
@@ -54,13 +67,6 @@ static int bye(slmpm_peer host)
 	return rc < 0 ? rc : slmpm_close(host, 5000);
 }
 
-static int say(struct accel *a, uint32_t what)
-{
-	const struct slmpm_how how = {.size = sizeof(how), .imm = what, .timeout_ms = -1};
-
-	return slmpm_sendv(a->host, ANSWER_STREAM, NULL, 0, &how, NULL);
-}
-
 /* Hashes what has been put for SLOT, of which the message at DATA tells the length. */
 static int take_placed(struct accel *a, uint32_t slot, const void *data, int64_t len)
 {
@@ -69,7 +75,32 @@ static int take_placed(struct accel *a, uint32_t slot, const void *data, int64_t
 	if (slot >= a->count || count > PLACE)
 		return -SLMPM_EPROTO;
 	digest_add(a->slots[slot], a->places + place_of(slot, a->turn[slot]++), count);
-	return say(a, IMM_TAKEN | slot);
+	return say(a, IMM_TAKEN | slot, NULL, 0);
+}
+
+/* Hashes the pieces of a loan of LEN bytes, gives it back, and answers what has ended in it. */
+static int take_pieces(struct accel *a, uint32_t slot, const unsigned char *data, size_t len)
+{
+	unsigned char text[PIECES * ANSWER_SIZE];
+	struct digest *d = a->slots[slot];
+	size_t ended = 0, n;
+	uint32_t imm;
+
+	for (size_t at = 0; at + LINE <= len; at += LINE + (n + LINE - 1) / LINE * LINE) {
+		n = count_read(data + at) & UINT32_MAX;
+		imm = (uint32_t)(count_read(data + at) >> 32);
+		if (n > len - at - LINE || ended == sizeof(text))
+			return -SLMPM_EPROTO;
+		digest_add(d, data + at + LINE, n);
+		if (imm & IMM_FORGET) {
+			digest_drop(d);
+		} else if (imm & IMM_LAST) {
+			conclude(a, d, text + ended);
+			ended += ANSWER_SIZE;
+		}
+	}
+	slmpm_release(a->host, data);
+	return say(a, IMM_TAKEN | slot, text, ended);
 }
 
 static int work(struct accel *a)
@@ -95,14 +126,16 @@ static int work(struct accel *a)
 		if (done.stream >= WINDOW_MAX)
 			return -SLMPM_EPROTO;
 		d = a->slots[done.stream];
+		if (done.imm & IMM_PIECES) {
+			rc = take_pieces(a, done.stream, data, (size_t)len);
+			continue;
+		}
 		if (done.imm & IMM_PLACED)
 			rc = take_placed(a, done.stream, data, len);
 		else
 			digest_add(d, data, (size_t)len);
 		if (rc >= 0)
 			rc = slmpm_release(a->host, data);
-		if (rc >= 0 && done.imm & IMM_LENT)
-			rc = say(a, IMM_TAKEN | done.stream);
 		if (done.imm & IMM_FORGET)
 			digest_drop(d);
 		else if (rc >= 0 && done.imm & IMM_LAST)
@@ -147,7 +180,7 @@ int accelerator_run(unsigned slots, bool reduces)
 	if (rc >= 0 && reduces)
 		rc = slmpm_group_join(&a.group, a.host, COUNTS_TAG, COUNTS_MS);
 	if (rc >= 0)
-		rc = say(&a, IMM_READY);
+		rc = say(&a, IMM_READY, NULL, 0);
 	if (rc >= 0)
 		rc = work(&a);
 	for (int i = 0; i < WINDOW_MAX; i++)

@@ -18,17 +18,18 @@
  * says where one ends. Accelerator to host: on ANSWER_STREAM one answer a file, in a slot's order,
  * the slot in the immediate: the digest, then the count of bytes hashed as eight bytes, low first.
  * Bytes that were put: the message says how many, as eight bytes, and where they lie follows from
- * the slot; the accelerator says on ANSWER_STREAM when it has hashed them, and those of a loan that
- * the file goes on behind; and, first of all, that it is there.
+ * the slot; the accelerator says on ANSWER_STREAM when it has hashed them, and, first of all, that
+ * it is there. A loan, on the first slot's stream, is full of files: pieces, each behind a line
+ * with its length and immediate; what ends in it is answered at once, one answer behind the other.
  */
 #define IMM_LAST      1u  /* the file ends with this message */
 #define IMM_FORGET    2u  /* the file cannot be read further: no answer */
 #define IMM_BYE       4u  /* no more files: answer with counters and end */
 #define IMM_PLACED    8u  /* the bytes lie in the slot's next place */
 #define IMM_BALLAST   16u /* of no use but to weigh (stress.h) */
-#define IMM_LENT      32u /* a loan that is full: to be answered once it is hashed */
+#define IMM_PIECES    32u /* a loan */
 #define IMM_COUNTERS  UINT32_MAX
-#define IMM_TAKEN     0x10000u /* beside a slot: a place of it is free again */
+#define IMM_TAKEN     0x10000u /* beside a slot: a place of it, or a loan, is free again */
 #define IMM_READY     0x20000u /* the accelerator is there */
 #define ANSWER_STREAM 1000u
 
@@ -38,9 +39,10 @@
 #define LARGE_MAX        256               /* slots in all with memory for such messages */
 #define PLACE            (CHUNK_LARGE / 2) /* of a slot's in the accelerator's region */
 #define PLACES           2                 /* filled in turn */
-#define LENT             (256 * 1024)      /* of a file in a loan, at most */
-#define LENT_LEAST       (64 * 1024) /* more than a packet: it lies in an area, not in the ring */
-#define LOANS            2           /* full ones of a slot that are being hashed */
+#define LENT             (512 * 1024)      /* of a loan: the next one finds the same memory */
+#define LOANS            4  /* times the window: full ones of an accelerator that it hashes */
+#define LINE             64 /* bytes, in front of each piece; where that ends is rounded up to it */
+#define PIECES           64 /* in a loan, at most */
 #define DIGEST_SIZE      32
 #define ANSWER_SIZE      (DIGEST_SIZE + 8)
 #define ACCELERATORS_MAX 64
@@ -49,11 +51,14 @@
 
 /* ---- files (files.c) ---- */
 
+#define NO_FILE SIZE_MAX
+
 enum file_state { FILE_WAITING, FILE_GIVEN, FILE_DONE, FILE_FAILED };
 
 struct file {
 	char *path;
 	uint64_t size; /* as found by the walk; hashed once done */
+	size_t again;  /* the next that is to be done again, or NO_FILE */
 	enum file_state state;
 	unsigned char digest[DIGEST_SIZE];
 };
@@ -63,11 +68,16 @@ struct files {
 	size_t count, room;
 	uint64_t bytes;
 	size_t failed;
+	bool all;     /* there are no more, */
+	bool lacks;   /* for want of memory */
+	char **paths; /* not walked yet, up to a NULL; */
+	char *path;   /* the one under way, */
+	void *walk;   /* by fts(3), or NULL */
 };
 
-/* Collects the regular files at and below PATHS, up to a NULL, until the end is wanted; what cannot
- * be read is warned of and counted. 0; or 1 and it has been said why. */
-int files_walk(struct files *files, char **paths);
+/* The next regular file at and below the paths joins the list, unless the end is wanted; what
+ * cannot be read is warned of and counted. False: there is none, or it has been said why. */
+bool files_more(struct files *files);
 void files_warn(struct files *files, const char *path, const char *why);
 void files_free(struct files *files);
 

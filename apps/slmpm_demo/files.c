@@ -56,43 +56,54 @@ static int visit(struct files *f, const FTSENT *e)
 	}
 }
 
-static int walk_one(struct files *f, const char *path)
+/* At the next of the paths; false: there is none. */
+static bool begin_path(struct files *f)
 {
-	char *one = strdup(path), *roots[] = {one, NULL};
-	FTS *walk;
-	FTSENT *e;
-	int rc = 0;
+	char *path = *f->paths, *roots[] = {path, NULL};
 
-	if (!one)
-		return -1;
+	if (!path)
+		return false;
+	f->paths++;
+	f->path = path;
 	if (!*path) {
 		files_warn(f, "\"\"", strerror(ENOENT));
-		free(one);
-		return 0;
+		return true;
 	}
-	walk = fts_open(roots, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, by_name);
-	while (walk && rc == 0 && !ending() && (e = fts_read(walk))) {
-		rc = visit(f, e);
-		screen_walk(f, path);
-	}
-	if (!walk || rc)
-		rc = -1;
-	if (walk)
-		fts_close(walk);
-	free(one);
-	return rc;
+	f->walk = fts_open(roots, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, by_name);
+	f->lacks |= !f->walk;
+	return true;
 }
 
-int files_walk(struct files *f, char **paths)
+/* The next entry, or the end of this path. */
+static void walk_on(struct files *f)
 {
-	int rc = 0;
+	FTSENT *e = fts_read(f->walk);
 
-	for (; *paths && !rc; paths++)
-		rc = walk_one(f, *paths);
-	screen_clear();
-	if (rc)
+	if (e) {
+		f->lacks |= visit(f, e) != 0;
+		screen_walk(f, f->path);
+		return;
+	}
+	fts_close(f->walk);
+	f->walk = NULL;
+}
+
+bool files_more(struct files *f)
+{
+	size_t had = f->count;
+
+	while (f->count == had && !f->all && !ending()) {
+		if (f->walk)
+			walk_on(f);
+		else
+			f->all = !begin_path(f);
+		if (!f->lacks)
+			continue;
+		screen_clear();
 		fprintf(stderr, "slmpm_demo: out of memory for the list of files\n");
-	return rc != 0;
+		f->all = true;
+	}
+	return f->count != had;
 }
 
 void files_free(struct files *f)
@@ -100,4 +111,6 @@ void files_free(struct files *f)
 	for (size_t i = 0; i < f->count; i++)
 		free(f->at[i].path);
 	free(f->at);
+	if (f->walk)
+		fts_close(f->walk);
 }

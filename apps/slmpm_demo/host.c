@@ -29,31 +29,43 @@ static void sample_ring(struct host *h)
 	}
 }
 
+static void take_digest(struct host *h, struct accelerator *acc, struct slot *s,
+			const unsigned char *answer)
+{
+	struct given g = s->given[s->first++ % LENT_MAX];
+
+	memcpy(h->ledger.files->at[g.file].digest, answer, DIGEST_SIZE);
+	hist_add(&h->tally->latency, now_ns() - g.sent_ns);
+	counts_add(&acc->counts, count_read(answer + DIGEST_SIZE));
+	ledger_done(&h->ledger, g.file, count_read(answer + DIGEST_SIZE));
+}
+
+/* One digest; or a place, or loan, is free again, of which there are some, or none. */
+static bool is_answer(const struct host *h, const struct slot *s, const struct slmpm_done *done)
+{
+	bool taken = done->imm & IMM_TAKEN;
+
+	return (done->imm & ~IMM_TAKEN) < h->options->window && done->len % ANSWER_SIZE == 0 &&
+	       done->len / ANSWER_SIZE <= s->next - s->first &&
+	       (taken ? s->taken < s->put : done->len == ANSWER_SIZE);
+}
+
 static void take_answer(struct host *h, unsigned a, const struct slmpm_done *done)
 {
 	struct accelerator *acc = &h->accel[a];
 	struct slot *s = &acc->slot[done->imm % WINDOW_MAX];
-	struct given g;
 
 	if (done->imm == IMM_READY) {
 		crew_ready(h, a);
 		return;
 	}
-	if (done->imm & IMM_TAKEN && done->imm - IMM_TAKEN < h->options->window &&
-	    s->taken < s->put) {
-		s->taken++;
-		crew_receive(h, a);
-		return;
-	}
-	if (done->len != ANSWER_SIZE || done->imm >= h->options->window || s->first == s->next) {
+	if (!is_answer(h, s, done)) {
 		crew_bury(h, a, "a wrong answer");
 		return;
 	}
-	g = s->given[s->first++ % GIVEN_MAX];
-	memcpy(h->ledger.files->at[g.file].digest, acc->answer, DIGEST_SIZE);
-	hist_add(&h->tally->latency, now_ns() - g.sent_ns);
-	counts_add(&acc->counts, count_read(acc->answer + DIGEST_SIZE));
-	ledger_done(&h->ledger, g.file, count_read(acc->answer + DIGEST_SIZE));
+	s->taken += (done->imm & IMM_TAKEN) != 0;
+	for (size_t at = 0; at < done->len; at += ANSWER_SIZE)
+		take_digest(h, acc, s, acc->answer + at);
 	crew_receive(h, a);
 }
 
@@ -138,8 +150,8 @@ static int work(struct host *h)
 {
 	uint64_t begin = now_ns(), passes = 0;
 
-	while (h->ledger.finished < h->ledger.files->count && h->living && !is_over(h)) {
-		if (!step_all(h))
+	while (!ledger_is_over(&h->ledger) && h->living && !is_over(h)) {
+		if (!step_all(h) && !files_more(h->ledger.files))
 			wait_any(h);
 		if (passes++ % 64 == 0) {
 			sample_ring(h);
@@ -147,26 +159,32 @@ static int work(struct host *h)
 		}
 		screen_progress(h->ledger.files, h->tally);
 	}
-	if (h->ledger.finished < h->ledger.files->count && !is_over(h))
+	if (!ledger_is_over(&h->ledger) && !is_over(h))
 		ledger_hash_here(&h->ledger);
 	h->tally->seconds = (double)(now_ns() - begin) / 1e9;
-	return h->ledger.finished < h->ledger.files->count;
+	return !ledger_is_over(&h->ledger) || h->ledger.files->lacks;
 }
 
-/* The files are found while accelerators get ready. */
+/* With loans few files are open at once: others are found when there is nothing else to do. */
+static void find_files(struct files *files, const struct options *o)
+{
+	while ((o->stress || (o->way != WAY_NONE && o->way != WAY_LOAN)) && files_more(files))
+		;
+}
+
 static int run(struct host *h, char **paths, unsigned n)
 {
 	struct ledger *l = &h->ledger;
 	int failed;
 
 	hist_clear(&h->tally->latency);
-	failed = crew_start(h) || files_walk(l->files, paths);
-	l->again = failed ? NULL : calloc(l->files->count + 1, sizeof(*l->again));
+	l->files->paths = paths;
+	failed = crew_start(h);
+	if (!failed)
+		find_files(l->files, h->options);
 	traffic_begin(&h->tally->traffic);
-	if (l->again)
+	if (!failed)
 		failed = work(h);
-	else if (!failed)
-		failed = slmpm_perror("slmpm_demo: out of memory");
 	if (is_over(h))
 		crew_kill(h);
 	else
@@ -184,7 +202,7 @@ int host_run(const struct options *options, char **paths, struct files *files, s
 	struct host h = {
 		.options = options,
 		.tally = tally,
-		.ledger = {.options = options, .files = files, .tally = tally},
+		.ledger = {.options = options, .files = files, .tally = tally, .again = NO_FILE},
 	};
 	int failed;
 
@@ -197,6 +215,5 @@ int host_run(const struct options *options, char **paths, struct files *files, s
 		failed = run(&h, paths, n);
 	free(h.accel);
 	free(h.req);
-	free(h.ledger.again);
 	return failed;
 }

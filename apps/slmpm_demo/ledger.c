@@ -43,14 +43,21 @@ void ledger_done(struct ledger *l, size_t file, uint64_t bytes)
 	print_ready(l);
 }
 
+bool ledger_is_over(const struct ledger *l)
+{
+	return l->files->all && l->finished == l->files->count;
+}
+
 bool ledger_next(struct ledger *l, size_t *file)
 {
-	if (l->again_count)
-		*file = l->again[--l->again_count];
-	else if (l->next < l->files->count)
+	if (l->again != NO_FILE) {
+		*file = l->again;
+		l->again = l->files->at[*file].again;
+	} else if (l->next < l->files->count || files_more(l->files)) {
 		*file = l->next++;
-	else
+	} else {
 		return false;
+	}
 	l->files->at[*file].state = FILE_GIVEN;
 	return true;
 }
@@ -58,10 +65,11 @@ bool ledger_next(struct ledger *l, size_t *file)
 void ledger_again(struct ledger *l, size_t file)
 {
 	l->files->at[file].state = FILE_WAITING;
-	l->again[l->again_count++] = file;
+	l->files->at[file].again = l->again;
+	l->again = file;
 }
 
-ssize_t read_full(int fd, char *to, size_t len)
+ssize_t read_full(int fd, char *to, size_t len, uint64_t expected)
 {
 	size_t have = 0;
 	ssize_t n;
@@ -72,9 +80,9 @@ ssize_t read_full(int fd, char *to, size_t len)
 			continue;
 		if (n < 0)
 			return -1;
-		if (n == 0)
-			break;
 		have += (size_t)n;
+		if (n == 0 || have == expected)
+			break;
 	}
 	return (ssize_t)have;
 }
@@ -91,7 +99,7 @@ void ledger_hash_here(struct ledger *l)
 	while (d && chunk && !ending() && !output_error() && ledger_next(l, &file)) {
 		fd = open(l->files->at[file].path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 		n = fd < 0 ? -1 : 0;
-		while (fd >= 0 && (n = read_full(fd, chunk, CHUNK)) > 0) {
+		while (fd >= 0 && (n = read_full(fd, chunk, CHUNK, 0)) > 0) {
 			digest_add(d, chunk, (size_t)n);
 			screen_progress(l->files, l->tally);
 		}

@@ -10,12 +10,14 @@ struct ledger {
 	const struct options *options;
 	struct files *files;
 	struct tally *tally;
-	size_t next;                /* file that nobody has had */
-	size_t *again, again_count; /* files that a lost accelerator had */
-	unsigned open;              /* files being read */
-	size_t finished, printed;   /* files done or failed; printed in their order */
+	size_t next;              /* file that nobody has had */
+	size_t again;             /* the first that a lost accelerator had, or NO_FILE */
+	unsigned open;            /* files being read */
+	size_t finished, printed; /* files done or failed; printed in their order */
 };
 
+/* All are done or failed, and there are no more. */
+bool ledger_is_over(const struct ledger *l);
 /* The next file that nobody works at. */
 bool ledger_next(struct ledger *l, size_t *file);
 /* It was to be worked at, and is not. */
@@ -27,7 +29,8 @@ void ledger_failed(struct ledger *l, size_t file, int error);
 /* Hashes what is left, in this process. */
 void ledger_hash_here(struct ledger *l);
 
-/* Reads until LEN bytes or the file's end. */
-ssize_t read_full(int fd, char *to, size_t len);
+/* Reads until LEN bytes or the file's end, which is where a read stops short that has reached the
+ * bytes EXPECTED. */
+ssize_t read_full(int fd, char *to, size_t len, uint64_t expected);
 
 #endif

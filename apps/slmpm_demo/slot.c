@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 void slot_close(struct slot *s, struct ledger *l)
@@ -50,7 +49,7 @@ bool slot_is_long(const struct slot *s)
 /* Of the file under way all has been read, or it cannot be: what its last message says. */
 static uint32_t slot_ends(struct ledger *l, struct slot *s, bool failed)
 {
-	struct given *g = &s->given[(s->next - 1) % GIVEN_MAX];
+	struct given *g = &s->given[(s->next - 1) % LENT_MAX];
 
 	if (failed)
 		ledger_failed(l, g->file, errno);
@@ -61,25 +60,25 @@ static uint32_t slot_ends(struct ledger *l, struct slot *s, bool failed)
 	return failed ? IMM_FORGET : IMM_LAST;
 }
 
-static bool slot_open(struct ledger *l, struct slot *s, bool lends)
+/* The next file, where less than MOST are awaited. */
+static bool slot_open(struct ledger *l, struct slot *s, uint64_t most)
 {
-	struct stat now;
 	size_t file;
 
-	while (s->next - s->first < GIVEN_MAX && ledger_next(l, &file)) {
+	while (s->next - s->first < most && ledger_next(l, &file)) {
 		s->fd = open(l->files->at[file].path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 		if (s->fd < 0 && (errno == EMFILE || errno == ENFILE) && l->open) {
 			ledger_again(l, file); /* once another one is read */
 			return false;
 		}
-		if (s->fd < 0 || (!lends && slot_room(l->options, s, l->files->at[file].size))) {
+		s->left = l->files->at[file].size;
+		if (s->fd < 0 || (most == GIVEN_MAX && slot_room(l->options, s, s->left))) {
 			ledger_failed(l, file, errno);
 			if (s->fd >= 0)
 				close(s->fd);
 			continue;
 		}
-		s->left = fstat(s->fd, &now) == 0 ? (uint64_t)now.st_size : 0;
-		s->given[s->next++ % GIVEN_MAX] = (struct given){.file = file};
+		s->given[s->next++ % LENT_MAX] = (struct given){.file = file};
 		s->open = true;
 		l->open++;
 		return true;
@@ -120,7 +119,7 @@ static void put_piece(struct accelerator *acc, unsigned k, size_t len, uint32_t 
 static bool loan_goes(struct accelerator *acc)
 {
 	const struct slmpm_how how = {
-		.size = sizeof(how), .imm = acc->loan.imm, .cq = acc->sent, .cookie = acc->index};
+		.size = sizeof(how), .imm = IMM_PIECES, .cq = acc->sent, .cookie = acc->index};
 	int rc = slmpm_commit(acc->peer, acc->loan.data, acc->loan.len, &how);
 
 	if (rc == -SLMPM_EAGAIN)
@@ -130,52 +129,62 @@ static bool loan_goes(struct accelerator *acc)
 	return true;
 }
 
-/* The next piece of the file into a loan. */
-static void loan_fill(struct accelerator *acc, unsigned k, struct ledger *l, size_t room)
+/* The next piece of the file to AT, where there is ROOM for it and more than that: its length. */
+static size_t fill_piece(struct slot *s, struct ledger *l, unsigned char *at, size_t room)
 {
-	struct slot *s = &acc->slot[k];
-	ssize_t n = read_full(s->fd, acc->loan.data, room);
+	ssize_t n = read_full(s->fd, (char *)at + LINE, room - LINE, s->left);
+	size_t len = n > 0 ? (size_t)n : 0;
+	uint32_t imm = 0;
 
-	acc->loan.slot = k;
-	acc->loan.len = n > 0 ? (size_t)n : 0;
-	acc->loan.imm = IMM_LENT;
-	if (n == (ssize_t)room && n != (ssize_t)s->left) {
-		s->left -= s->left ? room : 0;
-		s->put++;
-		return;
+	s->left -= len < s->left ? len : s->left;
+	if (n < (ssize_t)(room - LINE))
+		imm = slot_ends(l, s, n < 0);
+	count_write(at, len | (uint64_t)imm << 32);
+	return len;
+}
+
+/* With pieces of the file that is open and those behind it. */
+static void loan_fill(struct accelerator *acc, struct slot *s, struct ledger *l)
+{
+	unsigned char *data = acc->loan.data;
+	size_t at = 0;
+
+	for (int i = 0; i < PIECES && at + LINE < LENT; i++) {
+		if (!s->open && !slot_open(l, s, LENT_MAX))
+			break;
+		acc->loan.len = at + LINE + fill_piece(s, l, data + at, LENT - at);
+		at = (acc->loan.len + LINE - 1) / LINE * LINE;
 	}
-	acc->loan.imm = slot_ends(l, s, n < 0);
+	s->put++;
 }
 
 /* There are none for it, or none so long: messages, then. */
 static void stop_lending(struct accelerator *acc, const struct ledger *l)
 {
-	acc->lends = false;
-	for (unsigned k = 0; k < l->options->window; k++) {
-		struct slot *s = &acc->slot[k];
-		size_t file = s->given[(s->next - 1) % GIVEN_MAX].file;
+	struct slot *s = &acc->slot[0];
+	size_t file = s->given[(s->next - 1) % LENT_MAX].file;
 
-		acc->broken |= s->open && slot_room(l->options, s, l->files->at[file].size) < 0;
-	}
+	acc->lends = false;
+	acc->broken |= s->open && slot_room(l->options, s, l->files->at[file].size) < 0;
 }
 
-static bool slot_lend(struct accelerator *acc, unsigned k, struct ledger *l)
+/* All in the first slot. */
+static bool slot_lend(struct accelerator *acc, struct ledger *l)
 {
-	struct slot *s = &acc->slot[k];
-	size_t room;
+	struct slot *s = &acc->slot[0];
 	int rc;
 
 	if (acc->loan.data)
-		return acc->loan.slot == k && loan_goes(acc);
-	if ((!s->open && !slot_open(l, s, true)) || s->put - s->taken == LOANS)
+		return loan_goes(acc);
+	if (s->put - s->taken == (uint64_t)LOANS * l->options->window ||
+	    (!s->open && !slot_open(l, s, LENT_MAX)))
 		return false;
-	room = s->left && s->left < LENT ? (size_t)s->left : LENT;
-	rc = slmpm_loan(acc->peer, k, room < LENT_LEAST ? LENT_LEAST : room, &acc->loan.data, 0);
+	rc = slmpm_loan(acc->peer, 0, LENT, &acc->loan.data, 0);
 	if (rc < 0 && rc != -SLMPM_EAGAIN)
 		stop_lending(acc, l);
 	if (rc < 0)
 		return rc != -SLMPM_EAGAIN;
-	loan_fill(acc, k, l, room);
+	loan_fill(acc, s, l);
 	(void)loan_goes(acc);
 	return true;
 }
@@ -189,10 +198,10 @@ bool slot_feed(struct accelerator *acc, unsigned k, struct ledger *l, slmpm_req 
 	ssize_t n;
 
 	if (acc->lends)
-		return slot_lend(acc, k, l);
-	if ((!s->open && !slot_open(l, s, false)) || (s->placed && s->put - s->taken == PLACES))
+		return k == 0 && slot_lend(acc, l);
+	if ((!s->open && !slot_open(l, s, GIVEN_MAX)) || (s->placed && s->put - s->taken == PLACES))
 		return false;
-	n = read_full(s->fd, s->chunk, s->step);
+	n = read_full(s->fd, s->chunk, s->step, 0);
 	if (n < (ssize_t)s->step) {
 		imm = slot_ends(l, s, n < 0);
 	}

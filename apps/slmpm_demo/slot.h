@@ -6,7 +6,8 @@
 #include "apps/slmpm_demo/ledger.h"
 #include "apps/slmpm_demo/stress.h"
 
-#define GIVEN_MAX 16 /* files of one slot whose digest is awaited */
+#define GIVEN_MAX 16   /* files of one slot whose digest is awaited */
+#define LENT_MAX  1024 /* and of the one whose files go in loans */
 
 struct given {
 	size_t file;
@@ -16,13 +17,13 @@ struct given {
 struct slot { /* one stream to an accelerator: a file being read, earlier ones awaited */
 	int fd;
 	bool open;
-	uint64_t first, next; /* of given, modulo GIVEN_MAX */
-	struct given given[GIVEN_MAX];
+	uint64_t first, next; /* of given, modulo LENT_MAX */
+	struct given given[LENT_MAX];
 	char *chunk;
 	size_t room, step;   /* of the chunk; bytes of a message of this file */
 	bool large, placed;  /* this file goes in pieces of more than CHUNK at most, is put */
 	uint64_t left;       /* bytes to be read, as far as is known; 0: until there are none */
-	uint64_t put, taken; /* into places, and hashed there */
+	uint64_t put, taken; /* into places, or loans, and hashed there */
 	uint32_t imm;        /* of the message that is to follow such a put */
 	unsigned char said[8];
 };
@@ -35,14 +36,12 @@ struct accelerator {
 	char name[64], fate[160];
 	char fabrics[4][16]; /* of its links, as far as asked for */
 	struct slot slot[WINDOW_MAX];
-	unsigned char answer[ANSWER_SIZE + 64];
+	unsigned char answer[PIECES * ANSWER_SIZE + 1];
 	bool broken, gone; /* takes no more; is not, or no longer, there */
 	bool ready, lends; /* has said that it is there; files go in loans */
 	struct {           /* that is open, and ready to go */
 		void *data;
 		size_t len;
-		unsigned slot;
-		uint32_t imm;
 	} loan;
 	slmpm_cq sent; /* completions of loans */
 	bool moved;    /* something has come or gone, in this round */

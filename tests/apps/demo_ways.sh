@@ -17,7 +17,7 @@ run() { # run OPTIONS: digests, table
 }
 
 run
-[ "$(way shm loan)" -ge 116 ] && [ "$(way tcp .)" = 0 ] || fail "not all in loans over shared memory"
+[ "$(way shm loan)" -ge 48 ] && [ "$(way tcp .)" = 0 ] || fail "not all in loans over shared memory"
 run -p auto
 [ "$(way shm "smt|rget")" -gt 0 ] || fail "nothing over shared memory"
 [ "$(way tcp .)" = 0 ] || fail "TCP, and shared memory was there"
