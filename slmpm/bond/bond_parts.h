@@ -22,10 +22,11 @@
 #include "slmpm/bond/bond.h"
 #include "slmpm/bond/bond_log.h"
 
-#define BOND_INBOX 32 /* arrivals that a path keeps while another one's come before them, */
-#define BOND_BATCH 8  /* and that it is asked for at once else */
-#define BOND_ASIDE 8  /* polls between inspections of paths that carry no packets at present */
-#define BOND_TURN  64 /* the bond's own packets, or dropped ones, of a path in one poll */
+#define BOND_INBOX 32   /* arrivals that a path keeps while another one's come before them, */
+#define BOND_BATCH 8    /* and that it is asked for at once else */
+#define BOND_ASIDE 8    /* polls between inspections of paths that carry no packets at present; */
+#define BOND_CALLS 1024 /* where these need calls of the kernel, and the one in use needs none */
+#define BOND_TURN  64   /* the bond's own packets, or dropped ones, of a path in one poll */
 
 /* What a path still has to answer, and the other side by it; at each inspection (bond_watch.c). */
 struct bond_watch {
@@ -123,7 +124,7 @@ struct bond {
 	struct bond *next; /* in the domain */
 	bool busy;         /* something is deferred, or does not go its ordinary way */
 	bool armed;
-	uint8_t turn;
+	uint16_t turn;
 	uint8_t has_deferred;
 	uint64_t inspect;              /* ns: of the next inspection for silence */
 	uint64_t before;               /* packets acknowledged at the last one */

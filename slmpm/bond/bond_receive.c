@@ -217,7 +217,7 @@ static int bond_receive_read_ahead(struct bond *b, struct bond_path *p)
 
 int bond_inspect(struct bond *b)
 {
-	b->turn = BOND_ASIDE;
+	b->turn = b->paths[b->in.path].stores ? BOND_CALLS : BOND_ASIDE;
 	b->out.more = false;
 	PATH_EACH(p, b) {
 		int rc = p->port ? bond_receive_advance(b, p) : 0;
@@ -306,11 +306,53 @@ static COLD void bond_receive_push(struct bond *b)
 			(void)p->fabric->poll(p->port, NULL, 0);
 }
 
+/* The first of GOT arrivals that is the bond's own, or without data; GOT: none is. */
+static inline int find_special(const struct fabric_arrival *arrivals, int got)
+{
+	int i = 0;
+
+	while (i < got && LIKELY(!bond_is_own(arrivals[i].kind) && !has_no_data(&arrivals[i])))
+		i++;
+	return i;
+}
+
+/* Straight to the core, as long as nothing else waits by the path in use; the rest goes into its
+ * inbox. 0: what the longer way has to find out; -EAGAIN: there is nothing. */
+static inline int take_straight(struct bond *b, struct fabric_arrival *arrivals, int n)
+{
+	struct bond_path *p = &b->paths[b->in.path];
+	int got, first;
+
+	if (UNLIKELY(!p->begun || p->next != p->count || b->in.land.open || !bond_is_live(p)))
+		return 0;
+	got = p->fabric->poll(p->port, arrivals, n < BOND_BATCH ? n : BOND_BATCH);
+	if (got <= 0) /* an end is found again */
+		return got == 0 && LIKELY(!p->notified) ? -EAGAIN : 0;
+	p->watch.received = true;
+	first = find_special(arrivals, got);
+	for (int i = 0; i < first; i++) {
+		arrivals[i].token += (uint64_t)bond_index(b, p) << TOKEN_SHIFT;
+		p->unreleased += arrivals[i].span;
+	}
+	b->in.received += (uint32_t)first;
+	p->next = 0;
+	p->count = got - first;
+	if (UNLIKELY(p->count)) {
+		memcpy(p->inbox, &arrivals[first], (size_t)p->count * sizeof(p->inbox[0]));
+		p->lands = has_no_data(&p->inbox[p->count - 1]);
+	} else {
+		p->lands = false;
+	}
+	return first;
+}
+
 /* Up to N that are next. */
 static inline int take_next(struct bond *b, struct fabric_arrival *arrivals, int n)
 {
-	int got = 0;
+	int got = b->in.waiting ? 0 : take_straight(b, arrivals, n);
 
+	if (LIKELY(got))
+		return got < 0 ? 0 : got;
 	for (int turn = 0; got < n && turn < BOND_TURN && !b->in.waiting; turn++) {
 		struct bond_path *p = &b->paths[b->in.path];
 		int rc = bond_receive_advance(b, p);
@@ -379,11 +421,15 @@ void bond_release(struct fabric_link *link, const struct fabric_arrival *arrival
 	struct bond *b = bond_of(link);
 	uint32_t index = (uint32_t)((arrival->token - b->base.start_in) >> TOKEN_SHIFT);
 	struct bond_path *p = &b->paths[index];
-	struct fabric_arrival a = *arrival;
+	struct fabric_arrival a;
 
-	a.token -= (uint64_t)index << TOKEN_SHIFT;
-	p->unreleased -= a.span;
-	p->fabric->release(p->port, &a);
+	p->unreleased -= arrival->span;
+	if (UNLIKELY(index)) { /* the first one's tokens are its own */
+		a = *arrival;
+		a.token -= (uint64_t)index << TOKEN_SHIFT;
+		arrival = &a;
+	}
+	p->fabric->release(p->port, arrival);
 	if (UNLIKELY(p->state == PATH_LOST))
 		bond_path_leave(b, p);
 }
