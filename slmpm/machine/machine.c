@@ -37,7 +37,7 @@ static bool is_root(const struct group *g)
 	return g->messages->coll->root == (int)g->boards.rank;
 }
 
-/* The root leads its machine; the lowest rank leads each other one. */
+/* The root leads its machine; its head leads each other one. */
 static void choose_leaders(struct group *g)
 {
 	struct machine *n = g->messages->machine;
@@ -46,7 +46,7 @@ static void choose_leaders(struct group *g)
 
 	n->leader = 0;
 	for (uint32_t i = 0; i < n->machines; i++)
-		n->leaders[i] = n->lowest[i] == g->messages->hosts[root] ? root : n->lowest[i];
+		n->leaders[i] = n->lowest[i] == g->messages->hosts[root] ? root : n->heads[i];
 	while (n->ranks[n->leader] != n->leaders[n->index])
 		n->leader++;
 }
@@ -90,7 +90,7 @@ static unsigned char *local_contributions(const struct group *g)
 {
 	const struct machine *n = g->messages->machine;
 
-	return n->room + n->place[n->lowest[n->index]] * machine_bytes(g->messages);
+	return n->room + n->place[n->heads[n->index]] * machine_bytes(g->messages);
 }
 
 /* N->coll is begun by the local members, though they have broken G by then: perhaps in a later

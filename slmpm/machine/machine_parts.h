@@ -27,9 +27,10 @@ struct machine {
 	uint32_t locals, rank;    /* local members; which of them this one is */
 	uint32_t machines, index; /* of all; which of them this is, in the order of their lowest */
 	uint32_t *ranks;          /* by local member: in the whole */
-	uint32_t *lowest, *leaders; /* by machine: a rank */
-	uint32_t *place;            /* by rank: in the order of machines */
-	uint64_t *counts;           /* by machine: what all of it contribute */
+	/* By machine, a rank: the lowest; who leads where the root is elsewhere; and who does. */
+	uint32_t *lowest, *heads, *leaders;
+	uint32_t *place;  /* by rank: in the order of machines */
+	uint64_t *counts; /* by machine: what all of it contribute */
 	struct boards_local local;
 	/* The operation: */
 	enum machine_phase phase;

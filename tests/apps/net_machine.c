@@ -370,9 +370,9 @@ static int64_t now_ms(void)
 	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Rank 5 breaks it while rank 2 waits for what rank 1, which makes no progress just then, has still
- * to send: that operation ends well, and then rank 2 makes none. Nor does rank 0, by which alone
- * rank 4 is connected: that one learns it all the same. */
+/* Rank 5 breaks it while rank 2 waits for what rank 1 or 3, which make no progress just then, has
+ * still to send: that operation ends well, and then rank 2 makes none. Nor does rank 0, by which
+ * alone rank 4 is connected: that one learns it all the same. */
 static void break_amid(void)
 {
 	int64_t one = 1, all = 0, begun;
@@ -396,7 +396,7 @@ static void break_amid(void)
 	if (own.rank == 5)
 		usleep(10 * 1000);
 	check(slmpm_collective_start(group, &sum, NULL, &req) == 0, "start");
-	if (own.rank == 1)
+	if (own.rank == 1 || own.rank == 3)
 		usleep(50 * 1000);
 	rc = slmpm_wait(&req, 1, &done, WAIT_MS) < 0 ? -1 : (int)done.status;
 	if (own.rank == 0 || own.rank == sum.root)
