@@ -10,10 +10,12 @@
 #include "slmpm/base/sized.h"
 #include "slmpm/board/layout.h"
 #include "slmpm/context.h"
+#include "slmpm/group/machine_ops.h"
 #include "slmpm/group/tags.h"
 #include "slmpm/link/idle.h"
 #include "slmpm/link/progress.h"
 #include "slmpm/link/wait.h"
+#include "slmpm/part.h"
 
 #define CALL    "slmpm_collective"
 #define STOP_MS 10
@@ -64,6 +66,31 @@ static bool is_over(void *arg)
 	return w->result;
 }
 
+/* A yield in which another computes takes a turn of the scheduler. Of what is known to be over no
+ * clock is read again. */
+static bool may_yield(struct context *ctx)
+{
+	if (!ctx->oversubscribed || ctx->multiple || ctx->wait == SLMPM_WAIT_BLOCK)
+		return false;
+	if (ctx->computed != ctx->preempted && ctx->preempted > clock_now())
+		return false;
+	ctx->computed = ctx->preempted;
+	return true;
+}
+
+/* Those of this machine are waited for as by take_turns: for them no link has to be polled, each of
+ * which asks the kernel. */
+static void take_local_turns(struct group *g, const struct waiting *w)
+{
+	struct context *ctx = g->ctx;
+	uint32_t turns = 0, most = ROUNDS * (ctx->sharers + 1);
+
+	while (!w->result && turns < most && parts.machine->is_local(g) && may_yield(ctx)) {
+		turns = yield_among(ctx) ? turns + 1 : most;
+		(void)operations_go_on(g);
+	}
+}
+
 /* C is under way already; or others are, behind which it waits for its turn; or it has a tag. */
 static int wait_for(struct group *g, const struct slmpm_coll *c, int timeout_ms)
 {
@@ -81,8 +108,10 @@ static int wait_for(struct group *g, const struct slmpm_coll *c, int timeout_ms)
 	else
 		operation_append(&op);
 	blocked_begin(g, &op);
-	if (g->apart) /* what it sends first goes before what has come is inspected */
+	if (g->apart) { /* what it sends first goes before what has come is inspected */
 		(void)operations_go_on(g);
+		take_local_turns(g, &w);
+	}
 	if (UNLIKELY(g->ctx->away)) /* another thread, which scans links alone */
 		context_wake(g->ctx);
 	if (wait_until(g->ctx, is_over, &w, timeout_ms) < 0 && !w.result) {
@@ -106,18 +135,6 @@ int collective_passes(const struct context *ctx)
 	if (ctx->oversubscribed || ctx->wait == SLMPM_WAIT_BLOCK || ctx->multiple)
 		return 1;
 	return (int)ctx->scans;
-}
-
-/* A yield in which another computes takes a turn of the scheduler. Of what is known to be over no
- * clock is read again. */
-static bool may_yield(struct context *ctx)
-{
-	if (!ctx->oversubscribed || ctx->multiple || ctx->wait == SLMPM_WAIT_BLOCK)
-		return false;
-	if (ctx->computed != ctx->preempted && ctx->preempted > clock_now())
-		return false;
-	ctx->computed = ctx->preempted;
-	return true;
 }
 
 /* More members than processors: those that share this one's post first; then the others are waited

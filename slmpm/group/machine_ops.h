@@ -25,6 +25,8 @@ struct machine_ops {
 	/* G is broken: no more of the one under way. */
 	void (*stop)(struct group *g);
 	bool (*is_due)(const struct group *g);
+	/* What is waited for is a part in memory. */
+	bool (*is_local)(const struct group *g);
 	/* What is broken of G and the local group breaks the other. */
 	void (*inspect)(struct group *g);
 	/* The size of LOCAL, a local group that forms, is known, by another's word. */

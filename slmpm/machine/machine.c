@@ -426,6 +426,13 @@ static COLD bool machine_ends_it(const struct group *g)
 	return m->stage == ASKS || (m->stage == LOCAL && machine_is_in_memory(m->machine));
 }
 
+static bool machine_waits_here(const struct group *g)
+{
+	const struct messages *m = g->messages;
+
+	return m && m->machine && m->stage == LOCAL && machine_is_in_memory(m->machine);
+}
+
 /* What breaks one of G and the local group breaks the other: G's operation that is under way may
  * still end, before local members learn it. */
 static void machine_inspect(struct group *g)
@@ -453,6 +460,7 @@ const struct machine_ops machine_ops = {
 	.failed = machine_failed,
 	.stop = machine_stop,
 	.is_due = machine_is_due,
+	.is_local = machine_waits_here,
 	.inspect = machine_inspect,
 	.sized = machine_sized,
 	.awaits = machine_awaits,
