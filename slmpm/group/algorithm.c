@@ -146,14 +146,27 @@ int algorithms_set(struct algorithms *a)
 
 /* ---- chosen ---------------------------------------------------------------------------------- */
 
+static bool has_order(const struct plan_spec *spec)
+{
+	return spec->flags & (PLAN_RANK_ORDER | PLAN_NONCOMMUTATIVE);
+}
+
 bool algorithm_may_gather(const struct group *g, const struct plan_spec *spec, uint32_t width)
 {
 	uint32_t forced = algorithm_of(g->algorithms.forced, spec->kind);
 
 	return (forced == PLAN_AUTO || forced == PLAN_HOSTS) &&
-	       (spec->kind == PLAN_REDUCE || spec->kind == PLAN_ALLREDUCE) &&
-	       spec->flags & (PLAN_RANK_ORDER | PLAN_NONCOMMUTATIVE) &&
+	       (spec->kind == PLAN_REDUCE || spec->kind == PLAN_ALLREDUCE) && has_order(spec) &&
 	       plan_bytes(spec, width) <= MACHINE_GATHERED / spec->size;
+}
+
+bool algorithm_may_meet(const struct group *g, const struct plan_spec *spec, uint32_t width)
+{
+	uint32_t forced = algorithm_of(g->algorithms.forced, spec->kind);
+
+	if (has_order(spec))
+		return algorithm_may_gather(g, spec, width);
+	return (forced == PLAN_AUTO || forced == PLAN_HOSTS) && kind_has(spec->kind, PLAN_HOSTS);
 }
 
 uint32_t algorithm_choose(const struct group *g, const struct plan_spec *spec, uint32_t width)

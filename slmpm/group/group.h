@@ -328,6 +328,8 @@ uint32_t algorithm_choose(const struct group *g, const struct plan_spec *spec, u
 /* PLAN_HOSTS keeps the order that SPEC asks for, where members of a machine meet in memory: their
  * contributions go as they are, for they are short. */
 bool algorithm_may_gather(const struct group *g, const struct plan_spec *spec, uint32_t width);
+/* The same of what is combined in any order, or not at all, however long it is. */
+bool algorithm_may_meet(const struct group *g, const struct plan_spec *spec, uint32_t width);
 
 /* ---- plan_texts.c: as texts say -------------------------------------------------------------- */
 

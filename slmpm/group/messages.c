@@ -132,7 +132,8 @@ static void describe_run(const struct group *g, const struct slmpm_coll *c, stru
 	if (LIKELY(!run->spec.text))
 		run->spec.algorithm = algorithm_choose(g, &run->spec, width);
 	if (run->spec.algorithm != PLAN_HOSTS && !run->spec.text && g->messages->local &&
-	    algorithm_may_gather(g, &run->spec, width))
+	    (g->messages->several ? algorithm_may_meet(g, &run->spec, width) :
+				    algorithm_may_gather(g, &run->spec, width)))
 		run->spec.algorithm = PLAN_HOSTS;
 	messages_piece(&run->spec, width);
 	if (run->spec.text)
@@ -172,6 +173,7 @@ static int find_hosts(struct group *g)
 		hosts[r] = host_of_rank(g, r);
 		n += hosts[r] == r;
 	}
+	g->messages->several = 2 * n <= size;
 	if (n > 1 && n < size)
 		g->messages->hosts = hosts;
 	else

@@ -39,6 +39,7 @@ struct messages {
 	uint32_t processors;     /* as of plans */
 	struct machine *machine; /* those on this machine, where some share one; or NULL */
 	bool local;              /* they meet in memory, and so do those of all others */
+	bool several;            /* members on each machine, on average: two or more */
 	uint32_t *hosts; /* as of plans, where some members share a machine, not all; or NULL */
 	/* Messages by rank, as offload_came counts them, before the operation and with it; ... */
 	uint64_t *before, *expected;
