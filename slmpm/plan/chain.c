@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Chains: each rank hands on to the next, in pieces, so that all of them work at a time. Of
- * reductions what is handed on is the result of the ranks so far, in their order.
+ * reductions what is handed on is the result of the ranks so far, in their order; of an allreduce
+ * the last rank has it, and hands it back.
  */
 #include "slmpm/plan/rounds.h"
 
@@ -29,6 +30,8 @@ void prepare_chain(struct plan *p)
 		p->scratch = UINT64_MAX; /* more than there are numbers of pieces */
 		return;
 	}
+	if (p->spec.kind == PLAN_ALLREDUCE)
+		p->spec.root = p->spec.size - 1;
 	if (!count || p->spec.kind == PLAN_BROADCAST || p->spec.rank == 0)
 		return;
 	plan_slots(p, plan_pieces(p), p->piece, 2, p->spec.kind == PLAN_EXSCAN ? p->piece : 0);
@@ -44,18 +47,27 @@ static bool in_pieces(const struct plan *p, uint32_t k)
 	return p->spec.count && k < plan_pieces(p);
 }
 
+/* Results go back by the way that contributions have come. */
+static uint32_t chain_next(const struct plan *p)
+{
+	return (p->spec.rank + (p->phase ? p->spec.size - 1 : 1)) % p->spec.size;
+}
+
+static uint32_t chain_before(const struct plan *p)
+{
+	return (p->spec.rank + (p->phase ? 1 : p->spec.size - 1)) % p->spec.size;
+}
+
 static void forward_await(struct plan *p, uint32_t k)
 {
-	const uint32_t n = p->spec.size, before = (p->spec.rank + n - 1) % n;
-
 	if (in_pieces(p, k))
-		plan_recv(p, before, nth_piece(p, PLAN_TO, k), plan_piece_len(p, k), k % 2,
+		plan_recv(p, chain_before(p), nth_piece(p, PLAN_TO, k), plan_piece_len(p, k), k % 2,
 			  PLAN_AHEAD);
 }
 
 bool round_chain_broadcast(struct plan *p, uint32_t k)
 {
-	const uint32_t n = p->spec.size, next = (p->spec.rank + 1) % n;
+	const uint32_t next = chain_next(p);
 	const bool root = p->spec.rank == p->spec.root;
 
 	if (!in_pieces(p, k))
@@ -67,7 +79,7 @@ bool round_chain_broadcast(struct plan *p, uint32_t k)
 		plan_wait(p, k % 2, 1);
 	}
 	if (next != p->spec.root)
-		plan_send(p, next, nth_piece(p, root ? p->input : PLAN_TO, k),
+		plan_send(p, next, nth_piece(p, root && !p->phase ? p->input : PLAN_TO, k),
 			  plan_piece_len(p, k));
 	return true;
 }

@@ -64,8 +64,9 @@ enum plan_algorithm plan_by_name(const char *name)
 #define BY_RANK (PLAN_LIMIT_RANK + 1)
 
 /* Of a kind the first row that fits (by machines: where several members share one; star, which has
- * the fewest messages: where they share processors, and no limit is given), and whose algorithm
- * keeps to the order that is asked for. */
+ * the fewest messages: where they share processors, and no limit is given; allreduce's chain, which
+ * has the fewest bytes between machines: both), and whose algorithm keeps to the order that is
+ * asked for. */
 static const struct choice {
 	uint8_t kind, algorithm;
 	uint32_t members; /* at most */
@@ -85,7 +86,9 @@ static const struct choice {
 	{PLAN_REDUCE, PLAN_FLAT, 16, 4 << 10, BY_RANK},
 	{PLAN_REDUCE, PLAN_CHAIN, UINT32_MAX, ANY, 0},
 	{PLAN_ALLREDUCE, PLAN_HOSTS, UINT32_MAX, 32 << 10, 0},
-	{PLAN_ALLREDUCE, PLAN_STAR, 16, ANY, 0}, /* its centres keep pieces of all */
+	{PLAN_ALLREDUCE, PLAN_STAR, 16, 64 << 10, 0}, /* its centres keep pieces of all */
+	{PLAN_ALLREDUCE, PLAN_CHAIN, UINT32_MAX, ANY, 0},
+	{PLAN_ALLREDUCE, PLAN_STAR, 16, ANY, 0},
 	{PLAN_ALLREDUCE, PLAN_FLAT, 4, 1 << 10, 0},
 	{PLAN_ALLREDUCE, PLAN_RECURSIVE_DOUBLING, UINT32_MAX, 32 << 10, BY_ANY},
 	{PLAN_ALLREDUCE, PLAN_RING, UINT32_MAX, ANY, 0},
@@ -157,11 +160,14 @@ static bool limits_are_default(const struct plan_spec *spec)
 
 static bool choice_fits(const struct choice *c, const struct plan_spec *spec, uint64_t bytes)
 {
+	const bool chain = c->algorithm == PLAN_CHAIN && c->kind == PLAN_ALLREDUCE;
+
 	if (c->kind != spec->kind || c->members < spec->size || choice_bytes(c, spec) < bytes)
 		return false;
-	if (c->algorithm == PLAN_HOSTS && !spec->hosts)
+	if ((c->algorithm == PLAN_HOSTS || chain) && !spec->hosts)
 		return false;
-	if (c->algorithm == PLAN_STAR && (!spec->processors || !limits_are_default(spec)))
+	if ((c->algorithm == PLAN_STAR || chain) &&
+	    (!spec->processors || !limits_are_default(spec)))
 		return false;
 	return plan_keeps_order(spec, c->algorithm);
 }

@@ -309,6 +309,26 @@ static void shared_processors_count(void **state)
 	assert_int_equal(plan_choose(&spec, 1), PLAN_DISSEMINATION);
 }
 
+/* ... and of which several are on each machine: of a long vector the fewest bytes between these. */
+static void shared_machines_count(void **state)
+{
+	const uint32_t hosts[4] = {0, 0, 2, 2};
+	struct plan_spec spec = {.kind = PLAN_ALLREDUCE,
+				 .size = 4,
+				 .processors = 2,
+				 .flags = PLAN_RANK_ORDER,
+				 .hosts = hosts};
+
+	(void)state;
+	for (uint64_t count = 1; count < 1 << 20; count *= 2) {
+		spec.count = count;
+		assert_int_equal(plan_choose(&spec, 8),
+				 count * 8 <= 64 << 10 ? PLAN_STAR : PLAN_CHAIN);
+	}
+	spec.processors = 0;
+	assert_int_equal(plan_choose(&spec, 8), PLAN_PAIRWISE);
+}
+
 /* As many as processors, each with another member. */
 static void stars_have_centres(void **state)
 {
@@ -408,6 +428,7 @@ int main(void)
 		cmocka_unit_test(many_members),
 		cmocka_unit_test(limits_count),
 		cmocka_unit_test(shared_processors_count),
+		cmocka_unit_test(shared_machines_count),
 		cmocka_unit_test(stars_have_centres),
 	};
 	int rc;
