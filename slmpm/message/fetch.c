@@ -99,33 +99,41 @@ void fetch_last(struct list *list, struct list *node)
 	list_append(list, node);
 }
 
-/* One is over before the next begins, but for those that wait for the peer. */
+/* One is over before the next begins, but for a few that wait for the sender's share. What cannot
+ * begin, for want of room for words, lets others past, which may have that. */
 static int read_in_turn(struct endpoint *ep, struct fetch *f)
 {
+	uint32_t begun = 0;
 	int n = 0;
 
-	for (int i = 0; i < FETCH_AHEAD && !n; i++) {
+	for (uint32_t i = 0; begun < FETCH_AHEAD && !n; i++) {
 		struct list *at = f->in.next;
+		struct fetch_in *p;
 
-		/* A step may take others out. */
-		for (int k = 0; k < i && at != &f->in; k++)
-			at = at->next;
+		for (uint32_t k = 0; k < i && at != &f->in; k++)
+			at = at->next; /* a step may have taken others out */
 		if (at == &f->in)
 			break;
-		n = fetch_read_step(ep, LIST_ENTRY(at, struct fetch_in, node));
+		p = LIST_ENTRY(at, struct fetch_in, node);
+		begun += p->notified || p->alone;
+		n = fetch_read_step(ep, p);
 	}
 	return n;
 }
 
+/* Those that wait also where no share can be written now. */
 static int send_in_turn(struct endpoint *ep, struct fetch *f)
 {
-	struct list *first = list_empty(&f->out) ? f->waiting.next : f->out.next;
+	struct list *first = f->out.next;
+	int n = 0;
 
-	if (first == &f->waiting || ep->state != SLMPM_PEER_UP)
-		return 0;
-	if (!list_empty(&f->out))
+	if (first != &f->out && ep->state == SLMPM_PEER_UP) {
 		fetch_last(&f->out, first);
-	return fetch_send_step(ep, LIST_ENTRY(first, struct fetch_out, node));
+		n = fetch_write_step(ep, LIST_ENTRY(first, struct fetch_out, node));
+	}
+	if (!n && !list_empty(&f->waiting) && ep->state == SLMPM_PEER_UP)
+		n = fetch_wait_step(ep, LIST_ENTRY(f->waiting.next, struct fetch_out, node));
+	return n;
 }
 
 bool fetch_is_out(const struct endpoint *ep)

@@ -29,7 +29,7 @@
 #define FETCH_SHARE_MIN ((uint64_t)32 << 10) /* less is not worth two packets */
 #define FETCH_SHARE_MAX ((uint64_t)4 << 20) /* a copy of so much keeps others waiting long enough */
 #define FETCH_BUDGET    ((uint64_t)8 << 20) /* of one message before others have their turn */
-#define FETCH_AHEAD     4 /* messages that the receiver has begun while the sender writes */
+#define FETCH_AHEAD     4 /* messages begun, of which the sender still writes some */
 
 /* Segments held back for each: question and verdict of a withdrawal, the end of a share (or the
  * question before packets); the last TAKE and DONE. */
@@ -89,7 +89,7 @@ struct fetch {                     /* of an endpoint */
 	struct choice_last last; /* message sent */
 	uint64_t begun;          /* the last one that began, fetched or not: envelope */
 	uint64_t over;           /* when the last one that was fetched was, in ticks */
-	uint64_t patience;       /* ns: what waits may wait until then: the peer took another */
+	uint64_t renewed;        /* ns: all that wait may do so until then: the peer took one */
 	struct list in, out, waiting; /* to read, in their order; to write; not to wait for long */
 	struct fetch_in *in_hand;     /* NULL once it has gone */
 	struct fetch_out *out_hand;
@@ -148,10 +148,10 @@ void fetch_learn(struct endpoint *ep, const struct fetch_out *p, bool missed);
 
 /* As outbound.c's begin_message: 1, -EAGAIN, or another negative. */
 int fetch_announce(struct endpoint *ep, struct request *r);
-/* Are messages waiting for their receives, in whose way those that could be fetched, too, are not
- * to be? */
-bool fetch_waits(const struct endpoint *ep);
-/* R, announced so, is not to wait. */
+/* Others are announced, and have their patience: messages that could be fetched, too, are not to be
+ * in their way. */
+bool fetch_is_awaited(const struct endpoint *ep);
+/* R is not to wait, neither announced nor behind others that are. */
 void fetch_hurry(struct request *r);
 /* The peer wants R, announced so, in packets: true, that is its end. */
 bool fetch_refused(struct request *r);
@@ -159,7 +159,9 @@ bool fetch_refused(struct request *r);
 void fetch_forget(struct request *r);
 /* Takes it back. False: it is done, or nothing can be said for now. */
 bool fetch_take_back(struct request *r);
-int fetch_send_step(struct endpoint *ep, struct fetch_out *p);
+/* A share of it; or whether it has waited long enough. */
+int fetch_write_step(struct endpoint *ep, struct fetch_out *p);
+int fetch_wait_step(struct endpoint *ep, struct fetch_out *p);
 void fetch_taken(struct endpoint *ep, const struct head *h);
 void fetch_over(struct endpoint *ep, const struct head *h);
 

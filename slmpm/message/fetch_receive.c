@@ -350,6 +350,8 @@ static bool give_up_reading(struct endpoint *ep, struct fetch_in *p)
 		return false;
 	if (fetch_undo(p->m)) /* not while the sender writes */
 		fetch_refuse(p->m, 1);
+	else
+		fetch_last(&ep->rooms->fetch->in, &p->node);
 	return true;
 }
 
@@ -407,10 +409,10 @@ int fetch_read_step(struct endpoint *ep, struct fetch_in *p)
 		if (rc == AGAIN)
 			return n;
 	}
+	if (p->asked || !fetch_is_whole(p))
+		fetch_last(in, &p->node);
 	if (fetch_is_whole(p))
 		fetch_finish(ep, p);
-	else
-		fetch_last(in, &p->node);
 	return n;
 }
 

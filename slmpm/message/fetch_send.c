@@ -189,7 +189,7 @@ static void fetch_settle(struct endpoint *ep, struct fetch_out *p, bool sure)
 	(void)send_give(ep, p, true);
 }
 
-static int fetch_write_step(struct endpoint *ep, struct fetch_out *p)
+int fetch_write_step(struct endpoint *ep, struct fetch_out *p)
 {
 	struct fetch *f = ep->rooms->fetch;
 	uint64_t share, wrote = 0;
@@ -266,13 +266,13 @@ static bool ask_back(struct endpoint *ep, struct fetch_out *p)
 
 static bool may_wait(const struct endpoint *ep, const struct fetch_out *p)
 {
-	uint64_t until = ep->rooms->fetch->patience;
+	uint64_t until = ep->rooms->fetch->renewed;
 
 	until = until > p->patience ? until : p->patience;
 	return !p->asked && !ep->ctx->armed && !p->hurried && clock_now() < until;
 }
 
-bool fetch_waits(const struct endpoint *ep)
+bool fetch_is_awaited(const struct endpoint *ep)
 {
 	const struct fetch *f = ep->rooms->fetch;
 
@@ -282,25 +282,30 @@ bool fetch_waits(const struct endpoint *ep)
 
 void fetch_hurry(struct request *r)
 {
-	struct fetch_out *p = r->fetch;
+	struct fetch *f = r->ep->rooms->fetch;
 
-	p->hurried = true;
-	if (p->waiting) {
-		list_remove(&p->node);
-		list_insert(r->ep->rooms->fetch->waiting.next, &p->node);
+	if (!f || r->done)
+		return;
+	LIST_EACH_ENTRY(struct fetch_out, p, &f->waiting, node)
+		p->hurried = true;
+	if (r->fetch && r->fetch->waiting) {
+		list_remove(&r->fetch->node);
+		list_insert(f->waiting.next, &r->fetch->node);
 	}
 }
 
 /* Its receiver is not through with it so far, and the send is not to wait for that. */
-static int step_waiting(struct endpoint *ep, struct fetch_out *p)
+int fetch_wait_step(struct endpoint *ep, struct fetch_out *p)
 {
 	struct fetch *f = ep->rooms->fetch;
 
 	if (may_wait(ep, p))
 		return 0;
 	if (!p->asked) {
-		if (ep->charged - ep->credited + p->r->length > ep->credit || !ask_back(ep, p))
+		if (ep->charged - ep->credited + p->r->length > ep->credit || !ask_back(ep, p)) {
+			fetch_last(&f->waiting, &p->node);
 			return 0;
+		}
 		ep->charged += p->r->length;
 		p->asked = true;
 	}
@@ -308,11 +313,6 @@ static int step_waiting(struct endpoint *ep, struct fetch_out *p)
 	if (split_catch_up(ep) && f->out_hand == p)
 		send_instead(ep, p);
 	return 1;
-}
-
-int fetch_send_step(struct endpoint *ep, struct fetch_out *p)
-{
-	return p->waiting ? step_waiting(ep, p) : fetch_write_step(ep, p);
 }
 
 /* ---- taking it back ------------------------------------------------------------------------- */
@@ -349,7 +349,7 @@ static bool was_sent(const struct endpoint *ep, uint64_t seq)
 /* The peer receives: so may what waits be soon. */
 static void takes_on(struct endpoint *ep)
 {
-	ep->rooms->fetch->patience = clock_now() + GRACE_NS;
+	ep->rooms->fetch->renewed = clock_now() + GRACE_NS;
 }
 
 void fetch_taken(struct endpoint *ep, const struct head *h)
@@ -380,9 +380,10 @@ void fetch_taken(struct endpoint *ep, const struct head *h)
 		p->address = LITTLE_64(take.address);
 		p->notified = false;
 	}
+	if (take.turn != p->turn || take.upto != p->upto)
+		takes_on(ep);
 	p->turn = take.turn;
 	p->upto = take.upto;
-	takes_on(ep);
 	if (p->waiting && !p->asked) {
 		p->waiting = false;
 		list_remove(&p->node);

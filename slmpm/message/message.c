@@ -276,7 +276,7 @@ int message_await(struct request *r, int timeout_ms)
 	rc = request_submit(r);
 	if (rc < 0)
 		return rc;
-	if (r->fetch && !timeout_ms)
+	if (!timeout_ms && r->kind == REQUEST_SEND)
 		fetch_hurry(r);
 	rc = r->done ? 0 : wait_until(r->ctx, is_done, r, timeout_ms);
 	if (r->done)

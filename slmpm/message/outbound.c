@@ -45,9 +45,12 @@ static uint64_t charge_of(const struct endpoint *ep, const struct request *r)
 	return wire_charge(r->length > ep->life->eager_max ? ep->packet_max : r->length);
 }
 
-static bool message_has_credit(struct endpoint *ep, struct request *r)
+static bool message_may_begin(struct endpoint *ep, struct request *r)
 {
 	choose_route(ep, r);
+	if (UNLIKELY(r->length >= ep->fetch_min) && r->mode.way == MODE_PACKETS && !r->wire &&
+	    fetch_is_awaited(ep))
+		return false; /* its packets would be read before those are fetched */
 	return r->mode.way == MODE_NONE ||
 	       ep->charged - ep->credited + charge_of(ep, r) <= ep->credit;
 }
@@ -61,7 +64,7 @@ static bool is_uncharged(const struct request *r)
  * Behind one that lacks credit only those begin that need none. */
 bool message_ready(struct endpoint *ep, struct request *r, bool first)
 {
-	return !ep->link.active && (first ? message_has_credit(ep, r) : is_uncharged(r));
+	return !ep->link.active && (first ? message_may_begin(ep, r) : is_uncharged(r));
 }
 
 /* The first packet: the whole message, or as much as one carries. message_ready has seen to the
@@ -87,8 +90,6 @@ static int begin_message(struct endpoint *ep, struct request *r)
 		choose_route(ep, r);
 	if (UNLIKELY(r->mode.way != MODE_PACKETS))
 		return r->mode.way == MODE_FETCHED ? fetch_announce(ep, r) : -ENOLINK;
-	if (UNLIKELY(r->length >= ep->fetch_min) && !r->wire && fetch_waits(ep))
-		return -EAGAIN; /* its packets would be read before those are fetched */
 	timed = UNLIKELY(endpoint_is_blocked(ep, BLOCK_SAMPLE)) && only && !announce && !r->wire;
 	if (timed || r->length >= MONITOR_LONG || r->length >= ep->fetch_min)
 		began = clock_ticks();

@@ -18,6 +18,8 @@
 #define LARGE  ((size_t)1 << 20)
 #define KIB    ((size_t)1024)
 #define FILLS  7
+#define HUGE   ((size_t)10 << 20) /* more than is read of one before others have their turn */
+#define HUGES  8
 
 static unsigned char out[LARGE], in[WINDOW][LARGE];
 
@@ -36,6 +38,14 @@ static void check(const unsigned char *got, size_t length, uint64_t i)
 	for (size_t k = 0; k < length; k += k + 4096 < length ? 4093 : 1)
 		CHECK(got[k] == (unsigned char)((k + i) * 37 >> 3), "message %d, byte %zu", (int)i,
 		      k);
+}
+
+static void *huge(void)
+{
+	void *at = calloc(1, HUGE);
+
+	CHECK(at, "no memory");
+	return at;
 }
 
 static void receive_next(slmpm_peer host, slmpm_req *req, unsigned char *room)
@@ -77,6 +87,21 @@ static int take_second_first(slmpm_peer host, char **words)
 	for (int i = 0; i < FILLS; i++)
 		EXPECT(slmpm_recv(host, 3, in[0], LARGE, NULL, PATIENCE), (int64_t)(32 * KIB));
 	EXPECT(slmpm_recv(host, 1, in[0], LARGE, NULL, PATIENCE), (int64_t)(100 * KIB));
+	return 0;
+}
+
+/* Its ring has room for more announcements than this side has for what it says of each. */
+static int take_huge(slmpm_peer host, char **words)
+{
+	const struct slmpm_iov piece = {huge(), HUGE};
+	slmpm_req reqs[HUGES];
+
+	(void)words;
+	for (int i = 0; i < HUGES; i++)
+		EXPECT(slmpm_recvv(host, 1, &piece, 1, NULL, &reqs[i]), 0);
+	OK(slmpm_send(host, 0, NULL, 0, PATIENCE));
+	for (int i = 0; i < HUGES; i++)
+		EXPECT(slmpm_wait(&reqs[i], 1, NULL, PATIENCE), 0);
 	return 0;
 }
 
@@ -144,10 +169,34 @@ static int past_one_that_waits(void *unused)
 	return 0;
 }
 
+static int huge_ones(void *unused)
+{
+	struct slmpm_iov piece = {huge(), HUGE};
+	slmpm_req reqs[HUGES];
+	slmpm_peer peer;
+
+	(void)unused;
+	CHECK(setenv("SLMPM_FETCH", "always", 1) == 0, "setenv");
+	CHECK(setenv("SLMPM_RING_SEGMENTS", "16384", 1) == 0, "setenv");
+	peer = actor_spawn("huge", NULL, NULL);
+	CHECK(setenv("SLMPM_RING_SEGMENTS", "128", 1) == 0, "setenv");
+	EXPECT(slmpm_recv(peer, 0, NULL, 0, NULL, PATIENCE), 0);
+	for (int i = 0; i < HUGES; i++)
+		OK(slmpm_sendv(peer, 1, &piece, 1, NULL, &reqs[i]));
+	for (int i = 0; i < HUGES; i++)
+		EXPECT(slmpm_wait(&reqs[i], 1, NULL, PATIENCE), 0);
+	free(piece.base);
+	OK(slmpm_close(peer, PATIENCE));
+	actor_join(peer, 0);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
-	static const struct actor roles[] = {
-		{"take", take}, {"second first", take_second_first}, {NULL, NULL}};
+	static const struct actor roles[] = {{"take", take},
+					     {"second first", take_second_first},
+					     {"huge", take_huge},
+					     {NULL, NULL}};
 	static const char *const ways[] = {"always", "auto"};
 	unsigned slow = (unsigned)actor_slow();
 
@@ -160,5 +209,6 @@ int main(int argc, char **argv)
 		CHECK(child_run(windows, &s, 20 * slow) == 0, "SLMPM_FETCH=%s", ways[i]);
 	}
 	CHECK(child_run(past_one_that_waits, NULL, 20 * slow) == 0, "see above");
+	CHECK(child_run(huge_ones, NULL, 20 * slow) == 0, "see above");
 	return 0;
 }
