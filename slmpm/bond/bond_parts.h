@@ -25,7 +25,7 @@
 #define BOND_INBOX 32   /* arrivals that a path keeps while another one's come before them, */
 #define BOND_BATCH 8    /* and that it is asked for at once else */
 #define BOND_ASIDE 8    /* polls between inspections of paths that carry no packets at present; */
-#define BOND_CALLS 1024 /* where these need calls of the kernel, and the one in use needs none */
+#define BOND_CALLS 1024 /* where the one in use stores: others may need calls of the kernel */
 #define BOND_TURN  64   /* the bond's own packets, or dropped ones, of a path in one poll */
 
 /* What a path still has to answer, and the other side by it; at each inspection (bond_watch.c). */

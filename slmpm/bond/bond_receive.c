@@ -58,6 +58,7 @@ static bool take_switch(struct bond *b, struct bond_path *p, const uint64_t *hea
 		return false;
 	p->begun = false;
 	b->in.path = (uint32_t)head[0];
+	b->turn = 1; /* what may be asked seldom is another */
 	b->in.part++;
 	p = &b->paths[head[0]];
 	if (p->state == PATH_LOST || (p->state == PATH_NONE && p->notified) || p->life != head[2])
@@ -82,6 +83,7 @@ static bool take_restart(struct bond *b, struct bond_path *p, const uint64_t *he
 	p->part = head[2];
 	if (in->waiting && !p->part) { /* other links may be faster with later ones */
 		in->path = bond_index(b, p);
+		b->turn = 1;
 		in->waiting = false;
 		acknowledge_part(b, p);
 	}

@@ -86,6 +86,7 @@ bool bond_probed(struct bond *b, struct bond_path *p, const uint64_t *head)
 		return false;
 	w->last = head[1];
 	w->answered = true;
+	b->turn = 1; /* the others may have brought one, too */
 	PATH_EACH(other, b)
 		other->watch.held = head[2] >> (HELD_SHIFT + bond_index(b, other)) & 1;
 	return true;

@@ -404,6 +404,72 @@ static void the_last_link_is_not_given_up(void **state)
 	}
 }
 
+/* ---- one that stores, and one that is read seldom -------------------------------------------- */
+
+#define FEW                                                                                        \
+	9 /* polls in a tick: fewer in all than a path is left alone for beside one that stores */
+
+static void begin_stored(struct exchange *x)
+{
+	const struct rig_shape shape = {64, 64, 1 << 14, 0, 1};
+	int path;
+
+	memset(x, 0, sizeof(*x));
+	rig_open_stored(&x->r, fabric, &shape);
+	path = rig_path(&x->r, fabric, &shape);
+	rig_add(&x->r, path, LEFT);
+	rig_add(&x->r, path, RIGHT);
+}
+
+/* The answer of the one in memory does not make the other's late. */
+static void few_polls_make_none_silent(void **state)
+{
+	struct exchange x;
+
+	(void)state;
+	begin_stored(&x);
+	(void)bond_use(x.r.link[LEFT], 1);
+	put(&x, LEFT);
+	for (int i = 0; i < 64; i++) {
+		for (int side = 0; side < SIDES; side++)
+			(void)tend(&x.r, side);
+		for (int n = 0; n < FEW; n++)
+			for (int side = 0; side < SIDES; side++)
+				(void)take(&x, side);
+		CHECK(bond_up(x.r.link[LEFT]) == 3 && bond_up(x.r.link[RIGHT]) == 3,
+		      "a path is lost after %d ticks", i);
+		now += TICK;
+	}
+	rig_close(&x.r);
+}
+
+/* What has been read of the other is known at once. */
+static void a_change_is_seen_soon(void **state)
+{
+	struct exchange x;
+	int n = 0;
+
+	(void)state;
+	begin_stored(&x);
+	look_around(&x);
+	(void)bond_use(x.r.link[LEFT], 1);
+	(void)bond_use(x.r.link[RIGHT], 1);
+	put(&x, LEFT);
+	put(&x, RIGHT);
+	while (x.taken[LEFT] < 1 || x.taken[RIGHT] < 1)
+		look_around(&x);
+	(void)bond_use(x.r.link[RIGHT], 0);
+	put(&x, RIGHT);
+	while (x.taken[LEFT] < 2)
+		(void)take(&x, LEFT);
+	for (int i = 0; i < 3; i++)
+		(void)take(&x, LEFT);
+	while (!bond_is_read_next(x.r.link[RIGHT]) && n++ < 100)
+		(void)take(&x, RIGHT);
+	CHECK(n < 100, "not known after %d polls", n);
+	rig_close(&x.r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -416,6 +482,8 @@ int main(void)
 		FABRIC_TEST(packets_held_lose_nothing),
 		FABRIC_TEST(who_owes_nothing_is_left_alone),
 		FABRIC_TEST(the_last_link_is_not_given_up),
+		FABRIC_TEST(few_polls_make_none_silent),
+		FABRIC_TEST(a_change_is_seen_soon),
 	};
 
 	return FABRIC_SUITE(tests);
