@@ -84,11 +84,14 @@ static int take_pieces(struct accel *a, uint32_t slot, const unsigned char *data
 	unsigned char text[PIECES * ANSWER_SIZE];
 	struct digest *d = a->slots[slot];
 	size_t ended = 0, n;
+	uint64_t line;
 	uint32_t imm;
+	int rc;
 
 	for (size_t at = 0; at + LINE <= len; at += LINE + (n + LINE - 1) / LINE * LINE) {
-		n = count_read(data + at) & UINT32_MAX;
-		imm = (uint32_t)(count_read(data + at) >> 32);
+		line = count_read(data + at);
+		n = line & UINT32_MAX;
+		imm = (uint32_t)(line >> 32);
 		if (n > len - at - LINE || ended == sizeof(text))
 			return -SLMPM_EPROTO;
 		digest_add(d, data + at + LINE, n);
@@ -99,8 +102,8 @@ static int take_pieces(struct accel *a, uint32_t slot, const unsigned char *data
 			ended += ANSWER_SIZE;
 		}
 	}
-	slmpm_release(a->host, data);
-	return say(a, IMM_TAKEN | slot, text, ended);
+	rc = slmpm_release(a->host, data);
+	return rc < 0 ? rc : say(a, IMM_TAKEN | slot, text, ended);
 }
 
 static int work(struct accel *a)

@@ -76,8 +76,9 @@ struct files {
 };
 
 /* The next regular file at and below the paths joins the list, unless the end is wanted; what
- * cannot be read is warned of and counted. False: there is none, or it has been said why. */
-bool files_more(struct files *files);
+ * cannot be read is warned of and counted. False: there is none, or it has been said why; or LATER,
+ * when others are done, there may be one. */
+bool files_more(struct files *files, bool later);
 void files_warn(struct files *files, const char *path, const char *why);
 void files_free(struct files *files);
 

@@ -74,28 +74,38 @@ static bool begin_path(struct files *f)
 	return true;
 }
 
-/* The next entry, or the end of this path. */
-static void walk_on(struct files *f)
+/* For want of a descriptor, which others have. */
+static bool is_put_off(struct files *f, FTSENT *e)
+{
+	return e->fts_info == FTS_DNR && (e->fts_errno == EMFILE || e->fts_errno == ENFILE) &&
+	       fts_set(f->walk, e, FTS_AGAIN) == 0;
+}
+
+/* The next entry, or the end of this path; false: not now, but LATER. */
+static bool walk_on(struct files *f, bool later)
 {
 	FTSENT *e = fts_read(f->walk);
 
+	if (e && later && is_put_off(f, e))
+		return false;
 	if (e) {
 		f->lacks |= visit(f, e) != 0;
 		screen_walk(f, f->path);
-		return;
+		return true;
 	}
 	fts_close(f->walk);
 	f->walk = NULL;
+	return true;
 }
 
-bool files_more(struct files *f)
+bool files_more(struct files *f, bool later)
 {
 	size_t had = f->count;
 
 	while (f->count == had && !f->all && !ending()) {
-		if (f->walk)
-			walk_on(f);
-		else
+		if (f->walk && !walk_on(f, later))
+			break;
+		if (!f->walk)
 			f->all = !begin_path(f);
 		if (!f->lacks)
 			continue;

@@ -202,9 +202,8 @@ bool slot_feed(struct accelerator *acc, unsigned k, struct ledger *l, slmpm_req 
 	if ((!s->open && !slot_open(l, s, GIVEN_MAX)) || (s->placed && s->put - s->taken == PLACES))
 		return false;
 	n = read_full(s->fd, s->chunk, s->step, 0);
-	if (n < (ssize_t)s->step) {
+	if (n < (ssize_t)s->step)
 		imm = slot_ends(l, s, n < 0);
-	}
 	if (s->placed && n > 0)
 		put_piece(acc, k, (size_t)n, imm, req);
 	else
