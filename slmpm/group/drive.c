@@ -21,7 +21,7 @@
 #define CALL     "slmpm_group_drive"
 #define ASKED_MS 200 /* for an answer of members, who is late */
 
-enum drive_at { AT_ASKED, AT_AGREED, AT_ENDED };
+enum drive_at { AT_ASKED, AT_AGREED, AT_WAITS, AT_ENDED };
 
 struct drive {
 	struct list node; /* of the group's */
@@ -33,9 +33,10 @@ struct drive {
 	int timeout_ms;
 	uint32_t agreed, ended; /* members */
 	bool begun;
-	bool stops; /* it has begun, and is to break the group */
-	bool asks;  /* its deadline has passed: members are to name who is late */
-	int status; /* negative: why it ends */
+	bool stops;       /* it has begun, and is to break the group */
+	uint32_t awaited; /* by one that has been asked */
+	bool asks;        /* its deadline has passed: members are to name who is late */
+	int status;       /* negative: why it ends */
 	uint32_t culprit;
 	char text[ERROR_DETAIL];
 	uint8_t at[]; /* by rank: enum drive_at */
@@ -167,6 +168,22 @@ static COLD void drive_blame(struct drive *d, uint32_t rank, const char *why)
 		   why ? ", suspect: " : "", why ? why : "");
 }
 
+/* All but one of those that have not ended wait, and say so: that one is late. */
+static COLD void drive_found(struct drive *d)
+{
+	uint32_t silent = 0, n = 0;
+
+	for (uint32_t r = 0; r < d->group->boards.size; r++)
+		if (d->at[r] < AT_WAITS) {
+			silent = r;
+			n++;
+		}
+	if (n == 1)
+		drive_blame(d, silent, NULL);
+	else if (!n && d->awaited < d->group->boards.size)
+		drive_blame(d, d->awaited, NULL);
+}
+
 /* In order: none begins before those that were asked for earlier. */
 static void settle_all(struct group *g)
 {
@@ -217,8 +234,11 @@ void drive_answer(struct group *g, uint32_t rank, uint64_t number, enum drive_wo
 		return;
 	}
 	if (word == DRIVE_AWAITS) {
-		if (d->asks && culprit < g->boards.size && d->at[culprit] != AT_ENDED)
-			drive_blame(d, culprit, NULL);
+		if (!d->asks)
+			return;
+		d->at[rank] = AT_WAITS;
+		d->awaited = culprit < d->awaited ? culprit : d->awaited;
+		drive_found(d);
 		return;
 	}
 	d->at[rank] = AT_ENDED;
@@ -350,6 +370,11 @@ static COLD void drive_late(struct drive *d)
 	const char *why;
 	uint32_t r = late_rank(d, &why);
 
+	for (uint32_t s = 0; d->asks && !why && s < d->group->boards.size; s++)
+		if (d->at[s] < AT_WAITS) { /* the first that does not answer */
+			r = s;
+			break;
+		}
 	/* It waits for one before it, to which a member has not agreed. */
 	for (; r == d->group->boards.size; r = late_rank(by, &why))
 		by = LIST_ENTRY(by->node.prev, struct drive, node);
@@ -468,6 +493,7 @@ static struct drive *drive_new(struct group *g, const struct slmpm_drive *c,
 		return NULL;
 	}
 	d->group = g;
+	d->awaited = UINT32_MAX;
 	d->number = ++g->driven_last;
 	d->timeout_ms = how->timeout_ms;
 	d->deadline = how->timeout_ms > 0 ? clock_deadline(how->timeout_ms) : UINT64_MAX;
