@@ -315,6 +315,8 @@ static void lack_memory(void)
 	signal(SIGXFSZ, SIG_IGN);
 	if (own.rank == CULPRIT)
 		setrlimit(RLIMIT_FSIZE, &few);
+	else
+		usleep(50 * 1000); /* none has connected with it before */
 	check(sum_of(1) < 0, "one lacks memory");
 	query();
 	check(own.culprit == CULPRIT && strstr(slmpm_error_detail(), "rank 4 (process"),
