@@ -325,7 +325,7 @@ struct wire_control_head {
 #define WIRE_FEATURE_IDS       UINT64_C(262144)
 #define WIRE_FEATURE_PLACES    UINT64_C(524288)
 #define WIRE_FEATURE_GROUP     UINT64_C(1048576) /* takes WIRE_GROUP */
-#define WIRE_FEATURE_LOCAL     UINT64_C(2097152) /* and WIRE_GROUP_LOCAL */
+#define WIRE_FEATURE_LOCAL     UINT64_C(8388608) /* and WIRE_GROUP_LOCAL */
 #define WIRE_FEATURE_FETCH     UINT64_C(4194304) /* takes opcodes 46 to 50 */
 #define WIRE_FEATURES                                                                              \
 	(WIRE_FEATURE_BUNDLE | WIRE_FEATURE_MEMORY | WIRE_FEATURE_FETCH | WIRE_FEATURE_ACTIVE |    \

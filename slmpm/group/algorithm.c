@@ -166,7 +166,9 @@ bool algorithm_may_meet(const struct group *g, const struct plan_spec *spec, uin
 
 	if (has_order(spec))
 		return algorithm_may_gather(g, spec, width);
-	return (forced == PLAN_AUTO || forced == PLAN_HOSTS) && kind_has(spec->kind, PLAN_HOSTS);
+	/* A leader of a reduce that is not the root would need memory for all of it. */
+	return (forced == PLAN_AUTO || forced == PLAN_HOSTS) && spec->kind != PLAN_REDUCE &&
+	       kind_has(spec->kind, PLAN_HOSTS);
 }
 
 uint32_t algorithm_choose(const struct group *g, const struct plan_spec *spec, uint32_t width)

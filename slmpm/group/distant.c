@@ -254,7 +254,7 @@ static struct wire_group broken_packet(const struct group *g, int error, uint32_
 }
 
 /* By the connection with PEER, which JOIN has gone by: members that have none with each other learn
- * it so, whoever leaves then. */
+ * it so, also if that one leaves then. */
 static void send_joined(uint64_t peer, uint32_t join, uint32_t what, struct wire_group packet)
 {
 	struct endpoint *ep = peer ? endpoint_get((slmpm_peer){peer}) : NULL;
@@ -356,7 +356,8 @@ static struct group *group_joined(const struct endpoint *ep, uint32_t join, bool
 		if (founds && g->founder == peer && g->join == join)
 			return g;
 		for (uint32_t s = 0; !founds && g->members && s < g->seats; s++)
-			if (g->members[s].peer == peer && g->members[s].join == join)
+			if (g->members[s].peer == peer && g->members[s].join == join &&
+			    !g->members[s].out)
 				return g;
 	}
 	return NULL;
@@ -375,7 +376,7 @@ static void joined_ended(const struct endpoint *ep, const struct wire_group *pac
 	control_text(g->said, sizeof(g->said), packet->text, sizeof(packet->text));
 	group_break(g, wire_status(LITTLE_32(packet->error)),
 		    rank && rank <= g->boards.size ? (int32_t)rank - 1 : -1);
-	distant_spread(g);
+	distant_inspect(g);
 }
 
 int distant_ended(struct endpoint *ep, const struct wire_group *packet)

@@ -364,7 +364,7 @@ static COLD int machine_failed(struct group *g)
 }
 
 /* Members that differ may have done so by messages, before: what the other has done it says. The
- * lowest rank is one of the two, if this member is the other. */
+ * first local one is one of the two, if this member is the other. */
 static COLD int machine_fails(struct group *g)
 {
 	const struct machine *n = g->messages->machine;
