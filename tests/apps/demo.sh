@@ -70,9 +70,10 @@ rm ../large
 "$demo" -n 5 -w 9 . 2>"$dir/err" | cmp - "$dir/sums" || fail "another count changes the output"
 "$demo" -n 1 -w 1 . 2>"$dir/err" | cmp - "$dir/sums" || fail "one file at a time changes the output"
 (ulimit -n 48 && "$demo" -w 64 . 2>"$dir/err") | cmp - "$dir/sums" || fail "few descriptors change the output"
-mkdir ../many && for i in $(seq 160); do mkdir -p ../many/$((i % 20)) && echo $i >../many/$((i % 20))/$i; done
+mkdir ../many && mkdir $(seq -f ../many/%g 0 39)
+for i in $(seq 800); do printf '%20000d' $i >../many/$((i % 40))/$i; done
 (ulimit -n 36 && "$demo" -n 4 -w 16 ../many 2>"$dir/err") >"$dir/some" || fail "few descriptors, many folders"
-[ "$(wc -l <"$dir/some")" = 160 ] || fail "few descriptors hide folders"
+[ "$(wc -l <"$dir/some")" = 800 ] || fail "few descriptors hide folders"
 rm -r ../many
 [ -z "$("$demo" -q . 2>"$dir/err")" ] || fail "-q prints digests"
 [ "$("$demo" -- link 2>"$dir/err")" = "$(sha256sum link)" ] || fail "a link given by name"

@@ -18,7 +18,7 @@
 #define LARGE  ((size_t)1 << 20)
 #define KIB    ((size_t)1024)
 #define FILLS  7
-#define HUGE   ((size_t)10 << 20) /* more than is read of one before others have their turn */
+#define HUGE   ((size_t)24 << 20) /* more than is read of one before others have their turn */
 #define HUGES  8
 
 static unsigned char out[LARGE], in[WINDOW][LARGE];
@@ -177,9 +177,8 @@ static int huge_ones(void *unused)
 
 	(void)unused;
 	CHECK(setenv("SLMPM_FETCH", "always", 1) == 0, "setenv");
-	CHECK(setenv("SLMPM_RING_SEGMENTS", "16384", 1) == 0, "setenv");
-	peer = actor_spawn("huge", NULL, NULL);
 	CHECK(setenv("SLMPM_RING_SEGMENTS", "128", 1) == 0, "setenv");
+	peer = actor_spawn("huge", NULL, NULL);
 	EXPECT(slmpm_recv(peer, 0, NULL, 0, NULL, PATIENCE), 0);
 	for (int i = 0; i < HUGES; i++)
 		OK(slmpm_sendv(peer, 1, &piece, 1, NULL, &reqs[i]));
@@ -201,6 +200,8 @@ int main(int argc, char **argv)
 	unsigned slow = (unsigned)actor_slow();
 
 	CHECK(setenv("SLMPM_FETCH_MIN", "40k", 1) == 0, "setenv");
+	if (argc > 1)
+		CHECK(setenv("SLMPM_RING_SEGMENTS", "16384", 1) == 0, "setenv");
 	settings_one_link("shm");
 	actor_begin(argc, argv, roles);
 	for (int i = 0; i < 2; i++) {
