@@ -76,9 +76,12 @@ struct files {
 };
 
 /* The next regular file at and below the paths joins the list, unless the end is wanted; what
- * cannot be read is warned of and counted. False: there is none, or it has been said why; or LATER,
- * when others are done, there may be one. */
-bool files_more(struct files *files, bool later);
+ * cannot be read is warned of and counted. False: there is none, or it has been said why. */
+bool files_more(struct files *files);
+/* A descriptor for a folder or file when loans have taken all others: it is kept from now on, and
+ * given up where ERROR is for want of one: try again. */
+void files_reserve(void);
+bool files_may_retry(int error);
 void files_warn(struct files *files, const char *path, const char *why);
 void files_free(struct files *files);
 

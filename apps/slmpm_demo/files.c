@@ -3,10 +3,12 @@
 #include "apps/slmpm_demo/demo.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <fts.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 void files_warn(struct files *f, const char *path, const char *why)
 {
@@ -74,38 +76,50 @@ static bool begin_path(struct files *f)
 	return true;
 }
 
-/* For want of a descriptor, which others have. */
-static bool is_put_off(struct files *f, FTSENT *e)
+static int reserve = -1;
+
+void files_reserve(void)
 {
-	return e->fts_info == FTS_DNR && (e->fts_errno == EMFILE || e->fts_errno == ENFILE) &&
-	       fts_set(f->walk, e, FTS_AGAIN) == 0;
+	if (reserve < 0)
+		reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-/* The next entry, or the end of this path; false: not now, but LATER. */
-static bool walk_on(struct files *f, bool later)
+bool files_may_retry(int error)
 {
-	FTSENT *e = fts_read(f->walk);
-
-	if (e && later && is_put_off(f, e))
+	if (reserve < 0 || (error != EMFILE && error != ENFILE))
 		return false;
-	if (e) {
-		f->lacks |= visit(f, e) != 0;
-		screen_walk(f, f->path);
-		return true;
-	}
-	fts_close(f->walk);
-	f->walk = NULL;
+	close(reserve);
+	reserve = -1;
 	return true;
 }
 
-bool files_more(struct files *f, bool later)
+/* The next entry, or the end of this path. */
+static void walk_on(struct files *f)
+{
+	FTSENT *e = fts_read(f->walk);
+
+	if (e && e->fts_info == FTS_DNR && files_may_retry(e->fts_errno)) {
+		(void)fts_set(f->walk, e, FTS_AGAIN);
+		return;
+	}
+	if (e) {
+		f->lacks |= visit(f, e) != 0;
+		screen_walk(f, f->path);
+		return;
+	}
+	fts_close(f->walk);
+	f->walk = NULL;
+}
+
+bool files_more(struct files *f)
 {
 	size_t had = f->count;
 
+	files_reserve();
 	while (f->count == had && !f->all && !ending()) {
-		if (f->walk && !walk_on(f, later))
-			break;
-		if (!f->walk)
+		if (f->walk)
+			walk_on(f);
+		else
 			f->all = !begin_path(f);
 		if (!f->lacks)
 			continue;

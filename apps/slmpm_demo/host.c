@@ -151,7 +151,7 @@ static int work(struct host *h)
 	uint64_t begin = now_ns(), passes = 0;
 
 	while (!ledger_is_over(&h->ledger) && h->living && !is_over(h)) {
-		if (!step_all(h) && !ledger_finds(&h->ledger))
+		if (!step_all(h) && !files_more(h->ledger.files))
 			wait_any(h);
 		if (passes++ % 64 == 0) {
 			sample_ring(h);
@@ -166,9 +166,9 @@ static int work(struct host *h)
 }
 
 /* With loans few files are open at once: others are found when there is nothing else to do. */
-static void find_files(struct ledger *l, const struct options *o)
+static void find_files(struct files *files, const struct options *o)
 {
-	while ((o->stress || (o->way != WAY_NONE && o->way != WAY_LOAN)) && ledger_finds(l))
+	while ((o->stress || (o->way != WAY_NONE && o->way != WAY_LOAN)) && files_more(files))
 		;
 }
 
@@ -179,9 +179,10 @@ static int run(struct host *h, char **paths, unsigned n)
 
 	hist_clear(&h->tally->latency);
 	l->files->paths = paths;
+	files_reserve();
 	failed = crew_start(h);
 	if (!failed)
-		find_files(l, h->options);
+		find_files(l->files, h->options);
 	traffic_begin(&h->tally->traffic);
 	if (!failed)
 		failed = work(h);

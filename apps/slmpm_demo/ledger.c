@@ -48,17 +48,12 @@ bool ledger_is_over(const struct ledger *l)
 	return l->files->all && l->finished == l->files->count;
 }
 
-bool ledger_finds(struct ledger *l)
-{
-	return files_more(l->files, l->finished < l->next);
-}
-
 bool ledger_next(struct ledger *l, size_t *file)
 {
 	if (l->again != NO_FILE) {
 		*file = l->again;
 		l->again = l->files->at[*file].again;
-	} else if (l->next < l->files->count || ledger_finds(l)) {
+	} else if (l->next < l->files->count || files_more(l->files)) {
 		*file = l->next++;
 	} else {
 		return false;

@@ -18,8 +18,6 @@ struct ledger {
 
 /* All are done or failed, and there are no more. */
 bool ledger_is_over(const struct ledger *l);
-/* More files join the list; false: none for now. */
-bool ledger_finds(struct ledger *l);
 /* The next file that is not worked at. */
 bool ledger_next(struct ledger *l, size_t *file);
 /* It was to be worked at, and is not. */

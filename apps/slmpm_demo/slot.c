@@ -71,6 +71,10 @@ static bool slot_open(struct ledger *l, struct slot *s, uint64_t most)
 			ledger_again(l, file); /* once another one is read */
 			return false;
 		}
+		if (s->fd < 0 && files_may_retry(errno)) {
+			ledger_again(l, file);
+			continue;
+		}
 		s->left = l->files->at[file].size;
 		if (s->fd < 0 || (most == GIVEN_MAX && slot_room(l->options, s, s->left))) {
 			ledger_failed(l, file, errno);
