@@ -17,7 +17,8 @@
 #include "slmpm/link/inspect.h"
 #include "slmpm/base/clock.h"
 
-#define SWITCH_NS  500 /* a yield that took less let no other run */
+#define SWITCH_NS  500 /* a yield that took less let no other run, by any kernel (switch_ns) */
+#define DEAR_NS    (8 * SWITCH_NS) /* what took more, and let no other run, was held up */
 /* One longer than a slice let another compute, which gives nothing back: */
 #define LITTLE_NS  (UINT64_C(5) << 17) /* ... so long none; if it happens again ... */
 #define AGAIN_NS   (UINT64_C(5) << 20) /* ... within this, or as long as that was, twice as long, */
@@ -39,6 +40,10 @@
 /* So long the engine's thread does not poll where two tries in a row have shown that another
  * computes there: each puts off what it is there for by a turn of the scheduler's. */
 #define DISPLACED_NS UINT64_C(1000000000)
+
+/* A yield that took less let no other run. Where a system call is dear each takes longer than
+ * SWITCH_NS: so it is learnt from the kernel's count of switches (yield_was_switched). */
+static _Thread_local uint64_t switch_ns = SWITCH_NS;
 
 /* Several members of a group share a processor, and wait for one another. */
 static bool is_collecting(const struct context *ctx)
@@ -89,7 +94,7 @@ uint64_t idle_until(const struct context *ctx, const struct idle *i)
 void idle_away(struct idle *i, uint64_t now, uint64_t back)
 {
 	i->read = back;
-	if (back - now >= SWITCH_NS)
+	if (back - now >= switch_ns)
 		i->away += back - now;
 }
 
@@ -133,6 +138,18 @@ bool yield_was_slice(uint64_t now, uint64_t back)
 	return back - now > YIELD_SLICE_NS;
 }
 
+/* Quickly up, slowly down: one in sixteen may take long for other reasons. */
+static void longer_without_switch(void)
+{
+	switch_ns += switch_ns / 16;
+}
+
+static void shorter_without_switch(uint64_t took)
+{
+	if (took < switch_ns / 2 && switch_ns > SWITCH_NS)
+		switch_ns -= switch_ns / 256;
+}
+
 /* Has another thread run here from NOW until BACK? The kernel counts switches; since a count of
  * long ago there may have been one at any time. */
 bool yield_was_switched(uint64_t now, uint64_t back)
@@ -143,10 +160,16 @@ bool yield_was_switched(uint64_t now, uint64_t back)
 	long before = counted;
 	bool fresh = now - counted_at < FRESH_NS;
 
-	if (back - now < SWITCH_NS || getrusage(RUSAGE_THREAD, &usage))
+	if (back - now < switch_ns) {
+		shorter_without_switch(back - now);
+		return false;
+	}
+	if (getrusage(RUSAGE_THREAD, &usage))
 		return false;
 	counted = usage.ru_nivcsw;
 	counted_at = back;
+	if (fresh && counted == before && back - now < DEAR_NS)
+		longer_without_switch();
 	return fresh && counted != before;
 }
 

@@ -264,6 +264,36 @@ static void members_that_share_processors_poll(void **state)
 	assert_int_equal(idle_next(&ctx, &i, began + 2 * SHARERS * i.spin), SLMPM_SPIN_SLEEP);
 }
 
+#define HELD_UP 50000 /* ns: the host gave the processor away, or the lock was waited for */
+#define DEAR    900   /* ns of a yield, where a system call costs much */
+
+static uint64_t away_by(uint64_t ns)
+{
+	struct idle i = {0};
+
+	idle_away(&i, LATER, LATER + ns);
+	return i.away;
+}
+
+/* What a yield takes that lets no other run depends on the machine: the kernel's count shows it. */
+static void dear_yields_are_no_time_of_others(void **state)
+{
+	uint64_t now = LATER;
+
+	(void)state;
+	assert_int_equal(away_by(DEAR), DEAR); /* not known yet */
+	for (int i = 0; i < 100; i++, now += DEAR)
+		(void)yield_was_switched(now, now + DEAR);
+	assert_int_equal(away_by(DEAR), 0);
+	assert_int_equal(away_by(4 * DEAR), 4 * DEAR);
+	for (int i = 0; i < 10000; i++)
+		(void)yield_was_switched(now, now + 100);
+	assert_int_equal(away_by(DEAR), DEAR); /* it ran on a slower processor */
+	for (int i = 0; i < 100; i++, now += HELD_UP)
+		(void)yield_was_switched(now, now + HELD_UP);
+	assert_int_equal(away_by(DEAR), DEAR);
+}
+
 /* A turn's yields, where another thread has waited for the lock until the third. */
 static int yields_of_a_turn(bool server)
 {
@@ -362,6 +392,7 @@ int main(void)
 		cmocka_unit_test(long_yields_end_the_servers_polling),
 		cmocka_unit_test(the_server_yields_once_for_an_operation),
 		cmocka_unit_test(members_that_share_processors_poll),
+		cmocka_unit_test(dear_yields_are_no_time_of_others),
 		cmocka_unit_test(the_server_lets_the_application_in),
 		cmocka_unit_test(yields_in_a_row_are_counted_now_and_then),
 		cmocka_unit_test(one_that_computes_ends_them),
