@@ -201,6 +201,11 @@ static void goes_on(slmpm_group g, int rank)
 	works(g, 4, rank, 1); /* none has gone */
 }
 
+static void suspects(slmpm_group g, int rank)
+{
+	survivors_suspects(g, rank, pids[2]);
+}
+
 static int64_t used_ms(void)
 {
 	struct timespec t;
@@ -342,6 +347,7 @@ int main(void)
 		{"leaves the broken one", leaves_broken, 4, 0, 0},
 		{"stopped", stopped, 4, 0, 1 << 2},
 		{"goes on", goes_on, 4, 0, 0},
+		{"suspects", suspects, 4, 0, 1 << 3},
 		{"sleeps", sleeps, 4, 0, 0},
 		{"in threads", in_threads, 3, SLMPM_THREADS, 0},
 		{"none begins", none_begins, 3, SLMPM_THREADS, 0},

@@ -176,6 +176,11 @@ static void goes_on(slmpm_group g, int rank)
 	works(g, 4, rank, 1); /* none has gone */
 }
 
+static void suspects(slmpm_group g, int rank)
+{
+	survivors_suspects(g, rank, pids[2]);
+}
+
 /* Rank 4 dies, and rank 3 at some time while the others agree, or after that. */
 static void die_amidst(slmpm_group g, int rank)
 {
@@ -244,6 +249,7 @@ int main(void)
 		{"leaves", leaves, 4, 0xf, 0},
 		{"stopped", stopped, 4, 0xf, 4},
 		{"goes on", goes_on, 4, 0xf, 0},
+		{"suspects", suspects, 4, 0xf, 1 << 3},
 		{"die amidst", die_amidst, 5, 0x1f, 24},
 		{"die amidst", die_amidst, 5, 0x1f, 24},
 	};

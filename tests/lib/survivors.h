@@ -13,5 +13,8 @@ void survivors_break(slmpm_group g);
 void survivors_shrink(slmpm_group g);
 /* It has N members, of which this one is RANK, in GENERATION, and they sum TIMES. */
 void survivors_sum(slmpm_group g, int n, int rank, unsigned generation, int times);
+/* Of four members rank 3 dies, rank 2, whose process is STOPPED, and rank 1 come late: both are
+ * named, rank 2 as suspect; when they have come all three agree that none of them is left out. */
+void survivors_suspects(slmpm_group g, int rank, pid_t stopped);
 
 #endif
