@@ -164,6 +164,8 @@ static void put_feed(struct line *l, uint32_t rank, bool again)
 	}
 	f->again = again;
 	f->feeds = !again;
+	if (l->put.asks) /* from now on no other asks it (is_asked) */
+		(void)line_send(l, rank, WORD_LATE);
 	flow_due(l, f);
 }
 
@@ -331,6 +333,26 @@ static void put_have(struct line *l, uint32_t rank, const struct ranks *have)
 	put_inspect(l);
 }
 
+/* Of those of a line that are asked who answers; the others are so by the one before them. */
+static COLD bool is_asked(const struct line *l, uint32_t rank)
+{
+	return rank == line_after(l, &l->ranks, l->origin) || is_fed(l, rank);
+}
+
+/* RANK, which has been asked, speaks for itself and for those that it has asked. */
+static COLD void put_alive(struct line *l, uint32_t rank, const struct ranks *alive)
+{
+	uint32_t r = rank;
+
+	if (!l->put.asks || !is_asked(l, rank))
+		return;
+	do {
+		if (ranks_have(alive, r))
+			ranks_add(&l->alive, r);
+		r = line_after(l, &l->ranks, r);
+	} while (r != BOARD_NONE && !is_asked(l, r));
+}
+
 /* Of a death that the target has seen before this member. */
 static void put_word_lost(struct line *l, const struct wire_deposit *w)
 {
@@ -358,10 +380,7 @@ void put_word(struct line *l, uint32_t rank, const struct wire_deposit *w,
 		break;
 	case WORD_RESUME: put_resume(l, rank, w->offset); break;
 	case WORD_HAVE: put_have(l, rank, agreed); break;
-	case WORD_ALIVE:
-		for (uint32_t i = 0; i < RANK_WORDS; i++)
-			l->alive.bits[i] |= agreed->bits[i];
-		break;
+	case WORD_ALIVE: put_alive(l, rank, agreed); break;
 	default:;
 	}
 }
@@ -426,7 +445,6 @@ void put_lost(struct line *l, uint32_t rank, int error, uint32_t by)
 static COLD bool put_asks(struct line *l)
 {
 	char text[NAMED * 12 + 32];
-	const uint32_t first = line_after(l, &l->ranks, l->origin);
 
 	if (l->put.asks || l->state == LINE_WAITS || (l->direct && l->state == LINE_MOVES) ||
 	    put_missing(l, text, sizeof(text)) < 2 ||
@@ -434,8 +452,9 @@ static COLD bool put_asks(struct line *l)
 		return false;
 	l->put.asks = true;
 	l->put.deadline = clock_deadline(ASKED_MS);
-	for (uint32_t r = first; r != BOARD_NONE; r = line_after(l, &l->ranks, r))
-		if (r == first || is_fed(l, r))
+	for (uint32_t r = line_after(l, &l->ranks, l->origin); r != BOARD_NONE;
+	     r = line_after(l, &l->ranks, r))
+		if (is_asked(l, r))
 			(void)line_send(l, r, WORD_LATE);
 	return true;
 }

@@ -2,8 +2,8 @@
 /* timeout: 60 */
 /*
  * A member that breaks the rules of puts to many: it answers twice, and for another, which does not
- * count, nor that another has all of it; its impossible packets end its connection, those out of
- * place are ignored.
+ * count, nor that another has all of it, or lives; its impossible packets end its connection, those
+ * out of place are ignored.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -541,6 +541,40 @@ static void lost_at_once(const struct crew *c, int rank)
 	REFUSED(slmpm_barrier(c->group[0], PATIENCE), SLMPM_EDEAD, "rank 3"); /* so it is said */
 }
 
+/* The last of a line claims to speak for the first, which is silent: that one is named as late. */
+static void claim(const struct crew *c, int rank)
+{
+	const struct slmpm_how soon = {.size = sizeof(soon), .timeout_ms = 100 * actor_slow()};
+	const struct slmpm_put_spec put = {.size = sizeof(put),
+					   .flags = SLMPM_PUT_ALL_BROADCAST | SLMPM_PUT_ALL_LINE,
+					   .space = SPACE,
+					   .len = LEN,
+					   .from = from};
+	struct wire_deposit w = word_of(WORD_ALIVE, 0, 1);
+	struct slmpm_done done;
+	slmpm_req req;
+
+	OK(slmpm_group_space(c->group[0], SPACE, memory, LEN));
+	OK(slmpm_barrier(c->group[0], PATIENCE));
+	if (rank == 0) {
+		OK(slmpm_put_all(c->group[0], &put, &soon, &req));
+		EXPECT(slmpm_wait(&req, 1, &done, PATIENCE), 0);
+		CHECK(done.status == -SLMPM_ETIMEOUT && done.imm == 1, "status %d, rank %u: %s",
+		      done.status, done.imm, slmpm_error_detail());
+		atomic_store(step, 1);
+	} else if (rank == 1) {
+		await_step(1);
+	} else {
+		struct endpoint *ep = link_with(c, 0);
+
+		while (atomic_load(step) < 1) {
+			say(c, ep, &w, 0, 6);
+			usleep(5000);
+		}
+	}
+	OK(slmpm_barrier(c->group[0], PATIENCE));
+}
+
 static void run(crew_body *body, int members)
 {
 	const struct crew c = {.members = members, .groups = 1, .body = body};
@@ -560,5 +594,6 @@ int main(void)
 	run(unlike, SIZE);
 	run(handed_on_late, SIZE);
 	run(lost_at_once, LOST + 1);
+	run(claim, SIZE);
 	return 0;
 }
