@@ -56,16 +56,21 @@ static bool is_connected(const struct member *to)
 	return pair_is_up(p) || (p && p->ep->life->was_up && !dial_is_read(p->ep));
 }
 
-void needs_want(struct group *g)
+static void needs_want_one(struct group *g, uint32_t rank)
 {
 	struct messages *m = g->messages;
 
-	for (uint32_t r = 0; r < g->boards.size; r++) {
-		if (!m->needs[r] || is_connected(member_of(g, r)))
-			continue;
-		pair_want(member_of(g, r));
-		m->needs[r] |= WANTED;
-	}
+	if (m->needs[rank] & WANTED)
+		return;
+	pair_want(member_of(g, rank));
+	m->needs[rank] |= WANTED;
+}
+
+void needs_want(struct group *g)
+{
+	for (uint32_t r = 0; r < g->boards.size; r++)
+		if (g->messages->needs[r] && !is_connected(member_of(g, r)))
+			needs_want_one(g, r);
 }
 
 void needs_unwant(struct group *g)
@@ -103,6 +108,7 @@ int needs_connect(struct group *g, int *culprit)
 			continue;
 		*culprit = (int)pair_culprit(to);
 		if (!is_connected(to) && !pair_is_decided(to)) { /* any more */
+			needs_want_one(g, r);
 			m->first = r;
 			return 1;
 		}

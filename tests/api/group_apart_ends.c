@@ -290,6 +290,44 @@ static int leaves_unread(void *unused)
 	return apart_play(leave_unread, NULL, -1);
 }
 
+/* Ranks 0 and 1 have begun, and wait for the others, as rank 1 closes their connection: they make
+ * another. */
+static void close_amid(slmpm_peer founder, int i, void *arg)
+{
+	const struct slmpm_coll barrier = {.size = sizeof(barrier), .kind = SLMPM_COLL_BARRIER};
+	_Atomic bool *closed = arg;
+	struct slmpm_done done;
+	slmpm_group group;
+	slmpm_peer peer;
+	slmpm_req req;
+
+	OK(slmpm_group_join(&group, founder, APART_TAG, PATIENCE));
+	if (i > 1)
+		await_flag(closed);
+	else
+		OK(slmpm_group_peer(group, 1 - i, &peer, PATIENCE));
+	OK(slmpm_collective_start(group, &barrier, NULL, &req));
+	if (i == 1) {
+		actor_hear(peer, 1);
+		OK(slmpm_close(peer, PATIENCE));
+	} else if (i == 0) {
+		actor_tell(peer, 1);
+		EXPECT(slmpm_recv(peer, 1, NULL, 0, NULL, PATIENCE), -SLMPM_ECLOSED);
+		atomic_store(closed, true);
+	}
+	EXPECT(slmpm_wait(&req, 1, &done, PATIENCE / 2), 0);
+	CHECK(done.status == 0, "status %d: %s", done.status, slmpm_error_detail());
+	actor_tell(founder, APART_GO);
+	actor_hear(founder, APART_DONE);
+	OK(slmpm_group_destroy(group));
+}
+
+static int closed_amid(void *unused)
+{
+	(void)unused;
+	return apart_play(close_amid, child_common(sizeof(bool)), -1);
+}
+
 /* ---- what is sent last when there is no room ------------------------------------------------ */
 
 #define FULL 2000 /* more than sockets take that have as little room as they can have */
@@ -409,6 +447,7 @@ int main(void)
 	EXPECT(child_run(leaves, NULL, 60), 0);
 	EXPECT(child_run(shuts, NULL, 60), 0);
 	EXPECT(child_run(leaves_unread, NULL, 60), 0);
+	EXPECT(child_run(closed_amid, NULL, 60), 0);
 	EXPECT(child_run(left_stopped, NULL, 60), 0);
 	EXPECT(child_run(ends_twice, NULL, 60), 0);
 	return 0;
