@@ -274,15 +274,19 @@ static const struct driven *driven_next(struct group *g)
 	return NULL;
 }
 
-/* Begun or not, it is not to be any more. */
-static void driven_stop(struct driven *d, int status, uint32_t culprit, const char *text)
+/* It is not to be any more: where it has begun, and perhaps ended, the group breaks. */
+static void driven_stop(struct group *g, uint64_t number, int status, uint32_t culprit,
+			const char *text)
 {
-	struct group *g = d->operation.group;
+	struct driven *d = driven_find(g, number);
 
-	if (!d->begun) {
+	if (d && !d->begun)
 		driven_free(d);
+	if (number > g->driven_begun ||
+	    g->boards.generation) /* refused; or of an earlier generation */
 		return;
-	}
+	if (g->error || group_is_broken(g)) /* the first error stays */
+		return;
 	(void)error_set(-status, "%s", text);
 	operations_fail(g, status, culprit < g->boards.size ? culprit : BOARD_NONE);
 }
@@ -293,8 +297,7 @@ bool driven_word(struct group *g, uint64_t number, enum drive_word word, int sta
 	struct driven *d = driven_find(g, number);
 
 	if (word == DRIVE_STOP) {
-		if (d) /* else it has ended, or was refused */
-			driven_stop(d, status < 0 ? status : -SLMPM_ECANCELED, culprit, text);
+		driven_stop(g, number, status < 0 ? status : -SLMPM_ECANCELED, culprit, text);
 		return true;
 	}
 	if (word == DRIVE_LATE) {
@@ -305,6 +308,7 @@ bool driven_word(struct group *g, uint64_t number, enum drive_word word, int sta
 	if (!d || d != driven_next(g))
 		return false;
 	d->begun = true;
+	g->driven_begun = number;
 	g->ctx->news = true;
 	operation_go(&d->operation);
 	return true;

@@ -165,6 +165,8 @@ struct group {
 	struct group *lane;  /* of those with tags (tags.h), ... */
 	struct tags *tags;   /* ... and these; or NULL */
 	struct group *whole; /* those of one machine: of which they are; or NULL */
+	/* Number of the last driven one that has begun; here, so that what is used more stays. */
+	uint64_t driven_begun;
 };
 
 static inline struct group *group_main(struct group *g)
