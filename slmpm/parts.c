@@ -212,8 +212,8 @@ const struct parts parts = {
 	      link_drop_deferred, grant_end_all, remote_end_all, mirror_end,
 	      /* what has begun to arrive has a receive, which match_end would find without it: */
 	      inbound_end, match_end, reservation_end, link_end, totals_end, monitor_ended,
-	      piping_peer_ended, dial_ended, groups_end, drive_peer_ended, deposit_ended,
-	      overlay_ended, pair_ended),
+	      piping_peer_ended, dial_ended, groups_end, drive_peer_ended, distant_peer_ended,
+	      deposit_ended, overlay_ended, pair_ended),
 	.offer = bootstrap_offer,
 	.read_ahead = bootstrap_read_ahead,
 	.grouped = group_packet,

@@ -324,9 +324,9 @@ struct wire_control_head {
 /* Each packet names its addressee; and its place. Required of the other side, too. */
 #define WIRE_FEATURE_IDS       UINT64_C(262144)
 #define WIRE_FEATURE_PLACES    UINT64_C(524288)
-#define WIRE_FEATURE_GROUP     UINT64_C(1048576) /* takes WIRE_GROUP */
-#define WIRE_FEATURE_LOCAL     UINT64_C(8388608) /* and WIRE_GROUP_LOCAL */
-#define WIRE_FEATURE_FETCH     UINT64_C(4194304) /* takes opcodes 46 to 50 */
+#define WIRE_FEATURE_GROUP     UINT64_C(1048576)  /* takes WIRE_GROUP */
+#define WIRE_FEATURE_LOCAL     UINT64_C(16777216) /* and WIRE_GROUP_LOCAL, WIRE_GROUP_LOST */
+#define WIRE_FEATURE_FETCH     UINT64_C(4194304)  /* takes opcodes 46 to 50 */
 #define WIRE_FEATURES                                                                              \
 	(WIRE_FEATURE_BUNDLE | WIRE_FEATURE_MEMORY | WIRE_FEATURE_FETCH | WIRE_FEATURE_ACTIVE |    \
 	 WIRE_FEATURE_SHARE | WIRE_FEATURE_ECHO | WIRE_FEATURE_MIRROR | WIRE_FEATURE_AGGREGATE |   \
@@ -496,6 +496,7 @@ struct wire_group {
 _Static_assert(sizeof(struct wire_group) == 176, "wire layout");
 #define WIRE_GROUP_IN_ORDER 1u /* ENDED: it has left by a call, not as its context ended */
 #define WIRE_GROUP_FOUNDS   2u /* ENDED, of a join: by who founds, to who has joined */
+#define WIRE_GROUP_LOST     1u /* and with an error: its connection with that one has ended so */
 #define WIRE_GROUP_LANE     1u /* STANDS: of those with tags */
 #define WIRE_GROUP_ASKS     2u /* STANDS: for the same of the other side */
 #define WIRE_GROUP_BLOCKS   4u /* STANDS: in a call of a tag, and starts no other until then */

@@ -125,12 +125,13 @@ static void take_attempt(struct member *m, uint64_t now)
 		 got.rc < 0 ? got.detail : "");
 	/* It listened when the group was formed. */
 	if (got.rc == -SLMPM_ENOENT || (got.rc < 0 && d->lost)) {
-		m->ended = d->lost;
-		d->refused = !d->lost;
+		m->ended = d->lost || d->founder_lost;
+		d->refused = !m->ended;
 		d->refused_at = now;
 		pair_due(m, now + PAIR_SAID_MS * PAIR_MS);
 		m->group->ctx->news = true;
 		attendance_gone(m);
+		distant_inspect(m->group);
 		return;
 	}
 	c.fd = got.rc;
@@ -259,6 +260,8 @@ static void send_joined(uint64_t peer, uint32_t join, uint32_t what, struct wire
 {
 	struct endpoint *ep = peer ? endpoint_get((slmpm_peer){peer}) : NULL;
 
+	if ((!packet.error || what & WIRE_GROUP_LOST) && ep && !bootstrap_forms_local(ep))
+		return; /* an older one takes the one for a fault, the other for a death */
 	packet.step = LITTLE_32(GROUP_ENDED);
 	packet.tag = LITTLE_32(join);
 	packet.what = LITTLE_32(what);
@@ -278,6 +281,8 @@ void distant_left(struct group *g, bool in_order, const uint64_t did[2])
 
 	for (uint32_t r = 0; g->state == GROUP_HAS_FORMED && r < g->boards.size; r++)
 		send_ended(member_of(g, r), packet);
+	if (g->state == GROUP_HAS_FORMED)
+		send_joined(g->founder, g->join, 0, packet);
 	g->spread = true; /* what others do of it is not this member's to say any more */
 }
 
@@ -311,7 +316,7 @@ void distant_up(struct member *m)
 
 	if (!m->distant || g->state != GROUP_HAS_FORMED || g->shut)
 		return;
-	m->distant->lost = m->distant->questioned = false;
+	m->distant->lost = m->distant->questioned = m->distant->founder_lost = false;
 	m->distant->why[0] = 0;
 	if (g->status && !g->left)
 		send_ended(m, broken_packet(g, g->status, (uint32_t)g->culprit));
@@ -347,32 +352,100 @@ void distant_inspect(struct group *g)
 	distant_spread(g);
 }
 
-/* EP's side has JOINed it, or FOUNDS it; NULL: it has gone. */
-static struct group *group_joined(const struct endpoint *ep, uint32_t join, bool founds)
-{
-	const uint64_t peer = handle_id(ep);
+/* ---- by the connections of joins ------------------------------------------------------------- */
 
-	LIST_EACH_ENTRY(struct group, g, &ep->ctx->groups, node) {
-		if (founds && g->founder == peer && g->join == join)
+/* That EP founds, and this process has joined; NULL: it has gone. */
+static struct group *group_joined(const struct endpoint *ep, uint32_t join)
+{
+	LIST_EACH_ENTRY(struct group, g, &ep->ctx->groups, node)
+		if (g->founder == handle_id(ep) && g->join == join)
 			return g;
-		for (uint32_t s = 0; !founds && g->members && s < g->seats; s++)
-			if (g->members[s].peer == peer && g->members[s].join == join &&
-			    !g->members[s].out)
-				return g;
-	}
 	return NULL;
+}
+
+/* EP's side, as the member of a group that this process founds; NULL: it is none any more. */
+static struct member *member_joined(const struct endpoint *ep, uint32_t join)
+{
+	LIST_EACH_ENTRY(struct group, g, &ep->ctx->groups, node)
+		for (uint32_t s = 0; g->members && s < g->seats; s++)
+			if (g->members[s].peer == handle_id(ep) && g->members[s].join == join &&
+			    !g->members[s].out)
+				return &g->members[s];
+	return NULL;
+}
+
+/* Who founds has lost RANK: whether it has died an attempt to connect with it shows, or has. */
+static void rank_missed(struct group *g, uint32_t rank)
+{
+	struct member *m = member_of(g, rank);
+	struct distant *d = m->distant;
+
+	if (!d || d->left || m->ended || pair_is_up(m->pair))
+		return;
+	d->founder_lost = true;
+	if (!d->refused) {
+		d->questioned = true;
+		pair_due(m, 0);
+		return;
+	}
+	m->ended = true;
+	d->refused = false;
+	g->ctx->news = true;
+	distant_inspect(g);
+}
+
+static void joined_lost(struct group *g, const struct member *m)
+{
+	const uint32_t lost = pair_rank(m);
+	struct wire_group packet = {
+		.number = LITTLE_32(g->boards.generation),
+		.error = LITTLE_32(wire_error(-SLMPM_EDEAD)),
+		.rank = LITTLE_32(lost + 1),
+	};
+
+	snprintf(packet.text, sizeof(packet.text), BOARD_MEMBER " has died",
+		 BOARD_MEMBER_OF(&g->boards, lost));
+	for (uint32_t r = 0; r < g->boards.size; r++)
+		if (r != lost)
+			send_joined(member_of(g, r)->peer, member_of(g, r)->join,
+				    WIRE_GROUP_FOUNDS | WIRE_GROUP_LOST, packet);
+	rank_missed(g, lost);
+}
+
+void distant_peer_ended(struct endpoint *ep)
+{
+	if (ep->life->error != SLMPM_EDEAD)
+		return;
+	LIST_EACH_ENTRY(struct group, g, &ep->ctx->groups, node)
+		for (uint32_t s = 0; g->apart && g->state == GROUP_HAS_FORMED && s < g->seats;
+		     s++) {
+			const struct member *m = &g->members[s];
+
+			if (m->peer == handle_id(ep) && !m->has_left && !m->out)
+				joined_lost(g, m);
+		}
 }
 
 /* It goes on to all others: who founds has such a connection with each. */
 static void joined_ended(const struct endpoint *ep, const struct wire_group *packet)
 {
-	struct group *g = group_joined(ep, LITTLE_32(packet->tag),
-				       LITTLE_32(packet->what) & WIRE_GROUP_FOUNDS);
-	const uint32_t rank = LITTLE_32(packet->rank);
+	const uint32_t what = LITTLE_32(packet->what), rank = LITTLE_32(packet->rank);
+	const bool founds = what & WIRE_GROUP_FOUNDS;
+	struct member *m = founds ? NULL : member_joined(ep, LITTLE_32(packet->tag));
+	struct group *g = m ? m->group : founds ? group_joined(ep, LITTLE_32(packet->tag)) : NULL;
 
+	if (m && !packet->error) {
+		m->has_left = true;
+		return;
+	}
 	if (!g || !g->apart || g->state != GROUP_HAS_FORMED ||
 	    LITTLE_32(packet->number) != g->boards.generation || (g->status && !g->left))
 		return;
+	if (founds && what & WIRE_GROUP_LOST) {
+		if (rank && rank <= g->boards.size)
+			rank_missed(g, rank - 1);
+		return;
+	}
 	control_text(g->said, sizeof(g->said), packet->text, sizeof(packet->text));
 	group_break(g, wire_status(LITTLE_32(packet->error)),
 		    rank && rank <= g->boards.size ? (int32_t)rank - 1 : -1);
@@ -388,7 +461,8 @@ int distant_ended(struct endpoint *ep, const struct wire_group *packet)
 
 	if (PEER_FAULT(error > WIRE_ERROR_LAST ||
 		       LITTLE_32(packet->what) & ~(WIRE_GROUP_IN_ORDER | WIRE_GROUP_FOUNDS) ||
-		       (packet->tag ? !error : !p || (g && !g->apart))))
+		       (packet->tag ? !error && LITTLE_32(packet->what) & WIRE_GROUP_FOUNDS :
+				      !p || (g && !g->apart))))
 		return -SLMPM_EPROTO;
 	if (packet->tag) {
 		joined_ended(ep, packet);

@@ -52,6 +52,7 @@ struct member {
 	/* Of who founds: by which peer it has joined, and which of its joins it was (drive.c). */
 	uint64_t peer;
 	uint32_t join;
+	bool has_left; /* by that */
 };
 
 struct meeting {         /* of this process (meeting.c) */
@@ -269,6 +270,8 @@ int distant_ended(struct endpoint *ep, const struct wire_group *packet);
 void distant_spread(struct group *g);
 /* Has a member died, left, or broken it? */
 void distant_inspect(struct group *g);
+/* EP, by which members may have joined, has ended. */
+void distant_peer_ended(struct endpoint *ep);
 /* The connection with M, which was UP, has ended by ERROR. */
 void distant_lost(struct member *m, int error);
 /* M is left out. */

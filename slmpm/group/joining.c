@@ -307,11 +307,9 @@ int joining_refusal(struct failed_join *refused, uint32_t tag, bool part, uint32
 
 void groups_ending(struct endpoint *ep)
 {
-	struct groups *of = ep->rooms->groups;
-
 	/* A group that has formed has, though who founded it has gone; and a member may have said
 	 * that it has left, before its link's end. */
-	if (ep->state == SLMPM_PEER_UP && ((of && !list_empty(&of->ours)) || ep->rooms->pair))
+	if (ep->state == SLMPM_PEER_UP && (ep->rooms->groups || ep->rooms->pair))
 		bootstrap_read_ahead(ep);
 }
 

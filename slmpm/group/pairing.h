@@ -38,6 +38,8 @@ struct distant {
 	uint64_t did[2];  /* ... without tags, and of the lane */
 	/* A connection has, not in order: the group is broken; whether it lives another one shows. */
 	bool lost;
+	/* As of that with who founds: it has died if nothing listens there any more, either. */
+	bool founder_lost;
 	/* It has said that the group is broken: of which generation, why, and by which rank + 1. */
 	struct {
 		uint32_t generation, rank;

@@ -145,6 +145,70 @@ static int deaths_unseen(void *founds)
 	return 0;
 }
 
+/* None is connected with rank 2, which dies, or leaves and dies: who founds sees its end alone. */
+struct unmet {
+	bool founds, leaves; /* as a member, in the place of rank 0; rank 2, before it dies */
+	_Atomic bool seen;
+};
+
+static void find_missing(slmpm_group group, const struct unmet *u)
+{
+	if (u->founds && !u->leaves) /* without an operation */
+		circle_breaks(group, -SLMPM_EDEAD, 2);
+	REFUSED(slmpm_barrier(group, PATIENCE), u->leaves ? SLMPM_ECLOSED : SLMPM_EDEAD,
+		"rank 2 (process ");
+	EXPECT(circle_query(group).culprit, 2);
+}
+
+static void die_unmet(slmpm_peer founder, int i, void *arg)
+{
+	struct unmet *u = arg;
+	slmpm_group group;
+
+	OK(slmpm_group_join(&group, founder, APART_TAG, PATIENCE));
+	if (i == 2 - u->founds) {
+		if (u->leaves)
+			OK(slmpm_group_destroy(group));
+		raise(SIGKILL);
+	}
+	await_flag(&u->seen);
+	find_missing(group, u);
+	actor_tell(founder, APART_GO);
+	actor_hear(founder, APART_DONE);
+	OK(slmpm_group_destroy(group));
+}
+
+static int deaths_unmet(void *arg)
+{
+	struct unmet *u = child_common(sizeof(*u));
+	struct circle c = {.apart = APART_ALL};
+	slmpm_peer peers[APART_MEMBERS] = {{0}};
+	int others = APART_MEMBERS, dies = 2;
+	slmpm_group group;
+
+	*u = *(const struct unmet *)arg;
+	others -= u->founds;
+	dies -= u->founds;
+	circle_begin(&c, others, die_unmet, u, 40);
+	for (int i = 0; i < others; i++)
+		peers[i + u->founds] = c.peers[i];
+	OK(slmpm_group_create(&group, c.ctx, peers, APART_MEMBERS, APART_TAG, PATIENCE));
+	EXPECT(slmpm_recv(c.peers[dies], APART_GO, NULL, 0, NULL, PATIENCE), -SLMPM_EDEAD);
+	atomic_store(&u->seen, true);
+	EXPECT(circle_wait(&c, dies), -SIGKILL);
+	if (u->founds)
+		find_missing(group, u);
+	for (int i = 0; i < others; i++)
+		if (i != dies)
+			actor_hear(c.peers[i], APART_GO);
+	for (int i = 0; i < others; i++)
+		if (i != dies)
+			actor_tell(c.peers[i], APART_DONE);
+	OK(slmpm_group_destroy(group));
+	circle_end(&c);
+	return 0;
+}
+
 /* The others sleep in loops of their own, on the context's descriptor. */
 static void die_asleep(slmpm_peer founder, int i, void *died)
 {
@@ -409,8 +473,10 @@ static void end_twice(slmpm_peer founder, int i, void *marks)
 	while (i == 2 && !marked[0])
 		usleep(1000);
 	marked[i] = getpid();
-	if (i == 2)
+	if (i == 2) {
+		(void)slmpm_close(founder, 0); /* by which rank 1 would learn it */
 		raise(SIGKILL);
+	}
 	while (i == 1 && (!marked[2] || kill(marked[2], 0) == 0))
 		usleep(1000);
 	if (i == 1) {
@@ -437,12 +503,15 @@ static int ends_twice(void *unused)
 
 int main(void)
 {
+	struct unmet unmet[] = {{false, false, false}, {true, false, false}, {false, true, false}};
 	bool yes = true;
 
 	EXPECT(child_run(lateness, NULL, 60), 0);
 	EXPECT(child_run(deaths, NULL, 60), 0);
 	EXPECT(child_run(deaths_unseen, NULL, 60), 0);
 	EXPECT(child_run(deaths_unseen, &yes, 60), 0);
+	for (int i = 0; i < 3; i++)
+		EXPECT(child_run(deaths_unmet, &unmet[i], 60), 0);
 	EXPECT(child_run(deaths_asleep, NULL, 60), 0);
 	EXPECT(child_run(leaves, NULL, 60), 0);
 	EXPECT(child_run(shuts, NULL, 60), 0);
