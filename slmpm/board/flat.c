@@ -223,26 +223,34 @@ static void plan_uneven(struct flat *f, const struct slmpm_coll *c)
 	}
 }
 
-/* This member's own block. */
-static void copy_own(struct flat *f)
+/* Where in f->to this member's own block belongs. */
+static uint64_t own_block_at(const struct flat *f)
 {
 	const struct slmpm_coll *c = f->coll;
 	uint32_t rank = f->b->rank;
 	uint64_t place = 0;
 
-	f->own_done = true;
 	if (c->kind == SLMPM_COLL_GATHER || c->kind == SLMPM_COLL_ALLGATHER)
 		place = flat_place(c->counts, c->places, c->count, rank);
 	else if (c->kind == SLMPM_COLL_ALLTOALL)
 		place = flat_place(c->to_counts, c->to_places, c->count, rank);
-	if (f->bytes && f->to)
-		memmove(f->to + (place << f->shift), f->from, f->bytes);
+	return place << f->shift;
+}
+
+void flat_keep_up_to(struct flat *f, uint64_t end)
+{
+	if (f->own_done)
+		return;
+	if (end > f->kept) {
+		memcpy(f->to + own_block_at(f) + f->kept, f->from + f->kept, end - f->kept);
+		f->kept = end;
+	}
+	f->own_done = f->kept == f->bytes;
 }
 
 void flat_keep_own(struct flat *f)
 {
-	if (!f->own_done)
-		copy_own(f);
+	flat_keep_up_to(f, f->bytes);
 }
 
 int flat_finish(struct flat *f)
@@ -278,7 +286,8 @@ int flat_long_turn(struct flat *f)
 		}
 		if (f->own_done)
 			break;
-		copy_own(f);
+		/* A piece at a time: the others are not to wait for all of it. */
+		flat_keep_up_to(f, least_of(f->kept + BOARD_PIECE, f->bytes));
 	}
 	if (f->next == f->last || f->data_of == BOARD_NONE)
 		f->waits_for = f->room_of;
@@ -320,6 +329,7 @@ static NOINLINE int begin_long(struct flat *f, const struct slmpm_coll *c)
 	f->to = f->put = c->to;
 	f->chunk = 0;
 	f->own_done = true;
+	f->kept = 0;
 	f->room_of = f->data_of = BOARD_NONE;
 	f->most = FLAT_CHUNK;
 	f->spare = NULL;

@@ -78,6 +78,7 @@ struct flat {
 	/* Of an operation of the program's own, three times as much; or NULL. */
 	unsigned char *spare;
 	bool own_done; /* this member's own block is where it belongs */
+	uint64_t kept; /* or so much of it */
 	/* Straight from and to the others' buffers: the next one that is waited for; all have offered
 	 * that, as far as is known; this member's part is done. */
 	uint32_t peer;

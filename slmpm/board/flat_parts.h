@@ -103,6 +103,8 @@ static inline int flat_done(const struct flat *f)
 int flat_long_turn(struct flat *f);
 /* This member's own block is where it belongs, if it is to be kept. */
 void flat_keep_own(struct flat *f);
+/* Or the front of it, up to END bytes. */
+void flat_keep_up_to(struct flat *f, uint64_t end);
 int flat_finish(struct flat *f);
 /* flat_direct.c: whether F can be done without the ring, if all others can; some more of it; it is
  * given up. */

@@ -258,6 +258,13 @@ static void post_long(struct flat *f)
 		claim_next(f);
 }
 
+/* What has just been written this member keeps, too: it is in the cache. */
+static void keep_written(struct flat *f)
+{
+	if (f->coll->kind == SLMPM_COLL_ALLGATHER)
+		flat_keep_up_to(f, f->out.done);
+}
+
 int flat_write(struct flat *f)
 {
 	struct flat_out *o = &f->out;
@@ -277,5 +284,6 @@ int flat_write(struct flat *f)
 	/* Pairs with the acquire in there_of: the bytes are seen with it. */
 	atomic_store_explicit(&f->b->own->written, o->at + end, memory_order_release);
 	boards_wake(f->b);
+	keep_written(f);
 	return 1;
 }
