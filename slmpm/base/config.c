@@ -46,7 +46,7 @@ static const struct setting settings[] = {
 	{ "AM_ANSWERS", SIZE, "64m", &config.am_answers, 64 << 10, INT64_C(8) << 30, NULL,
 	  "bytes of answers to active messages that may wait for a peer to take them" },
 	{ "FETCH", CHOICE, "auto", &config.fetch, 0, 2, "auto always never",
-	  "messages from SLMPM_FETCH_MIN on: the faster way of late; always or never fetched" },
+	  "messages from SLMPM_FETCH_MIN on, groups' blocks: the faster way of late; or forced" },
 	{ "FETCH_MIN", SIZE, "32k", &config.fetch_min, 0, INT64_C(8) << 30, NULL,
 	  "shortest message that the receiver may fetch from the sender's memory as faster" },
 	{ "SHARE", CHOICE, "auto", &config.share, 0, 2, "auto always never",

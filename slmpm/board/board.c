@@ -97,6 +97,7 @@ static void free_arrays(struct boards *b)
 	free(b->answered);
 	free(b->sources);
 	free(b->scratch);
+	free(b->costs);
 }
 
 int boards_open(struct boards *b, struct board *own, uint32_t size, uint32_t rank)

@@ -18,9 +18,10 @@
 #define BOARD_NONE  UINT32_MAX
 
 struct attach_probe;
-struct board;  /* as it lies in memory: layout.h */
-struct shared; /* memory that they have mapped of one another: shared.h */
-struct source; /* what an operation needs of a member: flat.h */
+struct board;      /* as it lies in memory: layout.h */
+struct flat_costs; /* what those of long blocks have cost: flat_route.c */
+struct shared;     /* memory that they have mapped of one another: shared.h */
+struct source;     /* what an operation needs of a member: flat.h */
 
 /* Those of a group within a machine: in texts its members and operations are those of the whole.
  * Who is blamed may be another of that: its rank there, behind those of these. */
@@ -66,6 +67,7 @@ struct boards { /* of one group, as one member has them */
 	int32_t *numbers;                 /* in which process */
 	struct source *sources;           /* by rank: of the operation under way */
 	unsigned char *scratch;           /* BOARD_PIECE bytes */
+	struct flat_costs *costs;         /* or NULL */
 	struct shared *shared;            /* or NULL */
 	uint64_t in_shared;               /* operations that were done there */
 	bool shared_down;                 /* the last one has read from the back */

@@ -263,6 +263,8 @@ int flat_finish(struct flat *f)
 	}
 	free(f->spare);
 	f->spare = NULL;
+	if (f->measured)
+		flat_route_taken(f);
 	boards_scan(f->b);
 	return flat_done(f);
 }
@@ -351,13 +353,14 @@ static NOINLINE int begin_long(struct flat *f, const struct slmpm_coll *c)
 	if (f->next < f->last)
 		memset(&f->b->sources[f->next], 0, (f->last - f->next) * sizeof(struct source));
 	f->from_in = f->to_in = f->stage = 0;
-	if (flat_is_direct(f))
+	f->measured = NULL;
+	f->copied = false;
+	if (flat_is_direct(f) && flat_route_is_direct(f))
 		f->what |= POST_DIRECT;
 	if (UNLIKELY(f->b->shared) && flat_is_shared(f))
 		f->what |= POST_SHARED;
 	if (f->what & (POST_DIRECT | POST_SHARED)) {
 		f->turn = flat_direct_turn;
-		f->copied = false;
 		f->what &= ~(f->out.length ? POST_IN_LINE : 0);
 	}
 	if (rc == 0)

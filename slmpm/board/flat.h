@@ -33,6 +33,8 @@ struct source {
 	const unsigned char *result; /* `to` as it is mapped here */
 };
 
+struct choice;
+
 /* What this member writes to its own ring: one piece of memory, or a block for each other one. */
 struct flat_out {
 	uint64_t length, done, at; /* bytes; at: on the ring */
@@ -92,6 +94,10 @@ struct flat {
 	uint32_t generation;
 	struct slmpm_coll same;
 	uint64_t same_what;
+	/* Of a long one this member measures which route to take, or NULL; since when, and since when
+	 * all others are there (0: they are not). */
+	struct choice *measured;
+	uint64_t began, met;
 };
 
 /* ---- what is asked for (flat_check.c) -------------------------------------------------------- */

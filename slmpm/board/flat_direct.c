@@ -12,8 +12,7 @@
 
 #include "slmpm/board/flat_parts.h"
 
-#define DIRECT_MIN   (2 * BOARD_PIECE) /* of a block: less gains nothing */
-#define DIRECT_PIECE (BOARD_RING / 2)  /* between two looks at whether it is still wanted */
+#define DIRECT_PIECE (BOARD_RING / 2) /* between two looks at whether it is still wanted */
 
 /* ---- what goes where ------------------------------------------------------------------------- */
 
@@ -81,7 +80,7 @@ bool flat_is_direct(const struct flat *f)
 		return false; /* what comes takes the place of what goes */
 	default: return false;
 	}
-	return f->bytes >= DIRECT_MIN && !c->counts && !c->to_counts && reach_works(f->b);
+	return f->bytes >= FLAT_DIRECT_MIN && !c->counts && !c->to_counts && reach_works(f->b);
 }
 
 /* ---- posts ----------------------------------------------------------------------------------- */
@@ -339,6 +338,9 @@ int flat_direct_turn(struct flat *f)
 		rc = meet_all(f);
 		if (rc <= 0)
 			return rc;
+		flat_route_note_met(f);
+		if (f->shared)
+			f->measured = NULL; /* it never takes the ring */
 		if (f->shared && !(f->offered && goes_in_halves(f))) {
 			f->turn = flat_shared_turn;
 			return flat_shared_turn(f);

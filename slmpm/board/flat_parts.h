@@ -11,8 +11,9 @@
 #include "slmpm/board/reach.h"
 #include "slmpm/board/shared.h"
 
-#define FLAT_CHUNK (BOARD_PIECE / 2) /* bytes that are combined at a time */
-#define TABLE_ROW  2                 /* words: where a member's block begins, its elements */
+#define FLAT_CHUNK      (BOARD_PIECE / 2) /* bytes that are combined at a time */
+#define FLAT_DIRECT_MIN (2 * BOARD_PIECE) /* bytes of a block: less gains nothing straight */
+#define TABLE_ROW       2                 /* words: where a member's block begins, its elements */
 
 _Static_assert(FLAT_SHORT == BOARD_INLINE, "what lies in a post");
 
@@ -117,6 +118,17 @@ int flat_by_ring(struct flat *f);
 bool flat_has_failed(const struct flat *f);
 /* All are through: 1; 0: f->waits_for has withdrawn it. */
 int flat_end_direct(struct flat *f);
+/* flat_route.c: whether F, which can be, is to be done without the ring; it is done, by one or the
+ * other, where this member measures that (f->measured). */
+bool flat_route_is_direct(struct flat *f);
+void flat_route_taken(struct flat *f);
+/* Likewise: the last one that has been waited for has posted. */
+static inline void flat_route_note_met(struct flat *f)
+{
+	if (f->measured)
+		f->met = clock_ticks();
+}
+
 /* flat_shared.c: whether this member's buffers are where the others can read what they need of
  * them; some more of it, once all have said so. */
 bool flat_is_shared(struct flat *f);

@@ -219,6 +219,7 @@ static int copy_from(struct flat *f, uint32_t r)
 
 		if (rc <= 0)
 			return rc;
+		flat_route_note_met(f);
 	}
 	end = least_of(s->got + BOARD_PIECE, s->need);
 	if (f->in_place && f->coll->kind == SLMPM_COLL_ALLTOALL)

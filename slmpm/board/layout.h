@@ -89,6 +89,7 @@ struct board {
 	uint32_t fences; /* its process cannot be fenced from outside, or cannot fence others */
 	_Atomic uint32_t reach; /* BOARD_REACHES: `probe` is there (reach.h) */
 	struct attach_probe probe;
+	_Atomic uint64_t by_ring; /* of its long blocks that could go straight: flat_route.c */
 	_Alignas(BOARD_LINE) _Atomic uint64_t asleep;
 	_Atomic uint64_t processor; /* + 1, on which its owner has last run; 0: not known */
 	_Alignas(BOARD_LINE) _Atomic uint64_t ended;

@@ -39,6 +39,11 @@ static uint32_t most_of_other(const struct choice *c)
 	return c->cost[0] - c->cost[0] / MARGIN;
 }
 
+bool choice_takes_other(const struct choice *c)
+{
+	return c->run ? !c->usual : c->usual;
+}
+
 void choice_view(const struct choice *c, struct mode_view *v)
 {
 	v->cost[0] = most_of_other(c);

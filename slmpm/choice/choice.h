@@ -57,6 +57,8 @@ struct choice_last {
 
 /* The choice for LENGTH among CHOICE_CLASSES. */
 struct choice *choice_of(struct choice *choices, uint64_t length);
+/* The other way is to be taken next: it is usual, or tried. */
+bool choice_takes_other(const struct choice *c);
 /* What there is to know for a decision. */
 void choice_view(const struct choice *c, struct mode_view *v);
 /* What was decided by it, if nothing has changed since. */

@@ -135,11 +135,6 @@ void routes_free(struct deposits *d)
 
 /* ---- of a put -------------------------------------------------------------------------------- */
 
-static bool takes_other(const struct choice *c)
-{
-	return c->run ? !c->usual : c->usual;
-}
-
 void route_ask(struct line *l)
 {
 	const uint32_t n = l->put.awaited;
@@ -152,7 +147,7 @@ void route_ask(struct line *l)
 	} else if (!p->of) {
 		l->forwards = n > FORWARDS;
 	} else {
-		l->forwards = takes_other(&p->of->form);
+		l->forwards = choice_takes_other(&p->of->form);
 		p->note = choice_taken(&p->of->form, l->forwards);
 		p->since = clock_now();
 	}
@@ -186,7 +181,7 @@ void route_move(struct line *l)
 	if (l->put.flags & (SLMPM_PUT_ALL_LINE | SLMPM_PUT_ALL_DIRECT)) {
 		l->direct = l->put.flags & SLMPM_PUT_ALL_DIRECT;
 	} else if (c) {
-		l->direct = takes_other(c);
+		l->direct = choice_takes_other(c);
 		p->note = choice_taken(c, l->direct);
 		p->since = clock_now();
 	}
