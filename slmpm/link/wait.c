@@ -15,7 +15,9 @@
 #include "slmpm/link/progress.h"
 #include "slmpm/part.h"
 
-#define INSPECT_NS  200000  /* between looks at the descriptors while spinning */
+#define INSPECT_NS  200000  /* between inspections of the descriptors while spinning ... */
+#define CONNECT_NS  5000    /* ... and while a handshake goes on, which shows in no ring: ... */
+#define CONNECT_OF  32      /* ... or, of a longer wait, that part: one may go on for ever */
 #define BUSY        64      /* passes with result between looks at the deadline */
 #define KEPT_OUT_NS 2000000 /* others that wait, and do not come to have the lock */
 
@@ -47,10 +49,19 @@ static bool is_late(struct waiter *w, uint64_t now)
 	return now >= w->deadline;
 }
 
-/* At the descriptors, which passes over the rings do not see. */
+static uint64_t inspect_interval(const struct waiter *w, uint64_t now)
+{
+	uint64_t part = (now - w->started) / CONNECT_OF;
+
+	if (list_empty(&w->ctx->deadlines))
+		return INSPECT_NS;
+	return part < CONNECT_NS ? CONNECT_NS : least_of(part, INSPECT_NS);
+}
+
+/* Of the descriptors, which passes over the rings do not see. */
 static int inspect_if_due(struct waiter *w, uint64_t now)
 {
-	if (now - w->inspected <= INSPECT_NS)
+	if (now - w->inspected <= inspect_interval(w, now))
 		return 0;
 	w->inspected = now;
 	context_changed(w->ctx); /* room in a ring comes without a word */
@@ -96,11 +107,11 @@ static int wait_busy(struct waiter *w)
 }
 
 /* Nothing but a word of a ring, or another thread, would bring anything before. */
-static uint64_t scan_until(const struct waiter *w)
+static uint64_t scan_until(const struct waiter *w, uint64_t now)
 {
 	uint64_t until = least_of(w->deadline, idle_until(w->ctx, &w->idle));
 
-	return least_of(until, w->inspected + INSPECT_NS + 1);
+	return least_of(until, w->inspected + inspect_interval(w, now) + 1);
 }
 
 static void wait_yield(struct waiter *w, uint64_t now)
@@ -109,7 +120,7 @@ static void wait_yield(struct waiter *w, uint64_t now)
 	uint64_t back = 0;
 
 	if (ctx->multiple && !ctx->oversubscribed)
-		back = wait_scan(ctx, &w->idle, now, scan_until(w));
+		back = wait_scan(ctx, &w->idle, now, scan_until(w, now));
 	if (!back) {
 		back = yield_turn(ctx, now);
 		idle_away(&w->idle, now, back);
