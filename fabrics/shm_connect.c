@@ -4,9 +4,9 @@
  * other's, and closes the seals of its own once the other has said that it is mapped.
  */
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -21,10 +21,16 @@ struct offer { /* little-endian, round 0 */
 };
 _Static_assert(sizeof(struct offer) == 32, "wire layout");
 
+/* A first word of this side's ring, which the peer alone stores through a mapping. */
+static int store_word(const struct shm_link *l, size_t at, uint64_t value)
+{
+	value = LITTLE_64(value);
+	return mapping_store(&l->own, at, &value, sizeof(value));
+}
+
 static int make_own_object(struct shm_link *l)
 {
 	const struct fabric_config *c = &l->base.domain->config;
-	struct ring_words *words;
 	int rc;
 
 	l->peer.fd = -1;
@@ -34,13 +40,13 @@ static int make_own_object(struct shm_link *l)
 		return rc;
 	if (getrandom(&l->own_epoch, sizeof(l->own_epoch), 0) != sizeof(l->own_epoch))
 		return -EIO;
-	rc = mapping_create(&l->own, "slmpm-ring", ring_size(&l->own_shape));
-	if (rc < 0)
-		return rc;
-	words = l->own.base;
-	atomic_init(&words->consumed, LITTLE_64(c->start));
-	atomic_init(&words->asleep, LITTLE_64(doorbell_first(c->start)));
-	return 0;
+	/* Read-only from the start: the processor holds us to it. */
+	rc = mapping_create_read(&l->own, "slmpm-ring", ring_size(&l->own_shape));
+	if (rc == 0)
+		rc = store_word(l, offsetof(struct ring_words, consumed), c->start);
+	if (rc == 0)
+		rc = store_word(l, offsetof(struct ring_words, asleep), doorbell_first(c->start));
+	return rc;
 }
 
 int shm_address(struct fabric_link *link, int round, struct fabric_blob *out)
@@ -77,11 +83,10 @@ int shm_address(struct fabric_link *link, int round, struct fabric_blob *out)
 static int take_offer(struct shm_link *l, struct fabric_blob *in)
 {
 	const struct shm_domain *d = (const struct shm_domain *)l->base.domain;
-	struct ring_words *own = l->own.base;
 	struct offer offer;
 	int rc;
 
-	if (!own || in->length != sizeof(offer) || in->fd < 0)
+	if (!l->own.base || in->length != sizeof(offer) || in->fd < 0)
 		return -EPROTO;
 	memcpy(&offer, in->bytes, sizeof(offer));
 	l->peer_shape.segments = LITTLE_32(offer.segments);
@@ -91,11 +96,9 @@ static int take_offer(struct shm_link *l, struct fabric_blob *in)
 	if (ring_shape_check(&l->peer_shape) < 0 || LITTLE_32(offer.membarrier) > 1 || offer.zero)
 		return -EPROTO;
 	/* Before the peer stores any total: its rings are set up once this side has answered. */
-	atomic_init(&own->produced, offer.start);
-	/* This side only reads it from now on: let the processor hold us to that. */
-	if (mprotect(own, l->own.size, PROT_READ) != 0)
-		return -errno;
-	rc = mapping_attach(&l->peer, in->fd, ring_size(&l->peer_shape), MAPPING_WRITE);
+	rc = store_word(l, offsetof(struct ring_words, produced), l->base.start_in);
+	if (rc == 0)
+		rc = mapping_attach(&l->peer, in->fd, ring_size(&l->peer_shape), MAPPING_WRITE);
 	if (rc < 0)
 		return rc;
 	(void)mapping_populate(&l->peer, in->fd);

@@ -100,7 +100,7 @@ static int map(struct mapping *m, int fd, size_t size, int protection)
 	return 0;
 }
 
-int mapping_reserve(struct mapping *m, const char *label, size_t size)
+static int reserve(struct mapping *m, const char *label, size_t size, int protection)
 {
 	int rc = 0, fd;
 
@@ -113,8 +113,23 @@ int mapping_reserve(struct mapping *m, const char *label, size_t size)
 	if (ftruncate(fd, (off_t)size) != 0 || fcntl(fd, F_ADD_SEALS, SIZE_SEALS) != 0)
 		rc = -errno;
 	if (rc == 0)
-		rc = map(m, fd, size, PROT_READ | PROT_WRITE);
+		rc = map(m, fd, size, protection);
 	m->fd = fd;
+	if (rc < 0)
+		mapping_destroy(m);
+	return rc;
+}
+
+int mapping_reserve(struct mapping *m, const char *label, size_t size)
+{
+	return reserve(m, label, size, PROT_READ | PROT_WRITE);
+}
+
+/* RC is that of reserving it. */
+static int fill_reserved(struct mapping *m, int rc, size_t present, uint64_t deadline, size_t step)
+{
+	if (rc == 0)
+		rc = populate(m, present, deadline, step);
 	if (rc < 0)
 		mapping_destroy(m);
 	return rc;
@@ -123,13 +138,7 @@ int mapping_reserve(struct mapping *m, const char *label, size_t size)
 static int create(struct mapping *m, const char *label, size_t size, size_t present,
 		  uint64_t deadline, size_t step)
 {
-	int rc = mapping_reserve(m, label, size);
-
-	if (rc == 0)
-		rc = populate(m, present, deadline, step);
-	if (rc < 0)
-		mapping_destroy(m);
-	return rc;
+	return fill_reserved(m, mapping_reserve(m, label, size), present, deadline, step);
 }
 
 int mapping_create_by(struct mapping *m, const char *label, size_t size, uint64_t deadline,
@@ -170,6 +179,18 @@ int mapping_create(struct mapping *m, const char *label, size_t size)
 int mapping_create_sparse(struct mapping *m, const char *label, size_t size, size_t present)
 {
 	return create(m, label, size, present, 0, 0);
+}
+
+int mapping_create_read(struct mapping *m, const char *label, size_t size)
+{
+	return fill_reserved(m, reserve(m, label, size, PROT_READ), size, 0, 0);
+}
+
+int mapping_store(const struct mapping *m, size_t at, const void *from, size_t size)
+{
+	ssize_t n = pwrite(m->fd, from, size, (off_t)at);
+
+	return n == (ssize_t)size ? 0 : n < 0 ? -errno : -EIO;
 }
 
 int mapping_keep_seals(const struct mapping *m)

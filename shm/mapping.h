@@ -33,6 +33,10 @@ int mapping_create_by(struct mapping *m, const char *label, size_t size, uint64_
 		      size_t step);
 /* The same without pages, which mapping_allocate makes; until then any may be missing. */
 int mapping_reserve(struct mapping *m, const char *label, size_t size);
+/* The same as mapping_create, but mapped to be read: its owner stores by mapping_store alone, until
+ * its seals are closed. */
+int mapping_create_read(struct mapping *m, const char *label, size_t size);
+int mapping_store(const struct mapping *m, size_t at, const void *from, size_t size);
 struct spare {
 	uint64_t bytes;
 	const char *by; /* which bound that is */

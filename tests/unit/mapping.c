@@ -117,6 +117,27 @@ static void a_sparse_one_has_memory_where_it_is_filled(void **state)
 	mapping_destroy(&m);
 }
 
+static void one_to_read_is_stored_to_by_call_alone(void **state)
+{
+	struct mapping m, peer;
+	uint64_t word = 7;
+
+	(void)state;
+	assert_int_equal(mapping_create_read(&m, LABEL, SIZE), 0);
+	assert_int_equal(mapping_store(&m, 128, &word, sizeof(word)), 0);
+	assert_int_equal(((uint64_t *)m.base)[16], 7);
+	/* The kernel stores there no more than this process does. */
+	assert_int_equal(pread(m.fd, m.base, 1, 0), -1);
+	assert_int_equal(errno, EFAULT);
+	assert_int_equal(mapping_attach(&peer, m.fd, SIZE, MAPPING_WRITE), 0);
+	((unsigned char *)peer.base)[0] = 3;
+	assert_int_equal(((unsigned char *)m.base)[0], 3);
+	assert_int_equal(mapping_close_seals(&m), 0);
+	assert_int_equal(mapping_store(&m, 0, &word, sizeof(word)), -EPERM);
+	mapping_destroy(&peer);
+	mapping_destroy(&m);
+}
+
 static void an_object_has_no_name_and_no_heirs(void **state)
 {
 	struct mapping m = created(SIZE);
@@ -443,6 +464,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_new_object_is_zeroed_and_of_its_size),
 		TEST(a_sparse_one_has_memory_where_it_is_filled),
+		TEST(one_to_read_is_stored_to_by_call_alone),
 		TEST(an_object_has_no_name_and_no_heirs),
 		TEST(a_new_object_can_neither_shrink_nor_grow),
 		TEST(both_mappings_show_one_object),
