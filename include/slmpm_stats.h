@@ -94,7 +94,9 @@ struct slmpm_stats_page { /* what a process shows to others, read-only */
 	uint32_t peers;
 	/* Places for work queues, and bytes of each: slmpm_stats_queue; 0: it shows none. */
 	uint32_t queues, queue_size;
-	uint64_t reserved[4]; /* the peers' struct slmpm_stats follow: slmpm_stats_of */
+	uint32_t absent; /* of these: a bit for each that has no memory yet, and was never used */
+	uint32_t zero;
+	uint64_t reserved[3]; /* the peers' struct slmpm_stats follow: slmpm_stats_of */
 };
 /* Entry I of a mapped page, NULL behind the last; fields behind page->peer_size are not there. */
 SLMPM_API const struct slmpm_stats *slmpm_stats_of(const struct slmpm_stats_page *page, uint32_t i);

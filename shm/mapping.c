@@ -279,6 +279,17 @@ int mapping_fill(const void *base, size_t size, enum mapping_access access)
 	return 0;
 }
 
+int mapping_fill_part(const struct mapping *m, size_t at, size_t size)
+{
+	int rc;
+
+	/* By no fault, which before 5.14 would be a signal where there is none left. */
+	do
+		rc = fallocate(m->fd, 0, (off_t)at, (off_t)size);
+	while (rc != 0 && errno == EINTR);
+	return rc != 0 ? -ENOMEM : 0;
+}
+
 bool mapping_populate(const struct mapping *m, int fd)
 {
 	struct stat st;

@@ -24,8 +24,8 @@ enum mapping_access { MAPPING_READ, MAPPING_WRITE };
  * and M is then empty: destroying it does nothing.
  */
 int mapping_create(struct mapping *m, const char *label, size_t size);
-/* The same, but that only the first PRESENT bytes have memory: the rest by mapping_fill, or with
- * its first use. */
+/* The same, but that only the first PRESENT bytes have memory: the rest by mapping_fill or
+ * mapping_fill_part, or with its first use. */
 int mapping_create_sparse(struct mapping *m, const char *label, size_t size, size_t present);
 /* The same until DEADLINE (CLOCK_MONOTONIC, ns; 0: however long it takes), else -ETIMEDOUT: STEP
  * bytes are made present whenever that is, and after each so many the clock is looked at. */
@@ -66,6 +66,8 @@ int mapping_attach(struct mapping *m, int fd, size_t size, enum mapping_access a
 /* SIZE bytes at BASE, of a mapping, have memory from now on: 0, or -ENOMEM. With MAPPING_WRITE
  * nothing has been stored there yet. */
 int mapping_fill(const void *base, size_t size, enum mapping_access access);
+/* The same of SIZE bytes of M from AT on, beside which something may have been stored. */
+int mapping_fill_part(const struct mapping *m, size_t at, size_t size);
 /* Maps the pages of FD, which M maps, in one call in place of a fault for each amid the traffic.
  * Only where the owner of FD has allocated all of them, else false: no page is allocated here. */
 bool mapping_populate(const struct mapping *m, int fd);

@@ -43,7 +43,7 @@ void stats_open(struct context *ctx)
 	size_t size = sizeof(*page) + SLMPM_STATS_PEERS_MAX * sizeof(struct slmpm_stats) +
 		      SLMPM_STATS_QUEUES_MAX * sizeof(struct row);
 
-	if (mapping_create(&ctx->stats, LABEL, size) < 0)
+	if (mapping_create_sparse(&ctx->stats, LABEL, size, sizeof(*page)) < 0)
 		return;
 	/* This mapping stays writable, no other can become so. */
 	(void)mapping_close_seals(&ctx->stats);
@@ -53,6 +53,7 @@ void stats_open(struct context *ctx)
 	page->peer_size = sizeof(struct slmpm_stats);
 	page->queues = SLMPM_STATS_QUEUES_MAX;
 	page->queue_size = sizeof(struct slmpm_stats_queue);
+	page->absent = UINT32_MAX;
 	page->magic = MAGIC;
 }
 
@@ -75,6 +76,14 @@ static bool stats_is_live(const struct context *ctx, const struct slmpm_stats *s
 	return false;
 }
 
+/* What is never shown takes no memory. */
+static bool has_memory(const struct context *ctx, const void *at, size_t size)
+{
+	size_t offset = (size_t)((const unsigned char *)at - (unsigned char *)ctx->stats.base);
+
+	return mapping_fill_part(&ctx->stats, offset, size) == 0;
+}
+
 /* A fresh one; when there is none any more, that of an ended peer, in turn. */
 static struct slmpm_stats *free_entry(struct context *ctx)
 {
@@ -93,7 +102,9 @@ void stats_assign(struct endpoint *ep)
 	struct slmpm_stats_page *page = ctx->stats.base;
 	struct slmpm_stats *s = page ? free_entry(ctx) : NULL;
 
-	if (s) {
+	if (s && !has_memory(ctx, s, sizeof(*s)))
+		ctx->stats_used--; /* readers know those behind one another */
+	else if (s) {
 		*s = (struct slmpm_stats){.size = 0};
 		ep->stats = s;
 		if (page->peers < SLMPM_STATS_PEERS_MAX)
@@ -146,9 +157,15 @@ static struct row *queue_row_of(const struct context *ctx, uint32_t place)
 
 uint32_t stats_queue_take(struct context *ctx)
 {
+	struct slmpm_stats_page *page = ctx->stats.base;
+
 	for (uint32_t i = 0; ctx->stats.base && i < SLMPM_STATS_QUEUES_MAX; i++) {
 		if (ctx->stats_queues >> i & 1)
 			continue;
+		if (!has_memory(ctx, queue_row_of(ctx, i + 1), sizeof(struct row)))
+			break;
+		/* Pairs with the load in slmpm_stats_queue. */
+		__atomic_and_fetch(&page->absent, ~(1u << i), __ATOMIC_RELEASE);
 		ctx->stats_queues |= 1u << i;
 		return i + 1;
 	}
@@ -383,6 +400,10 @@ int slmpm_stats_queue(const struct slmpm_stats_page *page, uint32_t i,
 		return -SLMPM_EINVAL;
 	if (i >= page->queues)
 		return error_set(SLMPM_ENOENT, "process %u: work queue %u", page->pid, i);
+	/* A look at one without memory would take some, of which there may be none left. Pairs with the
+	 * release in stats_queue_take. */
+	if (__atomic_load_n(&v->shared->absent, __ATOMIC_ACQUIRE) >> i & 1)
+		return 0;
 	row = (const unsigned char *)v->shared + rows_at(page) + i * row_size(page);
 	known = page->queue_size < sizeof(all) ? page->queue_size : sizeof(all);
 	rc = places_read((const void *)row, row + sizeof(_Atomic uint64_t), page->queue_size, &all,

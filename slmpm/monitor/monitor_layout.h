@@ -26,8 +26,11 @@ struct monitor_page {
 	uint32_t known;      /* bytes of a struct slmpm_monitor, as the owner knows it */
 	/* Behind the entries one for the job's aggregate. */
 	uint32_t aggregate_place, aggregate_known;
-	uint64_t zero[3];
+	uint32_t absent; /* a bit for each entry that has no memory yet, and was never used */
+	uint32_t none;
+	uint64_t zero[2];
 };
+_Static_assert(MONITOR_ENTRIES <= 32, "each has a bit of absent");
 _Static_assert(sizeof(struct monitor_page) == 64, "page layout");
 
 struct monitor_entry {

@@ -32,7 +32,10 @@ static struct monitor_pages *new_page(struct context *ctx)
 	struct monitor_pages *p = calloc(1, sizeof(*p));
 	struct monitor_page *page;
 
-	if (!p || mapping_create(&p->page, MONITOR_LABEL, BYTES) < 0) {
+	if (!p || mapping_create_sparse(&p->page, MONITOR_LABEL, BYTES, sizeof(*page)) < 0 ||
+	    mapping_fill_part(&p->page, BYTES - AGGREGATE, AGGREGATE) < 0) {
+		if (p)
+			mapping_destroy(&p->page);
 		free(p);
 		return NULL;
 	}
@@ -48,6 +51,7 @@ static struct monitor_pages *new_page(struct context *ctx)
 		.known = sizeof(struct slmpm_monitor),
 		.aggregate_place = sizeof(struct slmpm_aggregate),
 		.aggregate_known = sizeof(struct slmpm_aggregate),
+		.absent = UINT32_MAX,
 	};
 	/* Pairs with the load in map_page. */
 	__atomic_store_n(&page->magic, MONITOR_MAGIC, __ATOMIC_RELEASE);
@@ -83,6 +87,20 @@ static void drop_empty(struct context *ctx)
 	}
 }
 
+/* What is never used takes no memory. */
+static bool make_entry(struct monitor_pages *p, uint32_t i)
+{
+	struct monitor_page *page = p->page.base;
+
+	if (!(page->absent >> i & 1))
+		return true;
+	if (mapping_fill_part(&p->page, sizeof(*page) + i * ENTRY, ENTRY) < 0)
+		return false;
+	/* Pairs with the load in is_absent (monitor_view.c). */
+	__atomic_and_fetch(&page->absent, ~(1u << i), __ATOMIC_RELEASE);
+	return true;
+}
+
 /* One that was never used, or else, where ENDED, that of an ended link. */
 static bool take_free(struct monitor_pages *p, bool ended, struct monitor *m)
 {
@@ -90,7 +108,9 @@ static bool take_free(struct monitor_pages *p, bool ended, struct monitor *m)
 		uint32_t i = (p->turn + n) % MONITOR_ENTRIES;
 		struct monitor_entry *e = monitor_page_entry_of(p, i);
 
-		if (p->taken[i] || (!ended && atomic_load_explicit(&e->turn, memory_order_relaxed)))
+		if (p->taken[i] || !make_entry(p, i))
+			continue;
+		if (!ended && atomic_load_explicit(&e->turn, memory_order_relaxed))
 			continue;
 		p->turn = ended ? i + 1 : p->turn;
 		m->entry = e;

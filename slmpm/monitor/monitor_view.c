@@ -139,13 +139,23 @@ static struct monitor_entry *entry_of(const struct view *v, size_t i)
 	return (struct monitor_entry *)(void *)(v->base + sizeof(v->head) + i * v->head.entry_size);
 }
 
-static struct monitor_entry *entry_at(struct slmpm_monitors *m, int i, const struct view **view)
+/* Entry I of V has no memory: a look at it would take some, of which there may be none left. */
+static bool is_absent(const struct view *v, uint32_t i)
 {
-	for (int k = 0; k < m->count && i >= 0; k++) {
+	const struct monitor_page *page = (const void *)v->base;
+
+	/* Pairs with the release in make_entry. */
+	return i < 32 && __atomic_load_n(&page->absent, __ATOMIC_ACQUIRE) >> i & 1;
+}
+
+/* *I becomes its number in VIEW. */
+static struct monitor_entry *entry_at(struct slmpm_monitors *m, int *i, const struct view **view)
+{
+	for (int k = 0; k < m->count && *i >= 0; k++) {
 		*view = &m->views[k];
-		if ((uint32_t)i < m->views[k].head.entries)
-			return entry_of(*view, (size_t)i);
-		i -= (int)m->views[k].head.entries;
+		if ((uint32_t)*i < m->views[k].head.entries)
+			return entry_of(*view, (size_t)*i);
+		*i -= (int)m->views[k].head.entries;
 	}
 	return NULL;
 }
@@ -167,16 +177,18 @@ int slmpm_monitors_read(struct slmpm_monitors *m, int i, struct slmpm_monitor *o
 	struct slmpm_monitor all = {.size = 0};
 	const struct view *v = NULL;
 	struct monitor_entry *e;
+	int rc, at = i;
 	size_t known;
-	int rc;
 
 	if (!m)
 		return error_set(SLMPM_EINVAL, "slmpm_monitors_read: nothing to read");
 	if (sized_check("slmpm_monitors_read", out, size, sizeof(all)) < 0)
 		return -SLMPM_EINVAL;
-	e = entry_at(m, i, &v);
+	e = entry_at(m, &at, &v);
 	if (!e)
 		return error_set(SLMPM_ENOENT, "process %d: link %d", m->pid, i);
+	if (is_absent(v, (uint32_t)at))
+		return 0;
 	known = v->head.known / 8 * 8;
 	rc = places_read(&e->turn, e + 1, v->head.place_size, &all,
 			 known < sizeof(all) ? known : sizeof(all));

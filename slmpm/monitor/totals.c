@@ -49,6 +49,7 @@ _Static_assert(FIGURES == TOTALS_FIGURES, "a peer keeps as many");
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct mapping page;              /* of the table, once there is one */
+static uint32_t made;                    /* of its places: those behind take no memory yet */
 static uint32_t tenants[TOTALS_ENTRIES]; /* ids that each of its places has had */
 
 /* ---- the table ------------------------------------------------------------------------------ */
@@ -61,7 +62,8 @@ static bool have_table(void)
 	if (page.base)
 		return true;
 	page.fd = -1;
-	if (mapping_create(&page, TOTALS_LABEL, size) < 0)
+	if (mapping_create_sparse(&page, TOTALS_LABEL, size,
+				  sizeof(*head) + sizeof(struct slmpm_totals)) < 0)
 		return false;
 	/* This mapping stays writable, no other can become so. */
 	(void)mapping_close_seals(&page);
@@ -69,9 +71,10 @@ static bool have_table(void)
 	*head = (struct totals_page){
 		.version = TOTALS_VERSION,
 		.pid = (uint32_t)getpid(),
-		.entries = TOTALS_ENTRIES,
+		.entries = 1,
 		.entry_size = sizeof(struct slmpm_totals),
 	};
+	made = 1;
 	/* Pairs with the load in is_sound (totals_view.c). */
 	__atomic_store_n(&head->magic, TOTALS_MAGIC, __ATOMIC_RELEASE);
 	return true;
@@ -80,6 +83,19 @@ static bool have_table(void)
 static struct slmpm_totals *totals_entry(uint32_t i)
 {
 	return (struct slmpm_totals *)(void *)((struct totals_page *)page.base + 1) + i;
+}
+
+/* One place more: 0, there is none to be had. */
+static uint32_t make_place(void)
+{
+	struct totals_page *head = page.base;
+	size_t at = sizeof(*head) + made * sizeof(struct slmpm_totals);
+
+	if (made == TOTALS_ENTRIES || mapping_fill_part(&page, at, sizeof(struct slmpm_totals)) < 0)
+		return 0;
+	/* Once it has memory: pairs with the load in totals_view_is_sound. */
+	__atomic_store_n(&head->entries, made + 1, __ATOMIC_RELEASE);
+	return made++;
 }
 
 /* What a reader copies between these two it copies again. */
@@ -124,7 +140,7 @@ static uint32_t totals_make_room(void)
 	struct slmpm_totals others, none = {.size = 0};
 	struct slmpm_totals *oldest = NULL;
 
-	for (uint32_t i = 1; i < TOTALS_ENTRIES; i++)
+	for (uint32_t i = 1; i < made; i++)
 		if (!totals_entry(i)->live &&
 		    (!oldest || totals_entry(i)->seen_ns < oldest->seen_ns))
 			oldest = totals_entry(i);
@@ -148,12 +164,13 @@ static uint32_t totals_place_of(const char *id)
 
 	if (!*id || !strcmp(id, SLMPM_TOTALS_OTHERS))
 		return 0;
-	for (uint32_t i = 1; i < TOTALS_ENTRIES; i++) {
+	for (uint32_t i = 1; i < made; i++) {
 		if (!strcmp(totals_entry(i)->id, id))
 			return i;
 		if (!empty && !totals_entry(i)->connections)
 			empty = i;
 	}
+	empty = empty ? empty : make_place();
 	empty = empty ? empty : totals_make_room();
 	if (empty) {
 		snprintf(fresh.id, sizeof(fresh.id), "%s", id);
@@ -378,7 +395,7 @@ int slmpm_totals(slmpm_ctx handle, struct slmpm_totals *all, size_t size, int n)
 	totals_refresh(ctx);
 	context_unlock(ctx);
 	pthread_mutex_lock(&lock);
-	rc = page.base ? totals_give(all, size, n, totals_entry(0), TOTALS_ENTRIES) :
+	rc = page.base ? totals_give(all, size, n, totals_entry(0), made) :
 			 totals_give(all, size, n, &none, 1);
 	pthread_mutex_unlock(&lock);
 	return rc;

@@ -27,7 +27,8 @@ static bool totals_view_is_sound(struct view *v)
 	/* Pairs with the release in have_table. */
 	if (__atomic_load_n(&v->page->magic, __ATOMIC_ACQUIRE) != TOTALS_MAGIC)
 		return false;
-	v->entries = p->entries;
+	/* Pairs with the release in make_place. */
+	v->entries = __atomic_load_n(&v->page->entries, __ATOMIC_ACQUIRE);
 	v->entry_size = p->entry_size;
 	return p->version == TOTALS_VERSION && v->entry_size >= sizeof(struct slmpm_totals) &&
 	       v->entry_size % 8 == 0 && v->entries <= TOTALS_ENTRIES &&

@@ -3,6 +3,9 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <slmpm_monitor.h>
 
 #include "tests/lib/actor.h"
 
@@ -47,6 +50,79 @@ static void entries_are_used_again(void)
 		OK(slmpm_close(b, PATIENCE));
 	}
 	EXPECT(used, SLMPM_STATS_PEERS_MAX);
+	OK(slmpm_shut(ctx, PATIENCE));
+}
+
+/* ---- memory ---- */
+
+/* Bytes of all pages that this process shows; of those in MEMORY those that have any. */
+static size_t shown(size_t *memory)
+{
+	size_t all = 0;
+
+	*memory = 0;
+	for (int fd = 3; fd < 64; fd++) {
+		char path[32], name[64] = "";
+		struct stat st;
+
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		if (readlink(path, name, sizeof(name) - 1) < 0 || fstat(fd, &st) != 0)
+			continue;
+		if (!strstr(name, "slmpm-stats") && !strstr(name, "slmpm-monitor") &&
+		    !strstr(name, "slmpm-totals"))
+			continue;
+		all += (size_t)st.st_size;
+		*memory += (size_t)st.st_blocks * 512;
+	}
+	return all;
+}
+
+static void what_is_never_shown_takes_no_memory(void)
+{
+	size_t all, few, many;
+	slmpm_peer a, b;
+	slmpm_ctx ctx;
+
+	OK(slmpm_open(&ctx, NULL));
+	actor_pair(ctx, &a, &b);
+	all = shown(&few);
+	CHECK(all > 0 && few < all, "%zu bytes of %zu for two peers", few, all);
+	for (int i = 0; i < 20; i++)
+		actor_pair(ctx, &a, &b);
+	(void)shown(&many);
+	CHECK(many > few, "%zu bytes for two peers, %zu for many", few, many);
+	OK(slmpm_shut(ctx, PATIENCE));
+}
+
+static void read_all(void)
+{
+	const struct slmpm_stats_page *page;
+	struct slmpm_stats_queue q;
+	struct slmpm_monitors *m;
+	struct slmpm_monitor one;
+
+	OK(slmpm_stats_attach(getpid(), 0, &page));
+	for (uint32_t i = 0; slmpm_stats_queue(page, i, &q, sizeof(q)) >= 0; i++)
+		;
+	slmpm_stats_detach(page);
+	OK(slmpm_monitors_open(getpid(), &m));
+	for (int i = 0; slmpm_monitors_read(m, i, &one, sizeof(one)) >= 0; i++)
+		;
+	slmpm_monitors_close(m);
+}
+
+static void readers_take_none(void)
+{
+	size_t before, after;
+	slmpm_peer a, b;
+	slmpm_ctx ctx;
+
+	OK(slmpm_open(&ctx, NULL));
+	actor_pair(ctx, &a, &b);
+	(void)shown(&before);
+	read_all();
+	(void)shown(&after);
+	CHECK(after == before, "%zu bytes, once read %zu", before, after);
 	OK(slmpm_shut(ctx, PATIENCE));
 }
 
@@ -112,6 +188,8 @@ int main(void)
 	refuse_page(ENTRY + 4, F_SEAL_SHRINK);
 	refuse_page(ENTRY + 8, F_SEAL_SHRINK);
 	refuse_page(UINT32_MAX - 7, F_SEAL_SHRINK);
+	readers_take_none();
+	what_is_never_shown_takes_no_memory();
 	entries_are_used_again();
 	return 0;
 }

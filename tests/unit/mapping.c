@@ -117,6 +117,24 @@ static void a_sparse_one_has_memory_where_it_is_filled(void **state)
 	mapping_destroy(&m);
 }
 
+static void a_part_is_filled_beside_what_is_stored(void **state)
+{
+	struct mapping m;
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(mapping_create_sparse(&m, LABEL, SIZE + 100, 100), 0);
+	memset(m.base, 1, 100);
+	assert_int_equal(mapping_fill_part(&m, 50, 8000), 0); /* crosses into the second page */
+	assert_int_equal(fstat(m.fd, &st), 0);
+	assert_true((size_t)st.st_blocks * 512 >= 8050);
+	assert_true((size_t)st.st_blocks * 512 < SIZE);
+	for (size_t i = 0; i < 8050; i++)
+		assert_int_equal(((unsigned char *)m.base)[i], i < 100);
+	assert_int_equal(mapping_fill_part(&m, SIZE, 100), 0); /* up to its end */
+	mapping_destroy(&m);
+}
+
 static void one_to_read_is_stored_to_by_call_alone(void **state)
 {
 	struct mapping m, peer;
@@ -464,6 +482,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_new_object_is_zeroed_and_of_its_size),
 		TEST(a_sparse_one_has_memory_where_it_is_filled),
+		TEST(a_part_is_filled_beside_what_is_stored),
 		TEST(one_to_read_is_stored_to_by_call_alone),
 		TEST(an_object_has_no_name_and_no_heirs),
 		TEST(a_new_object_can_neither_shrink_nor_grow),
