@@ -51,6 +51,11 @@ static inline void list_append(struct list *head, struct list *node)
 	list_insert(head, node);
 }
 
+static inline void list_prepend(struct list *head, struct list *node)
+{
+	list_insert(head->next, node);
+}
+
 /* Leaves the node as a list of its own, so that removing it twice does no harm. */
 static inline void list_remove(struct list *node)
 {

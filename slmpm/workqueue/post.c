@@ -140,7 +140,7 @@ int workqueue_fill(struct workqueue *wq, struct work *w, const struct slmpm_wr *
 
 static int workqueue_take(struct workqueue *wq, const struct slmpm_wr *given, uint32_t size)
 {
-	struct work *w = LIST_ENTRY(wq->idle.next, struct work, node);
+	struct work *w;
 	int rc;
 
 	if (wq->used == wq->depth && wq->flags & SLMPM_WQ_KEPT)
@@ -151,6 +151,7 @@ static int workqueue_take(struct workqueue *wq, const struct slmpm_wr *given, ui
 		return error_set(SLMPM_EAGAIN,
 				 "slmpm_post: as many entries are under way as its depth, %u",
 				 wq->depth);
+	w = workqueue_idle(wq);
 	rc = workqueue_fill(wq, w, given, size);
 	if (rc < 0)
 		return rc;

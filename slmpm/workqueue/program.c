@@ -42,11 +42,13 @@ static int program_room(const struct workqueue *wq)
 static int program_hold(struct program *p, struct workqueue *wq, const struct slmpm_wr *given,
 			uint32_t size)
 {
-	struct work *w = LIST_ENTRY(wq->idle.next, struct work, node);
+	struct work *w;
 	int rc = program_room(wq);
 
-	if (rc == 0)
-		rc = workqueue_fill(wq, w, given, size);
+	if (rc < 0)
+		return rc;
+	w = workqueue_idle(wq);
+	rc = workqueue_fill(wq, w, given, size);
 	if (rc < 0)
 		return rc;
 	if (!work_keep(w) || !queue_take_room(wq->queue)) {
@@ -71,7 +73,7 @@ static void program_give_back(struct program *p)
 		e->work->owned = NULL;
 		e->wq->queue->in_flight--;
 		e->wq->held--;
-		list_append(&e->wq->idle, &e->work->node);
+		list_prepend(&e->wq->idle, &e->work->node);
 	}
 }
 

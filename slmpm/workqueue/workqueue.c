@@ -35,7 +35,7 @@ void workqueue_drop(struct workqueue *wq, struct work *w)
 	work_drop(w);
 	w->state = WORK_IDLE;
 	list_remove(&w->node);
-	list_append(&wq->idle, &w->node);
+	list_prepend(&wq->idle, &w->node);
 	wq->used--;
 }
 
@@ -468,8 +468,6 @@ static struct workqueue *workqueue_new(struct context *ctx, const struct slmpm_w
 	wq->inner.ctx = ctx;
 	wq->inner.pass_on = entry_ended;
 	wq->inner.bound = entry_bound;
-	for (uint32_t i = 0; i < o->depth; i++)
-		list_append(&wq->idle, &wq->work[i].node);
 	return wq;
 }
 

@@ -148,7 +148,8 @@ struct workqueue {
 	} spread;
 	uint32_t place; /* in the statistics of the context, from 1, or 0; and what it shows */
 	struct slmpm_stats_queue shown;
-	struct work *work; /* `depth` of them */
+	struct work *work; /* `depth` of them, ... */
+	uint32_t fresh;    /* ... of which so many have been taken once: others are untouched */
 	struct channel *channels;
 };
 
@@ -214,6 +215,14 @@ void workqueue_shut(struct context *ctx);
 void workqueue_drop(struct workqueue *wq, struct work *w);
 /* Entries up to number INDEX may begin. */
 void workqueue_enable(struct workqueue *wq, uint64_t index);
+/* An idle one, where fewer than `depth` are taken or held: the one that has ended last, whose
+ * memory is still in the caches. */
+static inline struct work *workqueue_idle(struct workqueue *wq)
+{
+	if (UNLIKELY(list_empty(&wq->idle)))
+		list_append(&wq->idle, &wq->work[wq->fresh++].node);
+	return LIST_ENTRY(wq->idle.next, struct work, node);
+}
 /* W, an idle one, is filled from GIVEN and holds what it names; or why not, with the detail set. */
 int workqueue_fill(struct workqueue *wq, struct work *w, const struct slmpm_wr *given,
 		   uint32_t size);
