@@ -390,12 +390,14 @@ SLMPM_API inline int slmpm_collect(slmpm_group group, uint32_t kind, const void 
 {
 	struct slmpm_coll c;
 
-	__builtin_memset(&c, 0, sizeof c);
+	/* Words of zeros apart from what is set: a processor loads at once what one store has stored. */
+	__builtin_memset(&c.from, 0, sizeof c - __builtin_offsetof(struct slmpm_coll, from));
 	c.size = sizeof c;
 	c.kind = kind;
 	c.type = type;
 	c.op = op;
 	c.root = root;
+	c.flags = 0;
 	c.from = from;
 	c.to = to;
 	c.count = count;

@@ -18,6 +18,11 @@ static uint64_t hash_of(const struct slmpm_coll *c, uint32_t size)
 	return (h >> 48) | 1;
 }
 
+static inline uint64_t post_root(const struct slmpm_coll *c)
+{
+	return (uint64_t)(uint32_t)c->root << POST_ROOT;
+}
+
 static uint64_t what_of(const struct slmpm_coll *c, uint32_t size)
 {
 	uint64_t what = c->kind;
@@ -31,7 +36,7 @@ static uint64_t what_of(const struct slmpm_coll *c, uint32_t size)
 			what |= (uint64_t)c->op << POST_OP;
 	}
 	if (flat_has_root(c->kind))
-		what |= (uint64_t)(uint32_t)c->root << POST_ROOT;
+		what |= post_root(c);
 	if (c->kind == SLMPM_COLL_REDUCE_SCATTER)
 		what |= hash_of(c, size) << POST_SAME;
 	return what;
@@ -93,6 +98,14 @@ static void writes(struct flat *f, const void *from, uint64_t length, uint32_t f
 	f->out.last = last;
 }
 
+static INLINE void plan_broadcast(struct flat *f, uint32_t root)
+{
+	bool at_root = f->b->rank == root;
+
+	f->out.length = at_root ? f->bytes : 0;
+	sources(f, root, at_root ? root : root + 1);
+}
+
 /* Kinds in which all contributions have one length. */
 static void plan_even(struct flat *f, const struct slmpm_coll *c)
 {
@@ -105,13 +118,7 @@ static void plan_even(struct flat *f, const struct slmpm_coll *c)
 	writes(f, f->from, 0, 0, size);
 	switch (c->kind) {
 	case SLMPM_COLL_BARRIER: sources(f, 0, size); break;
-	case SLMPM_COLL_BROADCAST:
-		if (at_root) {
-			f->out.length = f->bytes;
-		} else {
-			sources(f, root, root + 1);
-		}
-		break;
+	case SLMPM_COLL_BROADCAST: plan_broadcast(f, root); break;
 	case SLMPM_COLL_REDUCE:
 		if (at_root) {
 			sources(f, 0, size);
@@ -370,25 +377,30 @@ static NOINLINE int begin_long(struct flat *f, const struct slmpm_coll *c)
 	return rc;
 }
 
-/* A call of memcmp would take as long as what is saved. */
-static INLINE bool is_as_before(const struct slmpm_coll *a, const struct slmpm_coll *b)
+/* By the fields that count for its kind, each as it was stored: a wider load would wait until
+ * stores of several have left the processor, and what was posted before them. */
+static INLINE bool is_as_before(const struct slmpm_coll *c, const struct flat_same *s,
+				uint32_t size)
 {
-	uint64_t x, y, differ = 0;
+	uint32_t root = (uint32_t)c->root;
 
-#pragma GCC unroll 16
-	for (unsigned i = 0; i < sizeof(*a); i += sizeof(x)) {
-		memcpy(&x, (const unsigned char *)a + i, sizeof(x));
-		memcpy(&y, (const unsigned char *)b + i, sizeof(y));
-		differ |= x ^ y;
-	}
-	return !differ;
+	if (c->kind != s->kind || c->flags)
+		return false;
+	if (c->kind == SLMPM_COLL_BARRIER)
+		return true;
+	if ((c->type ^ s->type) | (c->op ^ s->op) || c->count != s->count || c->from != s->from ||
+	    c->to != s->to)
+		return false;
+	if ((uintptr_t)c->counts | (uintptr_t)c->places | (uintptr_t)c->to_counts |
+	    (uintptr_t)c->to_places)
+		return false;
+	return c->kind != SLMPM_COLL_BROADCAST || root < size;
 }
-_Static_assert(sizeof(struct slmpm_coll) % sizeof(uint64_t) == 0, "it is words");
 
 bool flat_repeats(const struct flat *f, const struct boards *b, const struct slmpm_coll *c)
 {
 	return f->repeats && f->b == b && f->generation == b->generation &&
-	       is_as_before(c, &f->same);
+	       is_as_before(c, &f->same, b->size);
 }
 
 /* What each one has of its own. */
@@ -405,18 +417,41 @@ static INLINE void number_it(struct flat *f, struct boards *b, const struct slmp
 
 void flat_repeat(struct flat *f, struct boards *b, const struct slmpm_coll *c)
 {
-	number_it(f, b, c, f->same_what);
+	uint64_t what = f->same.what;
+
+	if (c->kind == SLMPM_COLL_BROADCAST) {
+		what |= post_root(c);
+		plan_broadcast(f, (uint32_t)c->root);
+	}
+	number_it(f, b, c, what);
 	f->what |= POST_IN_LINE;
 	f->next = f->here = f->first;
 }
 
-/* The next one may be the same. */
+/* The next one may be the same, a broadcast also by another root. */
 static void keep_short(struct flat *f, const struct slmpm_coll *c, uint64_t what)
 {
+	const uintptr_t from = (uintptr_t)c->from, to = (uintptr_t)c->to;
+
+	if (c->combine || c->counts || c->places || c->to_counts || c->to_places)
+		return;
+	if (c->kind == SLMPM_COLL_BROADCAST) {
+		/* Either may be used: neither is NULL or SLMPM_IN_PLACE. */
+		if (from + 1 <= 1 || to + 1 <= 1)
+			return;
+		what ^= post_root(c);
+	} else if (flat_has_root(c->kind)) {
+		return;
+	}
 	f->repeats = true;
 	f->generation = f->b->generation;
-	f->same = *c;
-	f->same_what = what;
+	f->same = (struct flat_same){.kind = c->kind,
+				     .type = c->type,
+				     .op = c->op,
+				     .count = c->count,
+				     .from = c->from,
+				     .to = c->to,
+				     .what = what};
 }
 
 int flat_begin(struct flat *f, struct boards *b, const struct slmpm_coll *c)
@@ -454,8 +489,7 @@ int flat_begin(struct flat *f, struct boards *b, const struct slmpm_coll *c)
 	f->what |= POST_IN_LINE;
 	f->put = c->to;
 	plan_even(f, c);
-	if (!flat_has_root(c->kind) && !c->combine)
-		keep_short(f, c, what);
+	keep_short(f, c, what);
 	return 0;
 }
 

@@ -48,6 +48,14 @@ struct flat_out {
 	bool table_read;
 };
 
+/* What is the same in the next one; of a broadcast the root may differ. */
+struct flat_same {
+	uint32_t kind, type, op;
+	uint64_t count;
+	const void *from, *to;
+	uint64_t what; /* is posted, but for the root of a broadcast */
+};
+
 struct flat {
 	struct boards *b;
 	const struct slmpm_coll *coll; /* stays as it is until this one is done */
@@ -89,11 +97,10 @@ struct flat {
 	 * each combines a piece and reads the others'; a result takes the place of a contribution. */
 	bool shared, in_pieces, replaces;
 	uint32_t stage, from_in, to_in;
-	/* The next one may be the same as this one, a short one, which was that, and posted as. */
+	/* The next operation may be a repeat of this short one. */
 	bool repeats;
 	uint32_t generation;
-	struct slmpm_coll same;
-	uint64_t same_what;
+	struct flat_same same;
 	/* Of a long one this member measures which route to take, or NULL; since when, and since when
 	 * all others are there (0: they are not). */
 	struct choice *measured;
@@ -113,8 +120,8 @@ int flat_needs(const struct slmpm_coll *c, uint32_t size, uint32_t rank, uint64_
 /* Begins C, which has been checked, and posts it if that can be. Where it has a `combine`, it is
  * one of SLMPM_UINT8, whole elements by its width. 0, or -SLMPM_ENOMEM. */
 int flat_begin(struct flat *f, struct boards *b, const struct slmpm_coll *c);
-/* Whether C is as the last one was, which needs neither flat_check nor flat_begin: flat_repeat does
- * for it. */
+/* Whether C, which has no `combine`, is as the last one was, a broadcast perhaps by another root: it
+ * needs neither flat_check nor flat_begin: flat_repeat does for it. */
 bool flat_repeats(const struct flat *f, const struct boards *b, const struct slmpm_coll *c);
 void flat_repeat(struct flat *f, struct boards *b, const struct slmpm_coll *c);
 /* It is a step of WHOLE, an operation of a group of which these boards' members are a part: what is

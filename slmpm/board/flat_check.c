@@ -188,8 +188,9 @@ static bool is_plain(const struct slmpm_coll *c, uint32_t size)
 	if (c->kind == SLMPM_COLL_ALLREDUCE && !calc_kernel_of(c->op, c->type, false))
 		return false;
 	bytes = c->count << calc_shift(c->type);
-	/* Neither is NULL or SLMPM_IN_PLACE. */
-	return from + 1 > 1 && to + 1 > 1 && to - from >= bytes && from - to >= bytes;
+	/* Neither is NULL or SLMPM_IN_PLACE; a broadcast uses one of them. */
+	return from + 1 > 1 && to + 1 > 1 &&
+	       (c->kind == SLMPM_COLL_BROADCAST || (to - from >= bytes && from - to >= bytes));
 }
 
 /* Apart, as a glance needs no registers of the caller's. */

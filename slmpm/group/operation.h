@@ -43,7 +43,12 @@ static inline int operation_begin_flat(struct group *g, const struct slmpm_coll 
 static inline int operation_begin(struct group *g, const struct slmpm_coll *c)
 {
 	g->boards.doing = c->tag;
-	return g->apart ? messages_begin(g, c) : operation_begin_flat(g, c);
+	if (g->apart)
+		return messages_begin(g, c);
+	if (c->combine || !flat_repeats(&g->flat, &g->boards, c))
+		return operation_begin_flat(g, c);
+	flat_repeat(&g->flat, &g->boards, c);
+	return 0;
 }
 
 /* ---- one step -------------------------------------------------------------------------------- */

@@ -83,16 +83,74 @@ static void add(uint64_t count, double value, bool again, const char *what)
 		}
 }
 
-static void broadcast(void)
+/* With roots in turn from FIRST on, MANY times. */
+static void broadcast(uint32_t first, int many, bool again, const char *what)
 {
 	struct slmpm_coll c[SIZE];
 
-	for (uint32_t r = 0; r < SIZE; r++) {
-		c[r] = sum(r, 1);
-		c[r].kind = SLMPM_COLL_BROADCAST;
-		c[r].op = 0;
+	for (int i = 0; i < many; i++) {
+		uint32_t root = (first + (uint32_t)i) % SIZE;
+
+		for (uint32_t r = 0; r < SIZE; r++) {
+			c[r] = sum(r, 1);
+			c[r].kind = SLMPM_COLL_BROADCAST;
+			c[r].op = 0;
+			c[r].root = (int32_t)root;
+			from[r][0] = 100.0 * i + r + 1;
+			to[r][0] = 0;
+		}
+		operate(c, again || i, what);
+		for (uint32_t r = 0; r < SIZE; r++) {
+			double wanted = r == root ? 0 : from[root][0];
+
+			CHECK(to[r][0] <= wanted && to[r][0] >= wanted, "rank %u of root %u: %g", r,
+			      root, to[r][0]);
+		}
 	}
-	operate(c, false, "a broadcast");
+}
+
+/* Behind a broadcast. */
+static void differ(void)
+{
+	struct slmpm_coll c = sum(0, 1);
+
+	c.kind = SLMPM_COLL_BROADCAST;
+	c.op = 0;
+	CHECK(flat_repeats(&f[0], &b[0], &c), "it is the same");
+	c.root = SIZE;
+	CHECK(!flat_repeats(&f[0], &b[0], &c), "of no rank");
+	c.root = -1;
+	CHECK(!flat_repeats(&f[0], &b[0], &c), "of a negative rank");
+	c.root = 0;
+	c.flags = 1;
+	CHECK(!flat_repeats(&f[0], &b[0], &c), "with flags");
+	c.flags = 0;
+	c.counts = &c.count;
+	CHECK(!flat_repeats(&f[0], &b[0], &c), "with counts");
+	c.counts = NULL;
+	c.to = NULL;
+	CHECK(!flat_repeats(&f[0], &b[0], &c), "to nowhere");
+}
+
+/* Its root may leave `to` NULL: by another root it would not do. */
+static void to_nowhere(void)
+{
+	struct slmpm_coll c[SIZE];
+
+	for (int i = 0; i < 2; i++) {
+		for (uint32_t r = 0; r < SIZE; r++) {
+			c[r] = sum(r, 1);
+			c[r].kind = SLMPM_COLL_BROADCAST;
+			c[r].op = 0;
+			c[r].to = r ? to[r] : NULL;
+		}
+		for (uint32_t r = 0; r < SIZE; r++)
+			CHECK(flat_repeats(&f[r], &b[r], &c[r]) == (r && i), "rank %u", r);
+		for (uint32_t r = 0; r < SIZE; r++)
+			CHECK(flat_begin(&f[r], &b[r], &c[r]) == 0, "no memory");
+		for (uint32_t r = 0; r < SIZE; r++)
+			CHECK(flat_step(&f[r]) == 1, "rank %u waits", r);
+	}
 }
 
 int main(void)
@@ -106,8 +164,14 @@ int main(void)
 	add(LONG, 9, false, "a long one");
 	add(LONG, 9, false, "the same long one");
 	add(1, 3, false, "behind a long one");
-	broadcast();
+	broadcast(1, MANY, false, "broadcasts");
+	differ();
 	add(1, 4, false, "behind a broadcast");
+	broadcast(2, 1, false, "behind a sum");
+	broadcast(0, 2, true, "another root");
+	add(1, 4, false, "behind a broadcast again");
+	to_nowhere();
+	add(1, 4, false, "behind one to nowhere");
 	for (uint32_t r = 0; r < SIZE; r++)
 		b[r].generation++;
 	add(1, 6, false, "the next generation");
