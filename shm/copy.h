@@ -6,7 +6,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#define COPY_SHORT 64 /* bytes that are copied without a call */
+#define COPY_SHORT 64   /* bytes that are copied without a call */
+#define COPY_LONG  2048 /* from which on memcpy may leave it to the processor (rep movsb) */
 
 /* Up to COPY_SHORT bytes: two overlapping moves cover each range. */
 static inline void copy_short(unsigned char *t, const unsigned char *f, size_t n)
@@ -29,29 +30,41 @@ static inline void copy_short(unsigned char *t, const unsigned char *f, size_t n
 	}
 }
 
-/* The bytes may be a peer's, who changes them meanwhile: their number alone decides anything. */
-static inline void copy_payload(void *to, const void *from, size_t n)
-{
-	if (n > COPY_SHORT)
-		memcpy(to, from, n);
-	else
-		copy_short(to, from, n);
-}
-
 /*
  * Out of memory that another processor is just writing, one packet behind the other: memcpy has so
  * many loads under way at once that they hold each other up, and the writer, too.
  */
-static inline void copy_in_steps(void *to, const void *from, size_t n)
-{
-	unsigned char *t = to;
-	const unsigned char *f = from;
+void copy_in_steps(void *to, const void *from, size_t n);
 
-	for (; n >= COPY_SHORT; n -= COPY_SHORT, t += COPY_SHORT, f += COPY_SHORT) {
-		memcpy(t, f, COPY_SHORT);
-		__asm__ volatile("" : : : "memory"); /* not one memcpy after all */
-	}
-	copy_short(t, f, n);
+/* memcpy from COPY_LONG bytes on, by whichever instructions serve this processor; the second out of
+ * lines that another one has just written. */
+void copy_long(void *to, const void *from, size_t n);
+void copy_long_arrived(void *to, const void *from, size_t n);
+
+/* memcpy of what may be long. */
+static inline void copy_bytes(void *to, const void *from, size_t n)
+{
+	if (n >= COPY_LONG)
+		copy_long(to, from, n);
+	else
+		memcpy(to, from, n);
+}
+
+static inline void copy_arrived(void *to, const void *from, size_t n)
+{
+	if (n >= COPY_LONG)
+		copy_long_arrived(to, from, n);
+	else
+		memcpy(to, from, n);
+}
+
+/* The bytes may be a peer's, who changes them meanwhile: their number alone decides anything. */
+static inline void copy_payload(void *to, const void *from, size_t n)
+{
+	if (n > COPY_SHORT)
+		copy_bytes(to, from, n);
+	else
+		copy_short(to, from, n);
 }
 
 #endif

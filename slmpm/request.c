@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shm/copy.h"
 #include "slmpm/base/checksum.h"
 #include "slmpm/base/error.h"
 #include "slmpm/stats.h"
@@ -233,7 +234,7 @@ void request_gather(const struct request *r, uint64_t offset, void *to, uint64_t
 	void *run;
 
 	for (; n && (run = request_walk_on(&walk, n, &take)); n -= take, at += take)
-		memcpy(at, run, take);
+		copy_bytes(at, run, take);
 }
 
 void request_scatter(const struct request *r, uint64_t offset, const void *from, uint64_t n)
@@ -244,5 +245,5 @@ void request_scatter(const struct request *r, uint64_t offset, const void *from,
 	void *run;
 
 	for (; n && (run = request_walk_on(&walk, n, &take)); n -= take, at += take)
-		memcpy(run, at, take);
+		copy_arrived(run, at, take);
 }

@@ -249,7 +249,7 @@ void flat_keep_up_to(struct flat *f, uint64_t end)
 	if (f->own_done)
 		return;
 	if (end > f->kept) {
-		memcpy(f->to + own_block_at(f) + f->kept, f->from + f->kept, end - f->kept);
+		copy_bytes(f->to + own_block_at(f) + f->kept, f->from + f->kept, end - f->kept);
 		f->kept = end;
 	}
 	f->own_done = f->kept == f->bytes;
@@ -264,7 +264,7 @@ int flat_finish(struct flat *f)
 {
 	flat_keep_own(f);
 	if (f->put != f->to) {
-		memcpy(f->to, f->put, f->bytes);
+		copy_bytes(f->to, f->put, f->bytes);
 		free(f->put);
 		f->put = f->to;
 	}

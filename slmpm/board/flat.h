@@ -120,8 +120,8 @@ int flat_needs(const struct slmpm_coll *c, uint32_t size, uint32_t rank, uint64_
 /* Begins C, which has been checked, and posts it if that can be. Where it has a `combine`, it is
  * one of SLMPM_UINT8, whole elements by its width. 0, or -SLMPM_ENOMEM. */
 int flat_begin(struct flat *f, struct boards *b, const struct slmpm_coll *c);
-/* Whether C, which has no `combine`, is as the last one was, a broadcast perhaps by another root: it
- * needs neither flat_check nor flat_begin: flat_repeat does for it. */
+/* Whether C, which has no `combine`, is as the last one was, a broadcast perhaps by another root:
+ * it needs neither flat_check nor flat_begin: flat_repeat does for it. */
 bool flat_repeats(const struct flat *f, const struct boards *b, const struct slmpm_coll *c);
 void flat_repeat(struct flat *f, struct boards *b, const struct slmpm_coll *c);
 /* It is a step of WHOLE, an operation of a group of which these boards' members are a part: what is

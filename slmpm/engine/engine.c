@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shm/copy.h"
 #include "slmpm/base/config.h"
 #include "slmpm/link/link.h"
 #include "slmpm/request.h"
@@ -32,7 +33,7 @@ static int engine_reach(struct transfer *t, uint64_t offset, void *here, uint64_
 		return -ENOTSUP; /* by packets, all of it: the owner says what may be done */
 	if (!t->to)
 		return link_reach(t->ep, t->op, &t->memory, offset, here, n);
-	memcpy(t->to + offset, here, n);
+	copy_bytes(t->to + offset, here, n);
 	return 1;
 }
 

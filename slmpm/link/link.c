@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "shm/copy.h"
 #include "slmpm/base/checksum.h"
 #include "slmpm/base/log.h"
 #include "slmpm/link/progress.h"
@@ -138,7 +139,7 @@ static int post_built(struct endpoint *ep, struct packet *p, const void *lead, u
 	if (gathered)
 		request_gather(r, r->offset, at, p->length);
 	else if (p->length)
-		memcpy(at, p->data, p->length);
+		copy_bytes(at, p->data, p->length);
 	p->length += lead_length + tail;
 	p->data = lead_length ? lead : p->data;
 	return link_post_built(ep, p);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shm/copy.h"
 #include "slmpm/loan/area.h"
 #include "slmpm/message/fetch.h"
 #include "slmpm/message/match.h"
@@ -119,7 +120,7 @@ struct inbound *inbound_whole(struct endpoint *ep, const struct head *h)
 	if (!m)
 		return NULL;
 	if (h->length)
-		memcpy(m->data, h->data, h->length);
+		copy_arrived(m->data, h->data, h->length);
 	m->got = h->length;
 	m->damaged = h->damaged;
 	m->charge = wire_charge(h->length);

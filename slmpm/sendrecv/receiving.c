@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "shm/copy.h"
 #include "slmpm/am/am.h"
 #include "slmpm/link/bundle.h"
 #include "slmpm/base/error.h"
@@ -142,12 +143,12 @@ static int64_t recv_request(struct context *ctx, struct endpoint *ep, uint32_t s
 #define STEPS_TO   8192 /* ... beyond which half a first-level cache does not hold the copy ... */
 #define STEPS_RUN  16   /* ... behind so many others, that are copied in steps */
 
-static NOINLINE void copy_long(const struct endpoint *ep, void *to, const void *from, size_t n)
+static NOINLINE void copy_packet(const struct endpoint *ep, void *to, const void *from, size_t n)
 {
 	if (n >= STEPS_FROM && n <= STEPS_TO && ep->link.run >= STEPS_RUN)
 		copy_in_steps(to, from, n);
 	else
-		memcpy(to, from, n);
+		copy_arrived(to, from, n);
 }
 
 static inline int64_t take_arrival(struct endpoint *ep, const struct fabric_arrival *a, void *buf,
@@ -158,7 +159,7 @@ static inline int64_t take_arrival(struct endpoint *ep, const struct fabric_arri
 	size_t n = fits ? a->length : cap;
 
 	if (UNLIKELY(n > COPY_SHORT))
-		copy_long(ep, buf, a->data, n);
+		copy_packet(ep, buf, a->data, n);
 	else
 		copy_short(buf, a->data, n);
 	message_take_plain(ep, a);

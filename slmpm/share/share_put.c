@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <string.h>
 
+#include "shm/copy.h"
 #include "slmpm/base/config.h"
 #include "slmpm/rma/rma.h"
 #include "slmpm/share/share.h"
@@ -30,8 +31,8 @@ struct job { /* a put */
 static void share_put_copy(const struct job *j, uint64_t from, uint64_t to)
 {
 	if (to > from)
-		memcpy((unsigned char *)j->to->memory.base + j->offset + from, j->from + from,
-		       to - from);
+		copy_bytes((unsigned char *)j->to->memory.base + j->offset + from, j->from + from,
+			   to - from);
 }
 
 static bool share_put_offer(struct job *j)

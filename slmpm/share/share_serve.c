@@ -2,6 +2,7 @@
 /* The target of share.h: the offer is copied here, or moved by this side's engine. */
 #include <string.h>
 
+#include "shm/copy.h"
 #include "slmpm/base/config.h"
 #include "slmpm/link/link.h"
 #include "slmpm/stats.h"
@@ -140,7 +141,7 @@ static bool take_piece(struct endpoint *ep)
 	if (!ours || !find_theirs(ep, w, &theirs))
 		return false;
 	to = (unsigned char *)region_at(ours, w->target.offset) + from;
-	memcpy(to, (const unsigned char *)theirs->memory.base + w->offset + from, n);
+	copy_bytes(to, (const unsigned char *)theirs->memory.base + w->offset + from, n);
 	part_landed(ep->ctx, to, n);
 	ep->rooms->figures->pieces_read++;
 	s->in.done += n;

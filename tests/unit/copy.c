@@ -3,7 +3,7 @@
 #include "shm/copy.h"
 #include "tests/lib/test.h"
 
-#define MOST 1100
+#define MOST (COPY_LONG + 200)
 
 static void whole(const char *name, void (*copy)(void *to, const void *from, size_t n))
 {
@@ -33,9 +33,21 @@ static void payload(void *to, const void *from, size_t n)
 	copy_payload(to, from, n);
 }
 
+static void bytes(void *to, const void *from, size_t n)
+{
+	copy_bytes(to, from, n);
+}
+
+static void arrived(void *to, const void *from, size_t n)
+{
+	copy_arrived(to, from, n);
+}
+
 int main(void)
 {
 	whole("payload", payload);
+	whole("bytes", bytes);
+	whole("arrived", arrived);
 	whole("in steps", in_steps);
 	return 0;
 }
