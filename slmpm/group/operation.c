@@ -12,6 +12,7 @@
 
 #include "shm/barrier.h"
 #include "slmpm/base/clock.h"
+#include "slmpm/board/layout.h"
 #include "slmpm/completion/late.h"
 #include "slmpm/engine/engine.h"
 #include "slmpm/group/page.h"
@@ -96,11 +97,35 @@ int operation_broken(struct group *g, int rc)
 	return error_set(-rc, "%s", g->detail);
 }
 
+/* Those that this member waits for may wait as well: all wait for the ones that have not posted
+ * what this returns; 0: for those that flat_waits_for knows. */
+COLD uint64_t operations_behind(const struct group *g)
+{
+	uint64_t least = g->flat.number, awaited = UINT64_MAX;
+	struct board_step step;
+
+	for (uint32_t r = 0; r < g->boards.size; r++) {
+		if (r == g->boards.rank)
+			continue;
+		boards_step(&g->boards, r, &step);
+		least = least_of(least, step.number);
+		if (flat_waits_for(&g->flat, r))
+			awaited = least_of(awaited, step.number);
+	}
+	return least < awaited ? least + 1 : 0;
+}
+
+COLD bool operations_await(const struct group *g, uint32_t r, uint64_t behind)
+{
+	return behind ? r != g->boards.rank && !boards_has(&g->boards, r, behind) :
+			flat_waits_for(&g->flat, r);
+}
+
 /* Which of those that are waited for is suspect, and of what; NULL: none. */
-static COLD const char *suspicion_of(const struct group *g, uint32_t *r)
+static COLD const char *suspicion_of(const struct group *g, uint64_t behind, uint32_t *r)
 {
 	for (*r = 0; *r < g->boards.size; ++*r) {
-		const char *why = flat_waits_for(&g->flat, *r) ? member_suspicion(g, *r) : NULL;
+		const char *why = operations_await(g, *r, behind) ? member_suspicion(g, *r) : NULL;
 
 		if (why)
 			return why;
@@ -110,27 +135,30 @@ static COLD const char *suspicion_of(const struct group *g, uint32_t *r)
 
 COLD uint32_t operations_suspect(struct group *g)
 {
+	uint64_t behind;
 	uint32_t r;
 
 	if (!g->under_way || g->apart)
 		return g->under_way ? (uint32_t)messages_suspect(g) : BOARD_NONE;
-	if (suspicion_of(g, &r))
+	behind = operations_behind(g);
+	if (suspicion_of(g, behind, &r))
 		return r;
-	for (r = 0; r < g->boards.size && !flat_waits_for(&g->flat, r); r++)
+	for (r = 0; r < g->boards.size && !operations_await(g, r, behind); r++)
 		continue;
 	return r < g->boards.size ? r : BOARD_NONE;
 }
 
 static COLD void late(struct group *g, int timeout_ms)
 {
+	uint64_t behind = operations_behind(g);
 	uint32_t first = BOARD_NONE, n = 0, suspect;
-	const char *why = suspicion_of(g, &suspect);
+	const char *why = suspicion_of(g, behind, &suspect);
 	char ranks[NAMED * sizeof(", 1023 (process -2147483648)")] = "", which[32] = "";
 	char waited[GROUP_WAITED], steps[GROUP_STEPS];
 	size_t at = 0;
 
 	for (uint32_t r = 0; r < g->boards.size; r++) {
-		if (!flat_waits_for(&g->flat, r))
+		if (!operations_await(g, r, behind))
 			continue;
 		first = n++ ? first : r;
 		if (n <= NAMED)

@@ -93,6 +93,9 @@ int operation_combine(struct group *g, const struct slmpm_combine *own,
 		      int (*step)(struct group *g));
 /* OP ends, with 1 or the error of the group. */
 void operation_end(struct collective *op, int result);
+/* By boards, rank R is waited for in the end, which BEHIND, of the first function, is for. */
+COLD uint64_t operations_behind(const struct group *g);
+COLD bool operations_await(const struct group *g, uint32_t r, uint64_t behind);
 /* For whom the one under way waits in the end, as far as is known; or BOARD_NONE. */
 COLD uint32_t operations_suspect(struct group *g);
 /* The deadline of one has passed: the group is broken, and all of them end. */

@@ -162,7 +162,8 @@ static bool is_awaited_apart(const struct group *g, uint32_t r, int suspect)
 	       (messages_await(g, r) && stalled_for_whom(g, r, clock_now()) == r);
 }
 
-static bool is_awaited(const struct group *g, uint32_t r, int suspect)
+/* BEHIND: of operations_behind. */
+static bool is_awaited(const struct group *g, uint32_t r, int suspect, uint64_t behind)
 {
 	if (r == g->boards.rank)
 		return false;
@@ -173,7 +174,7 @@ static bool is_awaited(const struct group *g, uint32_t r, int suspect)
 	if (g->meeting.waits && attendance_came(g, r) < g->meeting.number)
 		return true;
 	return g->apart ? is_awaited_apart(g, r, suspect) :
-			  g->under_way && flat_waits_for(&g->flat, r);
+			  g->under_way && operations_await(g, r, behind);
 }
 
 /* What it has said itself, as long as that holds. */
@@ -273,15 +274,16 @@ static void show_members(struct group *g, struct slmpm_group_shown *to,
 			 const struct slmpm_group_shown *before)
 {
 	const int suspect = page_suspect(g);
+	const uint64_t behind = g->apart || !g->under_way ? 0 : operations_behind(g);
 
 	for (uint32_t r = 0; r < g->boards.size; r++) {
-		if (!is_awaited(g, r, suspect))
+		if (!is_awaited(g, r, suspect, behind))
 			continue;
 		to->waiting++;
 		show_member(g, r, true, to, before);
 	}
 	for (uint32_t r = 0; r < g->boards.size; r++)
-		if (to->member_count < SLMPM_SHOWN_MEMBERS && !is_awaited(g, r, suspect))
+		if (to->member_count < SLMPM_SHOWN_MEMBERS && !is_awaited(g, r, suspect, behind))
 			show_member(g, r, false, to, before);
 }
 

@@ -182,16 +182,21 @@ static void too_late(slmpm_group g, int rank, uint32_t kind, uint64_t count, int
 	OK(slmpm_barrier(g, PATIENCE));
 	if (rank == VICTIM)
 		usleep(2 * MOMENT * 1000 * (useconds_t)actor_slow());
-	rc = slmpm_collect(g, kind, from, to, count, SLMPM_INT64, SLMPM_CALC_SUM, root, MOMENT);
+	do { /* of what need not wait for it others follow, until one does */
+		rc = slmpm_collect(g, kind, from, to, count, SLMPM_INT64, SLMPM_CALC_SUM, root,
+				   MOMENT);
+	} while (rc == 0);
 	refused(rc, SLMPM_ETIMEOUT, "nothing yet from rank 2 (process ");
-	refused(slmpm_barrier(g, PATIENCE), SLMPM_ETIMEOUT, "group 3, operation 2, ");
+	refused(slmpm_barrier(g, PATIENCE), SLMPM_ETIMEOUT, "nothing yet from rank 2 (process ");
+	CHECK(circle_query(g).culprit == VICTIM, "by %d", circle_query(g).culprit);
 }
 
-#define LATE(name, kind, count)                                                                    \
+#define LATE_FOR(root, name, kind, count)                                                          \
 	static void name(slmpm_group g, int rank)                                                  \
 	{                                                                                          \
-		too_late(g, rank, kind, count, VICTIM);                                            \
+		too_late(g, rank, kind, count, root);                                              \
 	}
+#define LATE(name, kind, count) LATE_FOR(VICTIM, name, kind, count)
 
 LATE(late_barrier, SLMPM_COLL_BARRIER, 0)
 LATE(late_broadcast, SLMPM_COLL_BROADCAST, 1)
@@ -200,6 +205,11 @@ LATE(late_scatter, SLMPM_COLL_SCATTER, 1)
 LATE(late_allgather, SLMPM_COLL_ALLGATHER, 1)
 LATE(late_alltoall, SLMPM_COLL_ALLTOALL, 1)
 LATE(late_allgather_much, SLMPM_COLL_ALLGATHER, 8000)
+/* The root waits for the late one, the others for the root. */
+LATE_FOR(1, late_for_the_root, SLMPM_COLL_BROADCAST, 100000)
+LATE_FOR(1, late_for_the_root_scatter, SLMPM_COLL_SCATTER, 20000)
+LATE_FOR(1, late_for_the_root_gather, SLMPM_COLL_GATHER, 1)
+LATE_FOR(1, late_for_the_root_gather_much, SLMPM_COLL_GATHER, 20000)
 
 /* It was stopped in the operation that the others have given up, and goes on. */
 static void stopped_for_long(slmpm_group g, int rank)
@@ -359,6 +369,10 @@ int main(void)
 		{"late to an allgather", late_allgather, 0},
 		{"late to an alltoall", late_alltoall, 0},
 		{"late to a long allgather", late_allgather_much, 0},
+		{"late for the root of a long broadcast", late_for_the_root, 0},
+		{"late for the root of a long scatter", late_for_the_root_scatter, 0},
+		{"late for the root of gathers", late_for_the_root_gather, 0},
+		{"late for the root of long gathers", late_for_the_root_gather_much, 0},
 		{"stopped for long", stopped_for_long, 0},
 	};
 	static const char *const ways[] = {"adaptive", "block"};
