@@ -77,15 +77,22 @@ void step_restore(const struct search *s, const void *from, size_t size)
 /* Entries that are free again lie in order, and as new; what they were is no state. */
 static void forget_ended(struct workqueue *wq)
 {
-	for (uint32_t i = 0; i < wq->depth; i++) {
+	uint32_t used = 0;
+
+	for (uint32_t i = 0; i < wq->fresh; i++) {
 		struct work *w = &wq->work[i];
 
-		if (w->state != WORK_IDLE)
+		if (w->state != WORK_IDLE) {
+			used = i + 1;
 			continue;
+		}
 		list_remove(&w->node);
 		memset(w, 0, sizeof(*w));
-		list_append(&wq->idle, &w->node);
 	}
+	wq->fresh = used;
+	for (uint32_t i = 0; i < used; i++)
+		if (wq->work[i].state == WORK_IDLE)
+			list_append(&wq->idle, &wq->work[i].node);
 }
 
 /* Requests that have ended are dropped now, and not when the next one begins; none is kept. */
