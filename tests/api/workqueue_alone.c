@@ -15,9 +15,7 @@
 
 #define ELEMENTS (UINT64_C(1) << 19) /* some 250 pieces */
 
-#define MANY  200
-#define DEEP  4096 /* entries of some hundred bytes, */
-#define PAGES 200  /* which are more than so many pages */
+#define MANY 200
 
 static slmpm_ctx ctx;
 
@@ -134,42 +132,9 @@ static int wakes_no_thread(void *unused)
 	return 0;
 }
 
-/* Pages that the process has touched first. */
-static long faults(void)
-{
-	struct rusage u;
-
-	CHECK(getrusage(RUSAGE_SELF, &u) == 0, "getrusage");
-	return u.ru_minflt;
-}
-
-/* One by one, entries of a deep queue take no more of its memory than one at a time needs. */
-static int memory_is_used_again(void *unused)
-{
-	struct slmpm_wq_options o = {.size = sizeof(o), .depth = DEEP};
-	struct slmpm_wr one = {.op = SLMPM_OP_COUNT, .flags = SLMPM_SILENT, .value = 1};
-	slmpm_wq wq;
-	long before;
-
-	(void)unused;
-	OK(slmpm_open(&ctx, NULL));
-	OK(slmpm_ctr_create(ctx, &one.ctr));
-	OK(slmpm_cq_create(ctx, &o.cq));
-	before = faults();
-	OK(slmpm_wq_create(ctx, &o, &wq));
-	for (unsigned i = 0; i < DEEP; i++)
-		post(wq, one);
-	before = faults() - before;
-	printf("%ld pages\n", before);
-	CHECK(before < PAGES, "%ld pages for entries one by one", before);
-	OK(slmpm_shut(ctx, PATIENCE));
-	return 0;
-}
-
 int main(void)
 {
 	settings_run("by calls", alone, NULL);
-	settings_run("entries one by one", memory_is_used_again, NULL);
 	settings_set("SLMPM_ENGINE", "thread");
 	settings_run("by the engine", alone, NULL);
 	settings_set("SLMPM_WAIT", "block");
