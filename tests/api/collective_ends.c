@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* timeout: 60 */
+/* timeout: 120 */
 /* waits */
 /*
  * What ends collective operations before they are done: a member that is killed, or stopped until
