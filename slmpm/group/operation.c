@@ -112,7 +112,8 @@ COLD uint64_t operations_behind(const struct group *g)
 		if (flat_waits_for(&g->flat, r))
 			awaited = least_of(awaited, step.number);
 	}
-	return least < awaited ? least + 1 : 0;
+	/* It has not begun this one, and is none of them. */
+	return awaited != UINT64_MAX && least < awaited && least < g->flat.number ? least + 1 : 0;
 }
 
 COLD bool operations_await(const struct group *g, uint32_t r, uint64_t behind)
