@@ -245,17 +245,6 @@ void match_put_back(struct inbound *m)
 		put_in_order(m);
 }
 
-/* Its buffer is full and its end is known: it waits no longer for what nobody will see. */
-static void cut_short(struct inbound *m, struct request *r)
-{
-	inbound_describe(m, &r->result);
-	r->message = NULL;
-	m->receive = NULL;
-	m->cut = true;
-	landing_moved(m->ep);
-	request_finish(r, inbound_verdict(m->damaged, r));
-}
-
 int match_undo(struct request *r)
 {
 	struct inbound *m = r->message;
@@ -266,11 +255,7 @@ int match_undo(struct request *r)
 		return -SLMPM_EBUSY;
 	if (r->kind == REQUEST_RECV && !m->area && m->room < m->got) {
 		/* What lies past the buffer's end is gone already. */
-		if (r->length < m->got) {
-			cut_short(m, r);
-			return -SLMPM_EBUSY;
-		}
-		if (!inbound_room(m, m->total))
+		if (r->length < m->got || !inbound_room(m, m->total))
 			return -SLMPM_EBUSY;
 		request_gather(r, 0, m->data, m->got);
 	}
@@ -280,6 +265,22 @@ int match_undo(struct request *r)
 	match_discount(m->ep, m->total);
 	match_put_back(m);
 	return 0;
+}
+
+bool match_cut(struct request *r)
+{
+	struct inbound *m = r->message;
+
+	if (r->kind != REQUEST_RECV || !m || m->fetch || m->area || m->room >= m->got ||
+	    r->length >= m->got)
+		return false;
+	inbound_describe(m, &r->result);
+	r->message = NULL;
+	m->receive = NULL;
+	m->cut = true;
+	landing_moved(m->ep);
+	request_finish(r, inbound_verdict(m->damaged, r));
+	return true;
 }
 
 struct endpoint *match_abandon(struct request *r)

@@ -27,8 +27,12 @@ static inline struct request *match_first(const struct endpoint *ep, uint32_t st
 /* Gives a message to a receive or hold: copies what is there, asks for the rest. */
 void match_give(struct inbound *m, struct request *r);
 /* The receive leaves: what arrived goes to the next that wants it, nothing is lost. -SLMPM_EBUSY
- * where that cannot be; one whose buffer has overflowed is done then, as truncated. */
+ * where that cannot be: one whose buffer has overflowed waits for the end of the message, which its
+ * sender may yet take back. */
 int match_undo(struct request *r);
+/* Such a one is to wait no longer: it is done, as truncated, and the rest of the message is dropped,
+ * whatever becomes of that. False: it is not so. */
+bool match_cut(struct request *r);
 /* The receive leaves although the sender may be writing into its memory; the message is put back at
  * that one's end. The sender, or NULL: it is not so. */
 struct endpoint *match_abandon(struct request *r);

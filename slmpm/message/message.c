@@ -231,7 +231,7 @@ static int see_through(struct request *r)
 	uint64_t until = clock_deadline(STOPPED_MS);
 	bool sends = r->kind == REQUEST_SEND || r->kind == REQUEST_PUT;
 
-	while (!r->done && !end_if_out(r) && !request_take_back(r)) {
+	while (!r->done && !end_if_out(r) && !request_take_back(r) && !match_cut(r)) {
 		struct endpoint *ep = NULL;
 
 		(void)wait_until(r->ctx, is_done, r, may_try_again(r) ? 1 : -1);

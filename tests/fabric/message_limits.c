@@ -345,6 +345,47 @@ static void sends_are_taken_back_at_any_stage(void)
 	free(gone);
 }
 
+/* A receive too short for its message is taken back after so many STEPS, and then the message, if
+ * it is to be TAKEN: it is received cut, later whole, or by neither side. */
+static void taken_back_in_the_middle(size_t n, size_t cap, int steps, bool taken)
+{
+	unsigned char *data = room(n);
+	struct slmpm_done end = {.status = 0};
+	slmpm_req req = post(1, data, cap);
+	struct message m;
+	bool gone, back;
+
+	message_start(&m, a, 1, 30, n);
+	for (int i = 0; i < steps; i++)
+		(void)slmpm_progress(ctx);
+	gone = slmpm_cancel(req) == 0;
+	back = taken && slmpm_cancel(m.req) == 0;
+	if (back) {
+		message_end(&m, -SLMPM_ECANCELED);
+		arrive();
+		if (!gone) /* it waits for another one */
+			OK(slmpm_cancel(req));
+	}
+	EXPECT(slmpm_wait(&req, 1, &end, PATIENCE), 0);
+	CHECK((end.status == -SLMPM_ETRUNC) == (!gone && !back),
+	      "after %d steps: taken back %d, %d: status %d", steps, gone, back, end.status);
+	CHECK(data[cap] == 0x55, "more than it has room for");
+	if (gone && !back)
+		message_take(b, 1, 30, n);
+	if (!back)
+		message_end(&m, 0);
+	message_none(b, ANY);
+	free(data);
+}
+
+static void short_receives_are_taken_back_at_any_stage(void)
+{
+	for (int steps = 0; steps < 60; steps++) {
+		taken_back_in_the_middle(4 * announced, 100, steps / 2, steps % 2);
+		taken_back_in_the_middle(announced, packet + 1, steps / 2, steps % 2);
+	}
+}
+
 static int test(const struct setting *s)
 {
 	struct slmpm_stats stats;
@@ -365,6 +406,7 @@ static int test(const struct setting *s)
 	half_a_message_is_handed_on();
 	withdrawn_messages_were_never_there();
 	sends_are_taken_back_at_any_stage();
+	short_receives_are_taken_back_at_any_stage();
 	OK(slmpm_peer_stats(b, &stats, sizeof(stats)));
 	CHECK(!stats.violations && !stats.checksum_errors, "violations");
 	OK(slmpm_shut(ctx, PATIENCE));
