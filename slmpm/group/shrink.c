@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "slmpm/base/clock.h"
 #include "slmpm/completion/late.h"
 #include "slmpm/group/pairing.h"
 #include "slmpm/link/progress.h"
@@ -234,6 +235,7 @@ static int may_shrink(struct group *g, int timeout_ms)
 
 static int shrink(struct group *g, int timeout_ms)
 {
+	const uint64_t deadline = clock_deadline(timeout_ms); /* of both waits */
 	struct shrinking s;
 	int rc = may_shrink(g, timeout_ms);
 
@@ -241,7 +243,8 @@ static int shrink(struct group *g, int timeout_ms)
 		rc = begin_shrink(g, &s);
 	if (rc < 0)
 		return rc;
-	if (!shrink_advance(g) && wait_until(g->ctx, shrink_is_over, g, timeout_ms) < 0 &&
+	if (!shrink_advance(g) &&
+	    wait_until(g->ctx, shrink_is_over, g, clock_ms(clock_now(), deadline, -1)) < 0 &&
 	    g->shrinking) {
 		rc = shrink_late(g, timeout_ms);
 		conclude_shrink(g, 0);
