@@ -131,8 +131,9 @@ static void conclude(struct endpoint *ep, bool gone)
 		end_unclosed(ep, why);
 	else
 		endpoint_lost(ep, why);
-	if (c->link_lost && c->step == CONNECTED) /* it may not know yet */
-		bootstrap_stop(ep, why);
+	/* It may not know yet; nor, where this side calls that an end in order, whether it is one. */
+	if (c->link_lost && c->step == CONNECTED)
+		bootstrap_stop(ep, ep->life->error == SLMPM_EDEAD ? why : NULL);
 }
 
 /* Why it refuses us; anything else than these is its way of breaking the protocol. */
@@ -162,10 +163,14 @@ void bootstrap_bye(struct endpoint *ep, const struct wire_bye *bye)
 	snprintf(why, sizeof(why), "it says: %s", said);
 	if (ep->rooms->control->step != CONNECTED) {
 		endpoint_refused(ep, refusal_of(LITTLE_32(bye->error)), why);
-	} else {
-		progress_drain(ep); /* what it had sent before can still be received */
-		endpoint_lost(ep, why);
+		return;
 	}
+	progress_drain(ep); /* what it had sent before can still be received */
+	/* Of a group's it has never been up there: nothing that it has sent is lost. */
+	if (ep->rooms->pair && refusal_of(LITTLE_32(bye->error)) == SLMPM_ECLOSED)
+		endpoint_end(ep, SLMPM_PEER_CLOSED, SLMPM_ECLOSED, why);
+	else
+		endpoint_lost(ep, why);
 }
 
 /* The process usually ends within a millisecond, and its status tells more: its descriptor, or a

@@ -318,6 +318,7 @@ void distant_up(struct member *m)
 		return;
 	m->distant->lost = m->distant->questioned = m->distant->founder_lost = false;
 	m->distant->why[0] = 0;
+	m->distant->reset_at = 0;
 	if (g->status && !g->left)
 		send_ended(m, broken_packet(g, g->status, (uint32_t)g->culprit));
 	attendance_up(m);

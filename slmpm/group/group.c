@@ -174,6 +174,7 @@ void groups_stop(struct context *ctx)
 		group_give_up(g);
 		group_leave(g, false);
 		g->shut = true;
+		pairs_end(g);
 	}
 }
 

@@ -394,6 +394,8 @@ void pairs_formed(struct group *g);
 /* The connection with RANK, as slmpm_group_peer, but that it is the group's to close: while others
  * wait it may end. NULL with *RC. */
 struct endpoint *group_pair(struct group *g, int rank, int timeout_ms, int *rc);
+/* It goes, or its context: what is not up yet ends in order. */
+void pairs_end(struct group *g);
 /* It goes; its connections stay. So does M's, which is left out. */
 void pairs_leave(struct group *g);
 void pair_leave(struct member *m);

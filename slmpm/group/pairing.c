@@ -377,6 +377,14 @@ void pair_up(struct endpoint *ep)
 	ep->ctx->news = true;
 }
 
+static void pair_reset(const struct member *m, const struct endpoint *ep)
+{
+	struct distant *d = m->distant;
+
+	if (d && !ep->life->was_up && ep->life->error == SLMPM_EDEAD && !d->reset_at)
+		d->reset_at = clock_now();
+}
+
 void pair_ended(struct endpoint *ep)
 {
 	struct pair *p = ep->rooms->pair;
@@ -388,6 +396,7 @@ void pair_ended(struct endpoint *ep)
 		return;
 	if (is_maker(p->member))
 		pair_withdraw(p->member);
+	pair_reset(p->member, ep);
 	pair_due(p->member,
 		 clock_now() + PAIR_AGAIN_MS * PAIR_MS); /* it may have been asked for again */
 	if (p->member->distant && ep->life->was_up)
@@ -435,13 +444,29 @@ void pair_leave(struct member *m)
 	m->group->ctx->unpaired |= p != NULL;
 }
 
+/* Made for G alone, and not up yet: at the other side it may be. */
+static bool is_half_up(const struct group *g, const struct pair *p)
+{
+	return p && g->apart && !p->ep->life->was_up && !p->known;
+}
+
+void pairs_end(struct group *g)
+{
+	for (uint32_t s = 0; s < g->seats; s++) {
+		const struct pair *p = g->members[s].pair;
+
+		if (is_half_up(g, p) && pair_lives(p))
+			pair_close(p, "its group has gone");
+	}
+}
+
 void pairs_leave(struct group *g)
 {
+	pairs_end(g);
 	for (uint32_t s = 0; s < g->seats; s++) {
 		struct pair *p = pair_let_go(&g->members[s]);
 
-		/* Else it may be up at the other side, and known there. */
-		if (p && g->apart && !p->ep->life->was_up && !p->known)
+		if (is_half_up(g, p)) /* else it may be known at the other side */
 			endpoint_free(p->ep);
 	}
 	if (list_empty(&g->ctx->paired))
@@ -489,11 +514,22 @@ int pair_gone(const struct group *g, uint32_t rank)
 
 /* ---- the call ------------------------------------------------------------------------------- */
 
-/* Tried again: it left before the other side was through, or its time was up. */
-static bool comes_again(const struct endpoint *ep)
+/* Its connection was reset amid the handshake: whether it lives a further attempt shows. */
+static bool was_reset(const struct member *m)
 {
-	return ep->life->was_up || ep->life->error == SLMPM_ECLOSED ||
-	       ep->life->error == SLMPM_ETIMEOUT || ep->life->error == SLMPM_ELIMIT;
+	const struct distant *d = m->distant;
+
+	return d && m->pair->ep->life->error == SLMPM_EDEAD &&
+	       clock_now() - d->reset_at < PAIR_SAID_MS * PAIR_MS;
+}
+
+/* Tried again: it left before the other side was through, or its time was up. */
+static bool comes_again(const struct member *m)
+{
+	const struct life *life = m->pair->ep->life;
+
+	return life->was_up || life->error == SLMPM_ECLOSED || life->error == SLMPM_ETIMEOUT ||
+	       life->error == SLMPM_ELIMIT || was_reset(m);
 }
 
 bool pair_is_decided(void *arg)
@@ -502,8 +538,7 @@ bool pair_is_decided(void *arg)
 	const struct pair *p = m->pair;
 
 	return m->out || pair_is_up(p) || (m->error && !is_ending(m, clock_now())) || m->ended ||
-	       (has_left_group(m) && !may_have_died(m)) ||
-	       (p && !pair_lives(p) && !comes_again(p->ep));
+	       (has_left_group(m) && !may_have_died(m)) || (p && !pair_lives(p) && !comes_again(m));
 }
 
 COLD uint32_t pair_culprit(const struct member *m)
@@ -535,7 +570,7 @@ COLD int pair_error(struct member *m, const char *call, int timeout_ms)
 				 BOARD_MEMBER_OF(&m->group->boards, r));
 	if (m->error && !is_ending(m, clock_now()))
 		return error_system(m->error, what);
-	if (p && !pair_lives(p) && !comes_again(p->ep))
+	if (p && !pair_lives(p) && !comes_again(m))
 		return error_set(p->ep->life->error ? p->ep->life->error : SLMPM_ECLOSED,
 				 "%s: " BOARD_MEMBER ": %s", call,
 				 BOARD_MEMBER_OF(&m->group->boards, pair_culprit(m)),

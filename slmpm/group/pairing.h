@@ -32,7 +32,8 @@ struct distant {
 	bool stays;   /* not by memory, though it is on this machine */
 	bool refused; /* nothing listens there any more, ... */
 	uint64_t refused_at;
-	char why[96]; /* the last attempt has come to nothing; or "" */
+	char why[96];      /* the last attempt has come to nothing; or "" */
+	uint64_t reset_at; /* since one was up, amid the handshake: the first time; or 0 */
 	enum { STAYS, LEFT_AT_END, LEFT_IN_ORDER } left; /* as it has said, ... */
 	uint32_t left_in; /* ... in which generation, when it had done so many operations: ... */
 	uint64_t did[2];  /* ... without tags, and of the lane */

@@ -327,6 +327,93 @@ static int shuts(void *unused)
 	return 0;
 }
 
+struct half_up { /* of all processes */
+	_Atomic bool left;
+	int passes;    /* after which rank 0 leaves */
+	bool connects; /* it does, and not rank 1 */
+	bool shuts;    /* its context, too */
+};
+
+/* Each pass takes in what has come, and answers it; then it waits for more. */
+static void leave_half_up(slmpm_group group, struct half_up *u)
+{
+	slmpm_peer peer;
+
+	if (u->connects)
+		(void)slmpm_group_peer(group, 1, &peer, 0);
+	for (int i = 0; i < u->passes; i++) {
+		CHECK(slmpm_progress(circle_own) >= 0, "%s", slmpm_error_detail());
+		usleep(10 * 1000);
+	}
+	if (u->shuts)
+		OK(slmpm_shut(circle_own, PATIENCE));
+	else
+		OK(slmpm_group_destroy(group));
+	atomic_store(&u->left, true);
+	if (u->shuts)
+		exit(0);
+}
+
+/* It has left, and not died, wherever their handshake was. */
+static void be_left_half_up(slmpm_group group, struct half_up *u)
+{
+	slmpm_peer peer;
+	int rc = u->connects ? 0 : slmpm_group_peer(group, 0, &peer, PATIENCE);
+
+	CHECK(rc == 0 || rc == -SLMPM_ECLOSED, "%d (%s)", rc, slmpm_error_detail());
+	for (int after = 0; after < 50; after += atomic_load(&u->left)) {
+		CHECK(circle_query(group).status != -SLMPM_EDEAD, "after %d passes it has died",
+		      u->passes);
+		usleep(1000);
+	}
+}
+
+static void part_half_up(slmpm_peer founder, int i, void *arg)
+{
+	struct half_up *u = arg;
+	slmpm_group group;
+
+	OK(slmpm_group_join(&group, founder, APART_TAG, PATIENCE));
+	if (i == 0)
+		leave_half_up(group, u);
+	else if (i == 1)
+		be_left_half_up(group, u);
+	actor_tell(founder, APART_GO);
+	actor_hear(founder, APART_DONE);
+	if (i)
+		OK(slmpm_group_destroy(group));
+}
+
+static int leaves_half_up(void *how)
+{
+	struct half_up *u = child_common(sizeof(*u));
+	struct circle c = {.apart = APART_ALL};
+	const struct half_up *as = how;
+	slmpm_group group;
+
+	u->passes = as->passes;
+	u->connects = as->connects;
+	u->shuts = as->shuts;
+	circle_begin(&c, APART_MEMBERS, part_half_up, u, 40);
+	OK(slmpm_group_create(&group, c.ctx, c.peers, APART_MEMBERS, APART_TAG, PATIENCE));
+	for (int i = u->shuts; i < APART_MEMBERS; i++)
+		actor_hear(c.peers[i], APART_GO);
+	for (int i = u->shuts; i < APART_MEMBERS; i++)
+		actor_tell(c.peers[i], APART_DONE);
+	OK(slmpm_group_destroy(group));
+	circle_end(&c);
+	return 0;
+}
+
+static void leaves_at_each_step(void)
+{
+	for (int i = 0; i < 28; i++) {
+		struct half_up how = {.passes = i / 4, .connects = i & 1, .shuts = i & 2};
+
+		EXPECT(child_run(leaves_half_up, &how, 60), 0);
+	}
+}
+
 /* Rank 2 has done its part and leaves; the root comes to what that has sent once rank 1, which is
  * late by more than is waited for messages of one that has left, has done its own. */
 static void leave_unread(slmpm_peer founder, int i, void *unused)
@@ -515,6 +602,7 @@ int main(void)
 	EXPECT(child_run(deaths_asleep, NULL, 60), 0);
 	EXPECT(child_run(leaves, NULL, 60), 0);
 	EXPECT(child_run(shuts, NULL, 60), 0);
+	leaves_at_each_step();
 	EXPECT(child_run(leaves_unread, NULL, 60), 0);
 	EXPECT(child_run(closed_amid, NULL, 60), 0);
 	EXPECT(child_run(left_stopped, NULL, 60), 0);
