@@ -167,18 +167,23 @@ static INLINE int take_turns(struct group *g)
 	return rc;
 }
 
-static COLD int no_time(void)
+static COLD int no_time(const struct slmpm_coll *c, const char *call)
 {
-	return error_set(SLMPM_EAGAIN,
-			 CALL ": a timeout of 0 is not enough for the others to answer");
+	return error_set(SLMPM_EAGAIN, "%s: a timeout of 0 is not enough for the others to answer",
+			 operation_call(call, c->kind));
 }
 
-int operation_await(struct group *g, const struct slmpm_coll *c, int timeout_ms)
+static COLD int in_handler(const struct group *g, const struct slmpm_coll *c, const char *call)
 {
-	int rc = context_forbids(g->ctx, CALL);
+	return context_forbids(g->ctx, operation_call(call, c->kind));
+}
+
+int operation_await(struct group *g, const struct slmpm_coll *c, const char *call, int timeout_ms)
+{
+	int rc = UNLIKELY(g->ctx->handling) ? in_handler(g, c, call) : 0;
 
 	if (rc == 0 && !timeout_ms && g->boards.size > 1)
-		rc = no_time();
+		rc = no_time(c, call);
 	if (rc == 0 && c->tag)
 		rc = tags_may_hold(g, c->tag);
 	else if (rc == 0 && !g->under_way)
@@ -198,28 +203,29 @@ static void ask_others(const struct group *g)
 }
 
 /* They have been asked. */
-static int collect_asked(struct group *g, const struct slmpm_coll *c, int timeout_ms)
+static int collect_asked(struct group *g, const struct slmpm_coll *c, const char *call,
+			 int timeout_ms)
 {
 	struct collective *op;
-	int rc = context_forbids(g->ctx, CALL);
+	int rc = UNLIKELY(g->ctx->handling) ? in_handler(g, c, call) : 0;
 
 	if (rc == 0)
-		rc = operation_check(g, c);
+		rc = operation_check(g, c, call);
 	if (rc == 0 && !c->combine)
-		return operation_await(g, c, timeout_ms);
+		return operation_await(g, c, call, timeout_ms);
 	if (rc == 0)
-		rc = operation_new(g, c, &op);
+		rc = operation_new(g, c, call, &op);
 	if (rc < 0)
 		return rc;
-	rc = operation_await(g, op->coll, timeout_ms);
+	rc = operation_await(g, op->coll, call, timeout_ms);
 	free(op);
 	return rc;
 }
 
-int collective_await(struct group *g, const struct slmpm_coll *c, int timeout_ms)
+int collective_await(struct group *g, const struct slmpm_coll *c, const char *call, int timeout_ms)
 {
 	ask_others(g);
-	return collect_asked(g, c, timeout_ms);
+	return collect_asked(g, c, call, timeout_ms);
 }
 
 /* That of the operation which is begun next, behind those that wait. */
@@ -245,14 +251,14 @@ static int step_ends(struct group *g, int rc)
 int step_may_begin(struct group *g, uint32_t kind, const char *call)
 {
 	step_begins(g, call);
-	return step_ends(g, operation_may_begin(g, kind));
+	return step_ends(g, operation_may_begin(g, kind, call));
 }
 
 int step_await(struct group *g, const struct slmpm_coll *c, const char *call, int timeout_ms)
 {
 	ask_others(g);
 	step_begins(g, call);
-	return step_ends(g, collect_asked(g, c, timeout_ms));
+	return step_ends(g, collect_asked(g, c, call, timeout_ms));
 }
 
 /* The call is over, with RC. */
@@ -280,7 +286,7 @@ static NOINLINE int collect_in_order(struct group *g, const struct slmpm_coll *c
 {
 	struct context *ctx = g->ctx;
 
-	return collected(ctx, collective_await(g, c, timeout_ms));
+	return collected(ctx, collective_await(g, c, NULL, timeout_ms));
 }
 
 static INLINE int collect(struct group *g, const struct slmpm_coll *c, int timeout_ms)
@@ -296,7 +302,7 @@ static INLINE int collect(struct group *g, const struct slmpm_coll *c, int timeo
 	again = flat_repeats(&g->flat, &g->boards, c);
 	rc = again ? 0 : flat_check(c, g->boards.size, g->boards.rank);
 	if (UNLIKELY(rc == 0 && !timeout_ms && g->boards.size > 1))
-		rc = no_time();
+		rc = no_time(c, NULL);
 	if (UNLIKELY(rc < 0))
 		return collected(ctx, rc);
 	if (again)

@@ -4,13 +4,13 @@
  * of the program's own are bytes from here on, whole elements at a time.
  */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "slmpm/base/sized.h"
 #include "slmpm/group/operation.h"
 
-#define CALL  "slmpm_collective"
 #define FLAGS (SLMPM_COLL_COMMUTES | SLMPM_COLL_SAFE)
 
 struct described {
@@ -22,21 +22,24 @@ struct described {
 
 /* ---- operations of the program's own --------------------------------------------------------- */
 
-static int take_combine(struct slmpm_combine *full, const struct slmpm_combine *given)
+static int take_combine(struct slmpm_combine *full, const struct slmpm_combine *given,
+			const char *call)
 {
-	int rc = sized_take("slmpm_combine", full, given, sizeof(*full));
+	char what[64];
+	int rc;
 
+	(void)snprintf(what, sizeof(what), "%s: .combine", call);
+	rc = sized_take(what, full, given, sizeof(*full));
 	if (rc < 0)
 		return rc;
 	if (!full->function)
-		return error_set(SLMPM_EINVAL, CALL ": .combine has no function");
+		return error_set(SLMPM_EINVAL, "%s has no function", what);
 	if (full->flags & ~FLAGS)
-		return error_set(SLMPM_EINVAL, CALL ": .combine has unknown flags");
+		return error_set(SLMPM_EINVAL, "%s has unknown flags", what);
 	if (!full->width)
-		return error_set(SLMPM_EINVAL, CALL ": .combine has a width of 0");
+		return error_set(SLMPM_EINVAL, "%s has a width of 0", what);
 	if (full->width > SLMPM_COLL_WIDTH)
-		return error_set(SLMPM_ELIMIT,
-				 CALL ": .combine has a width of %" PRIu64 ", more than %d",
+		return error_set(SLMPM_ELIMIT, "%s has a width of %" PRIu64 ", more than %d", what,
 				 full->width, SLMPM_COLL_WIDTH);
 	return 0;
 }
@@ -121,11 +124,12 @@ static struct described *described_new(struct group *g, const struct slmpm_coll 
 	return d;
 }
 
-int operation_new(struct group *g, const struct slmpm_coll *c, struct collective **op)
+int operation_new(struct group *g, const struct slmpm_coll *c, const char *call,
+		  struct collective **op)
 {
 	struct slmpm_combine combine;
 	struct described *d = NULL;
-	int rc = c->combine ? take_combine(&combine, c->combine) : 0;
+	int rc = c->combine ? take_combine(&combine, c->combine, operation_call(call, c->kind)) : 0;
 
 	if (rc == 0 && !(d = described_new(g, c)))
 		rc = error_set(SLMPM_ENOMEM, "for a collective operation");

@@ -469,7 +469,7 @@ static int check_drive(const struct group *g, const struct slmpm_drive *c)
 	int rc;
 
 	if (g->state != GROUP_HAS_FORMED)
-		return error_set(-g->error, "%s", g->detail);
+		return group_not_formed(g, CALL);
 	if (g->founder)
 		return error_set(SLMPM_ESTATE, CALL ": this process has not founded the group");
 	rc = drive_suits(g, CALL);

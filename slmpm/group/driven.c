@@ -194,7 +194,7 @@ static int driven_take(struct group *g, const struct drive_address *which,
 		       const struct wire_drive *w)
 {
 	struct driven *d;
-	int rc = operation_may_be_driven(g, LITTLE_32(w->kind));
+	int rc = operation_may_be_driven(g, LITTLE_32(w->kind), NULL);
 
 	if (rc == 0)
 		rc = drive_suits(g, CALL);
@@ -358,7 +358,7 @@ static int serve_from_now(struct group *g, const struct slmpm_how *how)
 	struct context *ctx = g->ctx;
 	struct counter *counter;
 	struct queue *queue;
-	int rc = operation_may_be_driven(g, SLMPM_COLL_BARRIER);
+	int rc = operation_may_be_driven(g, SLMPM_COLL_BARRIER, CALL);
 
 	if (rc == 0)
 		rc = drive_suits(g, CALL);

@@ -188,7 +188,7 @@ bool formation_awaits(const struct group *g, uint32_t rank)
 	return s && s->ep && !(s->joining && s->ready);
 }
 
-int formation_waits(struct group *g, int timeout_ms)
+int formation_waits(const struct group *g, int timeout_ms)
 {
 	const struct formation *f = g->formation;
 	uint32_t r = formation_missing(g);

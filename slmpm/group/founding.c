@@ -13,34 +13,34 @@
 
 /* ---- its members ----------------------------------------------------------------------------- */
 
-static int ended_before(struct endpoint *ep, uint32_t rank)
+/* RC, of which the detail says more, is RANK's. */
+static COLD int of_rank(const char *call, uint32_t rank, int rc)
 {
 	char text[ERROR_DETAIL];
-	int rc = endpoint_error(ep);
 
 	snprintf(text, sizeof(text), "%s", group_detail());
-	return error_set(-rc, "slmpm_group_create: rank %u: %s", rank, text);
+	return error_set(-rc, "%s: rank %u: %s", call, rank, text);
 }
 
-static int check_member(struct context *ctx, slmpm_peer peer, uint32_t rank)
+static int check_member(const char *call, struct context *ctx, slmpm_peer peer, uint32_t rank)
 {
 	struct endpoint *ep = endpoint_of(peer);
 
 	if (!ep)
-		return endpoint_bad_handle(peer);
+		return of_rank(call, rank, endpoint_bad_handle(peer));
 	if (ep->ctx != ctx)
-		return error_set(SLMPM_EINVAL,
-				 "slmpm_group_create: rank %u (%s) is of another context", rank,
+		return error_set(SLMPM_EINVAL, "%s: rank %u (%s) is of another context", call, rank,
 				 ep->life->name);
 	if (endpoint_has_ended(ep) || ep->closing)
-		return ended_before(ep, rank);
+		return of_rank(call, rank, endpoint_error(ep));
 	if (ep->state == SLMPM_PEER_UP)
 		bootstrap_read_ahead(ep); /* a join that has been given up is none */
 	return ep->state == SLMPM_PEER_UP ? joiner_suits(ep, rank) : 0;
 }
 
 /* No two are the same; *SELF: the rank of this process, or BOARD_NONE. */
-static int check_members(struct context *ctx, const slmpm_peer *members, uint32_t n, uint32_t *self)
+static int check_members(const char *call, struct context *ctx, const slmpm_peer *members,
+			 uint32_t n, uint32_t *self)
 {
 	int rc = 0;
 
@@ -50,11 +50,10 @@ static int check_members(struct context *ctx, const slmpm_peer *members, uint32_
 
 		for (uint32_t before = 0; before < r; before++)
 			if (endpoint_plain(members[before]).id == peer.id)
-				return error_set(SLMPM_EINVAL,
-						 "slmpm_group_create: ranks %u and %u are the same",
-						 before, r);
+				return error_set(SLMPM_EINVAL, "%s: ranks %u and %u are the same",
+						 call, before, r);
 		if (peer.id)
-			rc = check_member(ctx, peer, r);
+			rc = check_member(call, ctx, peer, r);
 		else
 			*self = r;
 	}
@@ -116,19 +115,21 @@ static void refuse_all(const struct context *ctx, const slmpm_peer *members, uin
 
 /* ---- made ------------------------------------------------------------------------------------ */
 
-struct group *formation_new(struct context *ctx, const slmpm_peer *members, uint32_t n,
-			    uint32_t tag, const struct group *of, int timeout_ms, int *rc)
+struct group *formation_new(const char *call, struct context *ctx, const slmpm_peer *members,
+			    uint32_t n, uint32_t tag, const struct group *of, int timeout_ms,
+			    int *rc)
 {
 	struct algorithms as_set = {0};
 	struct group *g;
 	uint32_t self;
 	int board, bell;
 
-	*rc = check_members(ctx, members, n, &self);
+	*rc = check_members(call, ctx, members, n, &self);
 	if (*rc < 0 && !of && *rc != -SLMPM_EINVAL && *rc != -SLMPM_EHANDLE)
 		refuse_all(ctx, members, n, tag, -*rc);
 	if (*rc == 0 && !timeout_ms && (n > 1 || self != 0))
-		*rc = error_set(SLMPM_EAGAIN, "slmpm_group_create: others are to answer");
+		*rc = error_set(SLMPM_EAGAIN,
+				"%s: a timeout of 0 is not enough for the others to answer", call);
 	if (*rc == 0 && !of)
 		*rc = algorithms_set(&as_set);
 	g = *rc == 0 ? group_new(ctx, tag, self != BOARD_NONE, &board, &bell, rc) : NULL;

@@ -266,22 +266,27 @@ static struct endpoint *founder_of(const struct group *g, const struct joining *
 	return NULL;
 }
 
-int group_await(struct group *g, int timeout_ms)
+COLD int group_forming(const struct group *g, int timeout_ms)
 {
 	const struct joining *j;
 	struct endpoint *ep;
 
-	if (!timeout_ms)
-		progress_opportunistic(g->ctx);
-	if (wait_until(g->ctx, group_is_decided, g, timeout_ms) == 0)
-		return 0;
 	if (g->formation)
 		return formation_waits(g, timeout_ms);
 	ep = founder_of(g, &j);
 	if (!ep)
 		return late_error(g->ctx, NULL, timeout_ms, "group %u is forming", g->tag);
-	return late_error(g->ctx, ep, timeout_ms, "group %u is forming: %s %s", g->tag,
-			  ep->life->name, lacks(j));
+	return late_error(g->ctx, ep, timeout_ms, "group %u is forming: %s, which founds it, %s",
+			  g->tag, ep->life->name, lacks(j));
+}
+
+int group_await(struct group *g, int timeout_ms)
+{
+	if (!timeout_ms)
+		progress_opportunistic(g->ctx);
+	if (wait_until(g->ctx, group_is_decided, g, timeout_ms) == 0)
+		return 0;
+	return group_forming(g, timeout_ms);
 }
 
 /* Gives out its handle if it has formed; else takes it apart. */
@@ -316,7 +321,7 @@ static struct group *begin_create(const char *call, struct context *ctx, const s
 	else
 		*rc = context_forbids(ctx, call);
 	if (*rc == 0)
-		g = formation_new(ctx, members, (uint32_t)n, tag, NULL, timeout_ms, rc);
+		g = formation_new(call, ctx, members, (uint32_t)n, tag, NULL, timeout_ms, rc);
 	if (g)
 		formation_begin(g);
 	return g;
@@ -410,12 +415,10 @@ struct group *group_ask(struct endpoint *ep, uint32_t tag, bool part, int *rc)
 
 void group_join_late(struct group *g, struct endpoint *ep, int timeout_ms)
 {
-	struct joining *j = joining_of(ep, g);
-	int rc = late_error(g->ctx, ep, timeout_ms, "%s %s of group %u", ep->life->name, lacks(j),
-			    g->tag);
+	int rc = group_forming(g, timeout_ms);
 
 	group_fail(g, -rc, "%s", group_detail());
-	joining_end(j, SLMPM_ETIMEOUT, "its deadline has passed");
+	joining_end(joining_of(ep, g), SLMPM_ETIMEOUT, "its deadline has passed");
 }
 
 /* Begins to join one: NULL with *RC. */
@@ -428,8 +431,10 @@ static struct group *begin_join(const char *call, struct endpoint *ep, const slm
 	if (*rc == 0)
 		*rc = may_join(ep);
 	if (*rc == 0 && !timeout_ms)
-		*rc = late_error(ep->ctx, ep, 0, "%s is to answer, of group %u", ep->life->name,
-				 tag);
+		*rc = late_error(ep->ctx, ep, 0,
+				 "%s: a timeout of 0 is not enough for %s, which founds group %u, "
+				 "to answer",
+				 call, ep->life->name, tag);
 	return *rc == 0 ? group_ask(ep, tag, false, rc) : NULL;
 }
 

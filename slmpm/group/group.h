@@ -186,6 +186,8 @@ void group_free(struct group *g);
 void group_has_formed(struct group *g);
 /* Until it has formed, or has not: 0, or the deadline. */
 int group_await(struct group *g, int timeout_ms);
+/* It is forming, and TIMEOUT_MS has passed: for whom it waits. */
+COLD int group_forming(const struct group *g, int timeout_ms);
 /* A group that EP founds by TAG, a PART of the one that EP's connection is of; NULL with *RC. */
 struct group *group_ask(struct endpoint *ep, uint32_t tag, bool part, int *rc);
 /* It has not formed in time: it fails. */
@@ -207,7 +209,11 @@ extern struct handle_table group_table;
 struct group *group_lock(slmpm_group group, struct context **ctx, int *rc);
 /* This thread's detail but for the error's own text, which is set before it again. */
 const char *group_detail(void);
-/* 0; the error of a group that has not formed; -SLMPM_ESTATE: CALL is for members. */
+/* Of a group that has not formed, or is forming: why, to CALL. */
+COLD int group_not_formed(const struct group *g, const char *call);
+/* -SLMPM_ESTATE: this process has founded it alone, and CALL is for members. */
+COLD int group_no_member(const char *call);
+/* 0; the error of a group that has not formed; that. */
 int group_is_joined(const struct group *g, const char *call);
 /* 0; -SLMPM_ENOTSUP: it has no boards, which CALL needs. */
 int group_has_boards(const struct group *g, const char *call);
@@ -414,10 +420,11 @@ void meeting_formed(struct group *g);
 
 /* ---- founding.c ------------------------------------------------------------------------------ */
 
-/* A group of those N, a part of the group OF, or NULL; with a TIMEOUT_MS of 0 there are no others.
- * NULL with *RC and the detail set. */
-struct group *formation_new(struct context *ctx, const slmpm_peer *members, uint32_t n,
-			    uint32_t tag, const struct group *of, int timeout_ms, int *rc);
+/* A group of those N, for CALL, a part of the group OF, or NULL. With a TIMEOUT_MS of 0 there are
+ * no others. NULL with *RC and the detail set. */
+struct group *formation_new(const char *call, struct context *ctx, const slmpm_peer *members,
+			    uint32_t n, uint32_t tag, const struct group *of, int timeout_ms,
+			    int *rc);
 
 /* ---- formation.c: of who founds ------------------------------------------------------------- */
 
@@ -427,7 +434,7 @@ struct groups;
 /* It waits for them to join: some have, perhaps. */
 void formation_begin(struct group *g);
 /* A deadline of a call that waits for it has passed: who is missing. */
-int formation_waits(struct group *g, int timeout_ms);
+int formation_waits(const struct group *g, int timeout_ms);
 /* Its deadline has passed: it fails. */
 void formation_late(struct group *g, int timeout_ms);
 /* The group that waits for EP to join by TAG, of a PART or not; its rank. NULL: none. */

@@ -33,12 +33,30 @@ const char *group_detail(void)
 	return rest ? rest + 2 : detail;
 }
 
+COLD int group_not_formed(const struct group *g, const char *call)
+{
+	char text[ERROR_DETAIL];
+	int rc = g->error;
+
+	(void)snprintf(text, sizeof(text), "%s", g->detail);
+	if (g->state == GROUP_IS_FORMING) {
+		rc = group_forming(g, 0);
+		(void)snprintf(text, sizeof(text), "%s", group_detail());
+	}
+	return error_set(-rc, "%s: %s", call, text);
+}
+
+COLD int group_no_member(const char *call)
+{
+	return error_set(SLMPM_ESTATE, "%s: this process has founded the group and is no member",
+			 call);
+}
+
 int group_is_joined(const struct group *g, const char *call)
 {
 	if (!g->boards.own)
-		return error_set(SLMPM_ESTATE,
-				 "%s: this process has founded the group and is no member", call);
-	return g->state == GROUP_HAS_FORMED ? 0 : error_set(-g->error, "%s", g->detail);
+		return group_no_member(call);
+	return g->state == GROUP_HAS_FORMED ? 0 : group_not_formed(g, call);
 }
 
 int group_has_boards(const struct group *g, const char *call)

@@ -8,7 +8,6 @@
 #include "slmpm/group/pairing.h"
 #include "slmpm/part.h"
 
-#define CALL        "slmpm_collective"
 /* Of its connections' streams: the first that it uses, and as many for each generation. */
 #define STREAM      (SLMPM_STREAM_MAX - 15)
 #define STREAMS     16u
@@ -113,7 +112,8 @@ int needs_connect(struct group *g, int *culprit)
 			return 1;
 		}
 		if (!is_connected(to))
-			return pair_error(to, CALL, -1);
+			return pair_error(to, boards_name(&g->boards, m->number, m->coll->kind),
+					  -1);
 		offload_peer(m->offload, r, (slmpm_peer){handle_id(to->pair->ep)});
 	}
 	return 0;

@@ -20,7 +20,6 @@
 #include "slmpm/plan/plan.h"
 #include "slmpm/request.h"
 
-#define CALL  "slmpm_collective"
 #define TURN  64 /* operations that end before the links have their turn */
 #define LOOKS 32 /* for the next of several, before the links' turn */
 #define NAMED 4  /* ranks of those that are waited for */
@@ -180,9 +179,16 @@ static COLD void late(struct group *g, int timeout_ms)
 
 /* ---- beginning ------------------------------------------------------------------------------- */
 
-int operation_may_be_driven(struct group *g, uint32_t kind)
+const char *operation_call(const char *call, uint32_t kind)
 {
-	int rc = group_is_joined(g, CALL);
+	const char *name = call ? call : plan_kind_name(kind);
+
+	return name ? name : "slmpm_collective";
+}
+
+int operation_may_be_driven(struct group *g, uint32_t kind, const char *call)
+{
+	int rc = group_is_joined(g, operation_call(call, kind));
 
 	if (rc < 0)
 		return rc;
@@ -191,22 +197,23 @@ int operation_may_be_driven(struct group *g, uint32_t kind)
 	return group_is_broken(g) ? break_as_is(g, g->begun + 1, kind) : 0;
 }
 
-int operation_may_begin(struct group *g, uint32_t kind)
+int operation_may_begin(struct group *g, uint32_t kind, const char *call)
 {
 	if (g->serves)
 		return error_set(
 			SLMPM_ESTATE,
 			"%s: the group is driven by who has founded it (slmpm_group_serve)",
-			g->boards.call ? g->boards.call : CALL);
-	return operation_may_be_driven(g, kind);
+			operation_call(call, kind));
+	return operation_may_be_driven(g, kind, call);
 }
 
-int operation_check(struct group *g, const struct slmpm_coll *c)
+int operation_check(struct group *g, const struct slmpm_coll *c, const char *call)
 {
-	int rc = operation_may_begin(g, c->kind);
+	int rc = operation_may_begin(g, c->kind, call);
 
 	if (rc == 0 && c->reserved)
-		rc = error_set(SLMPM_EINVAL, CALL ": .reserved is not zero");
+		rc = error_set(SLMPM_EINVAL, "%s: .reserved is not zero",
+			       operation_call(call, c->kind));
 	return rc < 0 ? rc : flat_check(c, g->boards.size, g->boards.rank);
 }
 
@@ -488,7 +495,7 @@ void operation_append(struct collective *op)
 void operation_go(struct collective *op)
 {
 	struct group *g = op->group;
-	int rc = g->under_way ? 0 : operation_may_be_driven(g, op->coll->kind);
+	int rc = g->under_way ? 0 : operation_may_be_driven(g, op->coll->kind, NULL);
 
 	if (rc == 0 && !g->under_way && operation_begin(g, op->coll) < 0)
 		rc = break_by(g, -SLMPM_ENOMEM, g->boards.rank);

@@ -25,11 +25,14 @@ struct collective {
 
 /* ---- beginning ------------------------------------------------------------------------------- */
 
-/* Whether any, of KIND, can be done in G: 0, or negative with the detail set; whether C can be. */
-COLD int operation_may_begin(struct group *g, uint32_t kind);
+/* Whether any, of KIND, can be done in G, for CALL, or for slmpm_collective and those by the kind's
+ * name where it is NULL: 0, or negative with the detail set; whether C can be. */
+COLD int operation_may_begin(struct group *g, uint32_t kind, const char *call);
 /* The same though it is driven. */
-COLD int operation_may_be_driven(struct group *g, uint32_t kind);
-COLD int operation_check(struct group *g, const struct slmpm_coll *c);
+COLD int operation_may_be_driven(struct group *g, uint32_t kind, const char *call);
+COLD int operation_check(struct group *g, const struct slmpm_coll *c, const char *call);
+/* As errors name the call: CALL, or by KIND. */
+COLD const char *operation_call(const char *call, uint32_t kind);
 COLD int operation_lacks_memory(const struct slmpm_coll *c);
 
 /* C, which has been checked, where none is under way, of a group with boards. 0, or -SLMPM_ENOMEM
@@ -100,16 +103,17 @@ COLD bool operations_await(const struct group *g, uint32_t r, uint64_t behind);
 COLD uint32_t operations_suspect(struct group *g);
 /* The deadline of one has passed: the group is broken, and all of them end. */
 COLD void operations_late(struct group *g, int timeout_ms);
-/* C is done behind them, or at once, and the call waits for it. */
-int collective_await(struct group *g, const struct slmpm_coll *c, int timeout_ms);
-/* The same of a step of CALL, which errors name in its place; may one of KIND begin? */
+/* C is done behind them, or at once, and the call waits for it. CALL as above. */
+int collective_await(struct group *g, const struct slmpm_coll *c, const char *call, int timeout_ms);
+/* The same of a step of CALL, which all errors name in its place; may one of KIND begin? */
 int step_may_begin(struct group *g, uint32_t kind, const char *call);
 int step_await(struct group *g, const struct slmpm_coll *c, const char *call, int timeout_ms);
 /* The same of one that has been checked; of the program's own, by operation_new. */
-int operation_await(struct group *g, const struct slmpm_coll *c, int timeout_ms);
+int operation_await(struct group *g, const struct slmpm_coll *c, const char *call, int timeout_ms);
 /* *OP is C, which operation_check has passed, with a copy of all that it names but its buffers, for
  * `free`. 0, or negative with the detail set. */
-int operation_new(struct group *g, const struct slmpm_coll *c, struct collective **op);
+int operation_new(struct group *g, const struct slmpm_coll *c, const char *call,
+		  struct collective **op);
 /* Kept for the next one, or freed. */
 void operation_free(struct collective *op);
 /* What has been left to progress is its from now on, in whatever thread; one that sleeps does not

@@ -6,6 +6,9 @@
 #include "slmpm/completion/completion.h"
 #include "slmpm/group/operation.h"
 
+#define PREPARE "slmpm_collective_prepare"
+#define START   "slmpm_prepared_start"
+
 struct prepared {
 	struct handle handle;
 	struct context *ctx; /* stays: another thread may look just as it is freed */
@@ -43,10 +46,10 @@ static int prepare_in(struct group *g, const struct slmpm_coll *c, slmpm_prepare
 {
 	struct collective *op;
 	struct prepared *p;
-	int rc = operation_check(g, c);
+	int rc = operation_check(g, c, PREPARE);
 
 	if (rc == 0)
-		rc = operation_new(g, c, &op);
+		rc = operation_new(g, c, PREPARE, &op);
 	if (rc < 0)
 		return rc;
 	p = handle_new(&prepared_table);
@@ -72,9 +75,9 @@ int slmpm_collective_prepare(slmpm_prepared *out, slmpm_group group, const struc
 
 	if (!g)
 		return rc;
-	rc = sized_take("slmpm_collective_prepare", &full, coll, sizeof(full));
+	rc = sized_take(PREPARE, &full, coll, sizeof(full));
 	if (rc == 0 && !out)
-		rc = error_set(SLMPM_EINVAL, "slmpm_collective_prepare: no place for the handle");
+		rc = error_set(SLMPM_EINVAL, PREPARE ": no place for the handle");
 	if (rc == 0)
 		rc = prepare_in(g, &full, out);
 	context_unlock(ctx);
@@ -88,7 +91,7 @@ static int run_awaited(struct prepared *p, int timeout_ms)
 	int rc;
 
 	p->awaited = true;
-	rc = operation_await(p->operation->group, p->operation->coll, timeout_ms);
+	rc = operation_await(p->operation->group, p->operation->coll, START, timeout_ms);
 	if (handle_get(&prepared_table, id) == p)
 		p->awaited = false;
 	return rc;
@@ -104,14 +107,14 @@ int slmpm_prepared_start(slmpm_prepared prepared, const struct slmpm_how *how, s
 	if (!p)
 		return rc;
 	ctx = p->ctx;
-	rc = how_take("slmpm_prepared_start", &all, how, 0);
+	rc = how_take(START, &all, how, 0);
 	if (rc == 0)
-		rc = prepared_is_free(p, "slmpm_prepared_start");
+		rc = prepared_is_free(p, START);
 	if (rc == 0)
-		rc = operation_may_begin(p->operation->group, p->operation->coll->kind);
+		rc = operation_may_begin(p->operation->group, p->operation->coll->kind, START);
 	if (rc == 0 && p->generation != p->operation->group->boards.generation)
-		rc = error_set(SLMPM_ESTATE, "slmpm_prepared_start: it was prepared before "
-					     "slmpm_group_shrink, for other members");
+		rc = error_set(SLMPM_ESTATE, START ": it was prepared before "
+						   "slmpm_group_shrink, for other members");
 	if (rc == 0 && completion_blocks(&all, req))
 		rc = run_awaited(p, all.timeout_ms);
 	else if (rc == 0)

@@ -6,6 +6,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "slmpm/base/clock.h"
 #include "slmpm/base/wire.h"
@@ -187,7 +188,7 @@ static int found_part(struct split *s)
 		return error_set(SLMPM_ENOMEM, "for a group");
 	for (uint32_t i = 1; i < s->n; i++)
 		peers[i].id = handle_id(member_at(s, i)->pair->ep);
-	s->part = formation_new(s->group->ctx, peers, s->n, s->group->tag, s->group, -1, &rc);
+	s->part = formation_new(CALL, s->group->ctx, peers, s->n, s->group->tag, s->group, -1, &rc);
 	free(peers);
 	if (s->part)
 		formation_begin(s->part);
@@ -367,7 +368,7 @@ static int let_all_have_it(struct split *s)
 		return 0;
 	}
 	left = split_time_left(s);
-	(void)operation_await(g, &barrier, left >= 0 && left < GRACE_MS ? GRACE_MS : left);
+	(void)operation_await(g, &barrier, CALL, left >= 0 && left < GRACE_MS ? GRACE_MS : left);
 	return 0;
 }
 
@@ -426,6 +427,8 @@ static int conclude_split(struct split *s, slmpm_group *part, int rc)
 	(void)snprintf(text, sizeof(text), "%s", group_detail());
 	if (s->part)
 		group_quit(s->part);
+	if (!strncmp(text, CALL ": ", strlen(CALL ": "))) /* some name it, others an operation */
+		return error_set(-rc, "%s", text);
 	return error_set(-rc, CALL ": %s", text);
 }
 

@@ -96,10 +96,10 @@ static int start_once(struct group *g, const struct slmpm_coll *c, const struct 
 		      slmpm_req *req)
 {
 	struct collective *op = NULL;
-	int rc = operation_check(g, c);
+	int rc = operation_check(g, c, CALL);
 
 	if (rc == 0)
-		rc = operation_new(g, c, &op);
+		rc = operation_new(g, c, CALL, &op);
 	if (rc == 0)
 		rc = operation_start(op, how, req);
 	if (rc < 0)
@@ -125,7 +125,7 @@ int slmpm_collective_start(slmpm_group group, const struct slmpm_coll *coll,
 	if (rc == 0)
 		rc = how_take(CALL, &all, how, 0);
 	if (rc == 0 && completion_blocks(&all, req))
-		rc = collective_await(g, coll, all.timeout_ms);
+		rc = collective_await(g, coll, CALL, all.timeout_ms);
 	else if (rc == 0)
 		rc = start_once(g, coll, &all, req);
 	context_unlock(ctx);

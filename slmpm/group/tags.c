@@ -285,8 +285,8 @@ int tags_go_on(struct group *g)
 		if (lane->under_way || list_empty(&t->held))
 			break;
 		if (lane->error || group_is_broken(lane)) {
-			(void)operation_may_be_driven(lane,
-						      collective_of(t->held.next)->coll->kind);
+			(void)operation_may_be_driven(lane, collective_of(t->held.next)->coll->kind,
+						      NULL);
 			return n + end_held(t);
 		}
 		if (round_is_due(t)) {

@@ -24,7 +24,8 @@ static void found_machine(struct group *g)
 		return;
 	for (uint32_t i = 1; i < n->locals; i++)
 		peers[i].id = handle_id(member_of(g, n->ranks[i])->pair->ep);
-	n->group = formation_new(g->ctx, peers, n->locals, machine_tag(g), g, -1, &rc);
+	n->group = formation_new("a group within a machine", g->ctx, peers, n->locals,
+				 machine_tag(g), g, -1, &rc);
 	free(peers);
 	if (!n->group)
 		return;

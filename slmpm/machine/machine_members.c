@@ -62,6 +62,7 @@ bool machine_is_decided(const struct group *g)
 
 int machine_connect(struct group *g)
 {
+	const char *name;
 	uint32_t i;
 
 	if (!machine_is_decided(g))
@@ -71,7 +72,8 @@ int machine_connect(struct group *g)
 			continue;
 		if (group_is_broken(g)) /* which those that it needs may have learnt before */
 			return messages_broken_by(g);
-		return messages_break(g, pair_error(m, MACHINE_CALL, -1), (int)pair_culprit(m));
+		name = boards_name(&g->boards, g->messages->number, g->messages->coll->kind);
+		return messages_break(g, pair_error(m, name, -1), (int)pair_culprit(m));
 	}
 	return 1;
 }

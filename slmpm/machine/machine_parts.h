@@ -8,8 +8,6 @@
 #include "slmpm/group/operation.h"
 #include "slmpm/machine/machine.h"
 
-#define MACHINE_CALL "slmpm_collective"
-
 /* What is under way of an operation. */
 enum machine_phase {
 	MACHINE_FORMS,

@@ -335,7 +335,7 @@ static void refused(const struct crew *crew, int rank)
 	combine.size = 8; /* ends before its function */
 	REFUSED(slmpm_collective(g, &c, PATIENCE), SLMPM_EINVAL, "no function");
 	combine.size = 4;
-	REFUSED(slmpm_collective(g, &c, PATIENCE), SLMPM_EINVAL, "slmpm_combine: .size");
+	REFUSED(slmpm_collective(g, &c, PATIENCE), SLMPM_EINVAL, ".combine: .size");
 	combine.size = sizeof(combine);
 	combine.width = 64;
 	c.from = &x;

@@ -67,8 +67,9 @@ static void give_up(slmpm_peer founder, int i, void *unused)
 	(void)i;
 	(void)unused;
 	for (int k = 0; k < 20; k++) /* more than may be under way */
-		REFUSED(slmpm_group_join(&group, founder, 9, 1), SLMPM_ETIMEOUT, "of group 9");
-	REFUSED(slmpm_group_join(&group, founder, 9, 0), SLMPM_EAGAIN, "of group 9");
+		REFUSED(slmpm_group_join(&group, founder, 9, 1), SLMPM_ETIMEOUT,
+			"group 9 is forming");
+	REFUSED(slmpm_group_join(&group, founder, 9, 0), SLMPM_EAGAIN, "founds group 9");
 	actor_tell(founder, GO);
 	OK(slmpm_group_join(&group, founder, 9, PATIENCE));
 	actor_hear(founder, DONE);
