@@ -38,8 +38,8 @@ typedef struct {
  */
 SLMPM_API int slmpm_group_create(slmpm_group *group, slmpm_ctx ctx, const slmpm_peer *members,
 				 int n, uint32_t tag, int timeout_ms);
-/* Becomes a member of the group TAG that FOUNDER, a peer of this process, forms. Blocks until all
- * have come. As slmpm_group_create. */
+/* Becomes a member of the group TAG that FOUNDER, a peer of this process, forms, which may still be
+ * connecting. Blocks until all have come. As slmpm_group_create. */
 SLMPM_API int slmpm_group_join(slmpm_group *group, slmpm_peer founder, uint32_t tag,
 			       int timeout_ms);
 /*

@@ -250,6 +250,8 @@ static bool group_is_decided(void *arg)
 /* What is missing of the group that J is to make this process a member of. */
 static const char *lacks(const struct joining *j)
 {
+	if (j->ep->state == SLMPM_PEER_CONNECTING)
+		return "has not connected yet";
 	return !j->begun ? "has not all members" :
 	       !j->ready ? "has not named all members" :
 			   "has not the answers of others";
@@ -366,11 +368,14 @@ int slmpm_group_create(slmpm_group *out, slmpm_ctx handle, const slmpm_peer *mem
 
 /* ---- joining -------------------------------------------------------------------------------- */
 
+/* One that has not connected yet is waited for. */
 static int may_join(struct endpoint *ep)
 {
-	if (endpoint_is_blocked(ep, BLOCK_STATE))
+	bool connects = ep->state == SLMPM_PEER_CONNECTING && !ep->closing;
+
+	if (!connects && endpoint_is_blocked(ep, BLOCK_STATE))
 		return endpoint_error(ep);
-	if (!bootstrap_forms_groups(ep))
+	if (!connects && !bootstrap_forms_groups(ep))
 		return error_set(SLMPM_ENOTSUP, "%s does not know groups", ep->life->name);
 	if (ep->rooms->groups && ep->rooms->groups->our_count >= WIRE_GROUP_JOINS)
 		return error_set(SLMPM_ELIMIT, "%s has yet to answer %d joins", ep->life->name,

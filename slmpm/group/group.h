@@ -550,6 +550,8 @@ int joining_refusal(struct failed_join *refused, uint32_t tag, bool part, uint32
 /* There is room again. */
 void groups_room(struct endpoint *ep);
 uint64_t groups_deadlines(struct context *ctx, uint64_t now);
+/* EP has connected: what was to be joined by it before is. */
+void groups_up(struct endpoint *ep);
 /* EP is about to end; has ended; is freed; is a parent's. */
 void groups_ending(struct endpoint *ep);
 void groups_end(struct endpoint *ep);

@@ -207,7 +207,7 @@ void groups_room(struct endpoint *ep)
 	struct groups *of = ep->rooms->groups;
 	int rc;
 
-	if (!of)
+	if (!of || ep->state == SLMPM_PEER_CONNECTING) /* then when it has */
 		return;
 	list_remove(&of->stalled);
 	rc = groups_send_unsent(of);
@@ -252,8 +252,23 @@ void joining_fail(struct groups *of, uint32_t tag, bool part, int error, const c
 	joining_send(j, DUE_JOIN);
 }
 
+/* The other side has not seen J, nor those behind it. */
+static void joining_forget(struct joining *j)
+{
+	struct groups *of = j->ep->rooms->groups;
+
+	LIST_EACH_ENTRY(struct joining, behind, &of->ours, node)
+		behind->number -= behind->number > j->number;
+	of->our_last--;
+	joining_free(j);
+}
+
 void joining_end(struct joining *j, int error, const char *text)
 {
+	if (j->ep->state == SLMPM_PEER_CONNECTING) {
+		joining_forget(j);
+		return;
+	}
 	j->group = NULL;
 	j->over = true;
 	j->error = error;
@@ -303,7 +318,24 @@ int joining_refusal(struct failed_join *refused, uint32_t tag, bool part, uint32
 	return error;
 }
 
-/* ---- the peer's ends ------------------------------------------------------------------------ */
+/* ---- the peer's beginning and its ends ------------------------------------------------------- */
+
+void groups_up(struct endpoint *ep)
+{
+	struct groups *of = ep->rooms->groups;
+
+	if (!of)
+		return;
+	LIST_EACH_ENTRY(struct joining, j, &of->ours, node) {
+		if (bootstrap_forms_groups(ep))
+			continue;
+		if (j->group)
+			group_fail(j->group, SLMPM_ENOTSUP, "%s does not know groups",
+				   ep->life->name);
+		joining_free(j);
+	}
+	groups_room(ep);
+}
 
 void groups_ending(struct endpoint *ep)
 {
