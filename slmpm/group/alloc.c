@@ -11,6 +11,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -99,10 +100,46 @@ static COLD int part_error(int rc, uint64_t len)
 			 len, spare.bytes, spare.by);
 }
 
+/* What a member asks for, whoever it is: 0, or why it cannot be. */
+static COLD int alloc_refuses(int place, uint64_t len, uint32_t flags)
+{
+	if (place < SLMPM_ALLOC_BESIDE)
+		return error_set(SLMPM_EINVAL, CALL ": place %d is no rank", place);
+	if (flags & ~SLMPM_ALLOC_NOT_HERE)
+		return error_set(SLMPM_EINVAL, CALL ": unknown flags 0x%x", flags);
+	if (len && flags)
+		return error_set(SLMPM_EINVAL, CALL ": %" PRIu64 " bytes, and SLMPM_ALLOC_NOT_HERE",
+				 len);
+	if (len > SIZE_MAX / 2)
+		return error_set(SLMPM_EINVAL, CALL ": %" PRIu64 " bytes are in no memory", len);
+	return 0;
+}
+
 /* What another member has said, as an error: a positive number. */
 static int code_of(int32_t said)
 {
 	return said > 0 ? said : SLMPM_EPROTO;
+}
+
+/* Its reason, as what it has said shows, for others than itself. */
+static COLD int refused_by(const struct allocation *a, uint32_t r)
+{
+	const struct boards *b = &a->group->boards;
+	const struct offer *o = &a->all[r];
+	const int code = code_of(o->error);
+	char why[ERROR_DETAIL], text[96] = "";
+
+	if (alloc_refuses(o->place, o->len, o->flags) < 0)
+		(void)snprintf(why, sizeof(why), "%s", group_detail());
+	else if (o->address && o->address <= INT_MAX)
+		(void)snprintf(why, sizeof(why), CALL ": a part of %" PRIu64 " bytes: %s", o->len,
+			       strerror_r((int)o->address, text, sizeof(text)));
+	else if (code == SLMPM_EINVAL) /* all else that is shows in its offer */
+		(void)snprintf(why, sizeof(why), CALL ": no place for the handle");
+	else
+		(void)snprintf(why, sizeof(why), CALL ": %s", slmpm_strerror(-code));
+	return error_set(code, CALL ": " BOARD_MEMBER " refuses%s", BOARD_MEMBER_OF(b, r),
+			 why + strlen(CALL));
 }
 
 static const char *disagrees(const struct allocation *a, uint32_t r)
@@ -131,8 +168,7 @@ static int read_offers(struct allocation *a, const char *text)
 		if (code && r == b->rank)
 			return error_set(code, "%s", text);
 		if (code)
-			return error_set(code, CALL ": " BOARD_MEMBER " refuses: %s",
-					 BOARD_MEMBER_OF(b, r), slmpm_strerror(-code));
+			return refused_by(a, r);
 	}
 	for (uint32_t r = 0; r < b->size; r++) {
 		const char *why = disagrees(a, r);
@@ -171,8 +207,10 @@ static int exchange_offers(struct allocation *a, struct offer *own)
 	char text[ERROR_DETAIL];
 	int rc = own->len && !own->error ? make_own(a, own) : 0;
 
-	if (rc < 0)
+	if (rc < 0) {
 		own->error = -part_error(rc, own->len);
+		own->address = (uint64_t)-rc;
+	}
 	(void)snprintf(text, sizeof(text), "%s", group_detail());
 	rc = alloc_gather(a, own, a->all, sizeof(*own), alloc_time_left(a));
 	if (rc < 0)
@@ -427,20 +465,11 @@ static int give_out(struct allocation *a, slmpm_group_memory *out)
 }
 
 /* What all are to learn: 0, or the error. */
-static int alloc_refuses(const slmpm_group_memory *out, uint64_t len, int place, uint32_t flags)
+static int may_ask(const slmpm_group_memory *out, int place, uint64_t len, uint32_t flags)
 {
 	if (!out)
 		return error_set(SLMPM_EINVAL, CALL ": no place for the handle");
-	if (place < SLMPM_ALLOC_BESIDE)
-		return error_set(SLMPM_EINVAL, CALL ": place %d is no rank", place);
-	if (flags & ~SLMPM_ALLOC_NOT_HERE)
-		return error_set(SLMPM_EINVAL, CALL ": unknown flags");
-	if (len && flags)
-		return error_set(SLMPM_EINVAL, CALL ": %" PRIu64 " bytes, and SLMPM_ALLOC_NOT_HERE",
-				 len);
-	if (len > SIZE_MAX / 2)
-		return error_set(SLMPM_EINVAL, CALL ": %" PRIu64 " bytes are in no memory", len);
-	return 0;
+	return alloc_refuses(place, len, flags);
 }
 
 static int may_alloc(struct group *g, int timeout_ms)
@@ -503,7 +532,7 @@ int slmpm_group_alloc(slmpm_group_memory *out, slmpm_group group, uint64_t len, 
 		struct offer own = {.mark = MARK,
 				    .id = g->boards.shared_ids + 1,
 				    .place = place,
-				    .error = -alloc_refuses(out, len, place, flags),
+				    .error = -may_ask(out, place, len, flags),
 				    .len = len,
 				    .flags = flags,
 				    .left_ms = timeout_ms < 0 ? 0 : (uint32_t)timeout_ms};

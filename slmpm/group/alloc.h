@@ -10,7 +10,7 @@
 struct offer { /* of a member, as it is exchanged */
 	uint32_t mark, id;
 	int32_t place, error;
-	uint64_t len, address;
+	uint64_t len, address;   /* of an error: the errno that is the reason, or 0 */
 	uint32_t flags, left_ms; /* until its deadline; 0: it has none */
 };
 

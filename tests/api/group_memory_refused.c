@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What slmpm_group_alloc refuses, all members learn, and the group goes on: bells that stay full,
+ * What slmpm_group_alloc refuses, all members learn, and why, and the group goes on: what cannot
+ * be; no descriptors; bells that stay full,
  * or are out of order, and pages that take longer, until the deadline; more bytes than
  * the machine has.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/sysinfo.h>
@@ -100,12 +102,49 @@ static void too_long(slmpm_group g, int rank)
 	pretends = false;
 }
 
+/* What rank 1 asks for, and why not, by its own words and the others'. */
+static void asks(slmpm_group g, int rank, uint64_t len, int place, uint32_t flags, const char *why)
+{
+	slmpm_group_memory m = {0};
+	bool own = rank == 1;
+
+	REFUSED(slmpm_group_alloc(&m, g, own ? len : LEN, own ? place : SLMPM_ALLOC_BESIDE,
+				  own ? flags : 0, PATIENCE),
+		SLMPM_EINVAL, why);
+	CHECK(own || strstr(slmpm_error_detail(), "rank 1 ("), "%s", slmpm_error_detail());
+}
+
+/* All learn the reason, and the group goes on. */
+static void reasons(slmpm_group g, int rank)
+{
+	slmpm_group_memory m;
+	struct rlimit limit, before;
+	int free;
+
+	asks(g, rank, LEN, -7, 0, "place -7 is no rank");
+	asks(g, rank, LEN, SLMPM_ALLOC_BESIDE, 8, "unknown flags 0x8");
+	asks(g, rank, LEN, SLMPM_ALLOC_BESIDE, SLMPM_ALLOC_NOT_HERE, "5000 bytes, and");
+	asks(g, rank, UINT64_MAX, SLMPM_ALLOC_BESIDE, 0, "18446744073709551615 bytes are in no");
+	REFUSED(slmpm_group_alloc(rank == 1 ? NULL : &m, g, LEN, SLMPM_ALLOC_BESIDE, 0, PATIENCE),
+		SLMPM_EINVAL, "no place for the handle");
+	CHECK(getrlimit(RLIMIT_NOFILE, &before) == 0, "limit");
+	limit = before;
+	free = dup(0);
+	OK(close(free));
+	limit.rlim_cur = (rlim_t)free;
+	CHECK(rank != 1 || setrlimit(RLIMIT_NOFILE, &limit) == 0, "limit");
+	all_refused(g, LEN, PATIENCE, SLMPM_ENOFILE,
+		    rank == 1 ? "" : "of 5000 bytes: Too many open files");
+	CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0, "limit");
+}
+
 static void member(slmpm_peer founder, int i, void *unused)
 {
 	slmpm_group group;
 
 	(void)unused;
 	OK(slmpm_group_join(&group, founder, TAG, PATIENCE));
+	reasons(group, i);
 	full(group, i);
 	out_of_order(group, i);
 	slow(group, i);
