@@ -110,7 +110,8 @@ SLMPM_API int slmpm_group_split(slmpm_group *part, slmpm_group group, int color,
  * References, by which members name memory of another without an address. What SPACE, 1 to
  * SLMPM_GROUP_SPACES, is at this member: LEN bytes at BASE, which stay the application's. Base and
  * length may differ at each member. LEN 0 takes it back. SLMPM_EBUSY: an operation uses it;
- * SLMPM_EINVAL, SLMPM_ENOMEM. Does not block. Source: document 000 (row D2).
+ * SLMPM_ESTATE: the caller is no member; SLMPM_EINVAL, SLMPM_ENOMEM. Does not block.
+ * Source: document 000 (row D2).
  */
 SLMPM_API int slmpm_group_space(slmpm_group group, uint32_t space, void *base, uint64_t len);
 
@@ -244,7 +245,8 @@ SLMPM_API int slmpm_collective(slmpm_group group, const struct slmpm_coll *coll,
  * same between the same operations: else what such an operation ends with is SLMPM_EINVAL, or a
  * deadline. A group on one machine has no use for it. SLMPM_EINVAL: the text, with the line, the
  * rank and why its steps do not do what its kind says; SLMPM_EBUSY: an operation is under way;
- * SLMPM_ELIMIT: more than 508 steps of a rank; SLMPM_ENOMEM. Does not block.
+ * SLMPM_ESTATE: the caller is no member; SLMPM_ELIMIT: more than 508 steps of a rank; SLMPM_ENOMEM.
+ * Does not block.
  */
 SLMPM_API int slmpm_group_plan(slmpm_group group, const char *text);
 

@@ -62,7 +62,9 @@ int slmpm_group_plan(slmpm_group group, const char *text)
 		plan_text_free(t);
 		return rc;
 	}
-	if (g->begun != g->done || tags_wait(g))
+	if (!g->boards.own)
+		rc = group_no_member("slmpm_group_plan");
+	else if (g->begun != g->done || tags_wait(g))
 		rc = error_set(SLMPM_EBUSY, "slmpm_group_plan: an operation is under way");
 	else if (t)
 		rc = keep_text(g, t);

@@ -139,6 +139,19 @@ static void founds_wrongly(slmpm_ctx ctx, const slmpm_peer *peers)
 	      "slmpm_group_create_start", "rank 2: no such peer");
 }
 
+/* What only a member has. */
+static void founder_has_none(slmpm_group g)
+{
+	const char *why = "founded the group and is no member";
+
+	NAMED(slmpm_group_space(g, 1, &word, sizeof(word)), SLMPM_ESTATE, "slmpm_group_space", why);
+	NAMED(slmpm_group_space(g, 1, NULL, 0), SLMPM_ESTATE, "slmpm_group_space", why);
+	NAMED(slmpm_group_plan(g, NULL), SLMPM_ESTATE, "slmpm_group_plan", why);
+	NAMED(slmpm_group_deposits(g, NULL), SLMPM_ESTATE, "slmpm_group_deposits", why);
+	NAMED(slmpm_group_serve(g, NULL), SLMPM_ESTATE, "slmpm_group_serve", why);
+	NAMED(slmpm_group_meet(g, PATIENCE), SLMPM_ESTATE, "slmpm_group_meet", why);
+}
+
 int main(void)
 {
 	struct circle c = {.flags = 0};
@@ -148,6 +161,7 @@ int main(void)
 	founds_wrongly(c.ctx, c.peers);
 	OK(slmpm_group_create(&group, c.ctx, c.peers, 2, TAG, PATIENCE));
 	members_calls_refuse(group, SLMPM_ESTATE, "founded the group and is no member");
+	founder_has_none(group);
 	OK(slmpm_group_destroy(group));
 	for (int i = 0; i < 2; i++)
 		actor_hear(c.peers[i], GO);

@@ -529,7 +529,7 @@ static void arguments(const struct crew *c, int rank)
 	BAD(put.flags = SLMPM_PUT_ALL_LINE | SLMPM_PUT_ALL_DIRECT, "flags 0x18");
 	BAD(put.flags = SLMPM_PUT_ALL_BROADCAST | SLMPM_PUT_ALL_FORWARD, "flags 0x3");
 	BAD(put.space = 0, "space 0");
-	BAD(put.from = NULL, "no bytes");
+	BAD(put.from = NULL, "from is NULL");
 	BAD(put.reserved = 1, "reserved");
 	BAD(put.offset = UINT64_MAX, "bytes at");
 	BAD(put.count = 1, "1 ranks");
