@@ -194,7 +194,7 @@ const struct parts parts = {
 	.compare = parts_compare,
 #endif
 	PARTS(up, memory_up, rma_up, listener_up, totals_begin, receive_up, link_up, dial_up,
-	      formation_peer_up, groups_up, pair_up, deposit_up),
+	      formation_peer_up, groups_up, pair_up, deposit_up, monitor_up),
 	.run_kept = am_run_kept,
 	PARTS(step, fetch_step, share_step, ask_step, engine_step, rma_post_step),
 	.pushes = {{BLOCK_QUEUE, link_push_queue},

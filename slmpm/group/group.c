@@ -234,6 +234,7 @@ void group_has_formed(struct group *g)
 		group_met(g);
 	meeting_formed(g);
 	pairs_formed(g);
+	group_page_begin(g);
 	g->ctx->news = true;
 	context_changed(g->ctx);
 }

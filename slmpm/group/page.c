@@ -38,7 +38,7 @@ static struct shown_page *page_of(const struct group *g)
 	return g->page->m.base;
 }
 
-/* With the first wait: most groups of short lives have none. Without room for it none is shown. */
+/* Without room for it none is shown. */
 static void page_make(struct group *g)
 {
 	struct group_page *page = calloc(1, sizeof(*page));
@@ -330,12 +330,23 @@ static const struct slmpm_group_shown *group_show(struct group *g, uint64_t now)
 	return to;
 }
 
+static bool is_shown(const struct group *g)
+{
+	return g->state == GROUP_HAS_FORMED && !g->whole && !g->to_reap;
+}
+
+void group_page_begin(struct group *g)
+{
+	if (is_shown(g))
+		(void)group_show(g, clock_now());
+}
+
 void groups_publish(struct context *ctx)
 {
 	uint64_t now = clock_now();
 
 	LIST_EACH_ENTRY(struct group, g, &ctx->groups, node)
-		if (g->state == GROUP_HAS_FORMED && !g->whole && !g->to_reap)
+		if (is_shown(g))
 			(void)group_show(g, now);
 }
 

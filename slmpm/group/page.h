@@ -7,6 +7,8 @@
 
 /* As of parts: those of CTX that have formed, as they are now. */
 void groups_publish(struct context *ctx);
+/* G has formed: from now on they see it. */
+void group_page_begin(struct group *g);
 /* The group goes; the process is a child of its own. */
 void group_page_free(struct group *g);
 void group_page_forked(const struct group *g);

@@ -165,6 +165,12 @@ bool monitor_is_shown(const struct context *ctx)
 	return !config_get()->monitor_ms || monitor_traffic(ctx) == ctx->monitor.traffic;
 }
 
+void monitor_up(struct endpoint *ep)
+{
+	if (ep->rooms->monitor)
+		monitor_publish(ep);
+}
+
 void monitor_ended(struct endpoint *ep)
 {
 	if (!ep->rooms->monitor)

@@ -139,7 +139,8 @@ static inline void monitor_pass_next(struct context *ctx)
 
 /* Nothing has gone over the links of CTX since the last inspection. */
 bool monitor_is_shown(const struct context *ctx);
-/* An endpoint has: shows that, whatever the time. */
+/* An endpoint is up, or has ended: shows that, whatever the time. */
+void monitor_up(struct endpoint *ep);
 void monitor_ended(struct endpoint *ep);
 
 /* ---- figures (monitor_take.c) ---------------------------------------------------------------- */

@@ -3,10 +3,12 @@
 /* waits */
 /*
  * Groups as other processes see them: operations under way, how far each member is, who is waited
- * for and since when; on one machine, by TCP, at a meeting; and pages whose owner lies.
+ * for and since when; on one machine, by TCP, at a meeting; of one that has not waited; and
+ * pages whose owner lies.
  */
 #include <fcntl.h>
 #include <signal.h>
+#include <slmpm_monitor.h>
 #include <slmpm_plan.h>
 #include <stdlib.h>
 #include <string.h>
@@ -360,6 +362,65 @@ static void lies_do_no_harm(void)
 	close(fd);
 }
 
+/* ---- one that has not waited ----------------------------------------------------------------- */
+
+enum { HERE = 2, SEEN };
+
+static void joins_and_computes(slmpm_peer founder, int i, void *common)
+{
+	_Atomic int *step = common;
+	slmpm_group group;
+
+	(void)i;
+	OK(slmpm_group_join(&group, founder, TAG, PATIENCE));
+	for (int k = 0; k < 5; k++)
+		OK(slmpm_barrier(group, PATIENCE));
+	*step = HERE;
+	while (*step != SEEN) /* no call of the library */
+		usleep(1000);
+	OK(slmpm_group_destroy(group));
+}
+
+/* Its group is there, and its link is up, as of when they came to be. */
+static void is_seen(int pid)
+{
+	struct slmpm_group_shown g = {.size = 0};
+	struct slmpm_monitors *monitors;
+	struct slmpm_monitor link;
+	int rc = 0;
+
+	OK(slmpm_groups_read(pid, 0, &g, sizeof(g)));
+	CHECK(g.tag == TAG && g.members == 2, "group %u of %u", g.tag, g.members);
+	OK(slmpm_monitors_open(pid, &monitors));
+	for (int i = 0; rc == 0; i++)
+		rc = slmpm_monitors_read(monitors, i, &link, sizeof(link));
+	CHECK(rc == 1 && link.state == SLMPM_PEER_UP, "%d, state %u", rc, link.state);
+	slmpm_monitors_close(monitors);
+}
+
+static int computes(void *unused)
+{
+	_Atomic int *step = child_common(sizeof(*step));
+	slmpm_peer members[2] = {{0}};
+	struct circle c = {.flags = 0};
+	slmpm_group group;
+
+	(void)unused;
+	circle_begin(&c, 1, joins_and_computes, step, 40);
+	members[1] = c.peers[0];
+	OK(slmpm_group_create(&group, c.ctx, members, 2, TAG, PATIENCE));
+	for (int k = 0; k < 5; k++)
+		OK(slmpm_barrier(group, PATIENCE));
+	while (*step != HERE)
+		usleep(1000);
+	is_seen(c.pids[0]);
+	is_seen(getpid());
+	*step = SEEN;
+	OK(slmpm_group_destroy(group));
+	circle_end(&c);
+	return 0;
+}
+
 int main(void)
 {
 	struct scene scenes[] = {
@@ -369,6 +430,7 @@ int main(void)
 	};
 
 	lies_do_no_harm();
+	EXPECT(child_run(computes, NULL, 30), 0);
 	for (size_t i = 0; i < sizeof(scenes) / sizeof(scenes[0]); i++)
 		EXPECT(child_wait(child_start(play, &scenes[i], 30 * (unsigned)actor_slow())), 0);
 	return 0;
