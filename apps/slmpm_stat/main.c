@@ -22,7 +22,7 @@ static const struct argp_option options[] = {
 	{"sort", 's', "BY", 0, "pid, queue, ring, latency, rate or bytes [pid]", 0},
 	{"watch", 'w', "SECONDS", OPTION_ARG_OPTIONAL,
 	 "A screen that follows them; q ends it, p u r l m b sort", 1},
-	{"rounds", 'n', "N", 0, "Of that screen, and then an end", 1},
+	{"rounds", 'n', "N", 0, "The screen of --watch ends after N rounds", 1},
 	{"json", OPT_JSON, NULL, 0, "One JSON object", 2},
 	{"prometheus", OPT_PROMETHEUS, NULL, 0, "Prometheus's text format", 2},
 	{0},
