@@ -233,7 +233,12 @@ static void check(struct argp_state *state, struct command *c)
 static void add_test(struct argp_state *state, struct command *c, const char *name)
 {
 	size_t used = strlen(c->names);
+	uint64_t number;
 
+	if (parse_number(name, &number) == 0)
+		REFUSE("\"%s\" is no test; sizes go with -s: -s 64, or -s 8:64k, each twice the one "
+		       "before",
+		       name);
 	if (!used)
 		REFUSE("what is \"%s\"? Tests are named with -t", name);
 	snprintf(c->names + used, sizeof(c->names) - used, ",%s", name);

@@ -36,6 +36,8 @@ refused 2 '^slmpm_demo: --quiet=yes: ' "$bin/slmpm_demo" --quiet=yes
 refused 2 '^slmpm_demo: --accelerators: without its ' "$bin/slmpm_demo" . --accelerators
 refused 2 '^slmpm_perftest: -t: ' "$bin/slmpm_perftest" -t
 refused 2 '^slmpm_perftest: --wait: ' "$bin/slmpm_perftest" -t send_lat --wait
+refused 2 '^slmpm_perftest: "65536" is no test; sizes go with -s: ' "$bin/slmpm_perftest" -t send_lat -s 8 65536
+refused 2 '^slmpm_perftest: "65536" is no test; sizes go with -s: ' "$bin/slmpm_perftest" -s 8 65536
 
 refused 1 '^slmpm_run: /nosuch/pre-host.out: No such file' "$bin/slmpm_run" -o /nosuch/pre true
 refused 2 '^slmpm_run: -H: ' "$bin/slmpm_run" -H
