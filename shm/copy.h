@@ -36,24 +36,14 @@ static inline void copy_short(unsigned char *t, const unsigned char *f, size_t n
  */
 void copy_in_steps(void *to, const void *from, size_t n);
 
-/* memcpy from COPY_LONG bytes on, by whichever instructions serve this processor; the second out of
- * lines that another one has just written. */
+/* memcpy from COPY_LONG bytes on, by whichever instructions serve this processor. */
 void copy_long(void *to, const void *from, size_t n);
-void copy_long_arrived(void *to, const void *from, size_t n);
 
 /* memcpy of what may be long. */
 static inline void copy_bytes(void *to, const void *from, size_t n)
 {
 	if (n >= COPY_LONG)
 		copy_long(to, from, n);
-	else
-		memcpy(to, from, n);
-}
-
-static inline void copy_arrived(void *to, const void *from, size_t n)
-{
-	if (n >= COPY_LONG)
-		copy_long_arrived(to, from, n);
 	else
 		memcpy(to, from, n);
 }

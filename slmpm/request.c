@@ -245,5 +245,5 @@ void request_scatter(const struct request *r, uint64_t offset, const void *from,
 	void *run;
 
 	for (; n && (run = request_walk_on(&walk, n, &take)); n -= take, at += take)
-		copy_arrived(run, at, take);
+		copy_bytes(run, at, take);
 }

@@ -354,7 +354,7 @@ bool target_data(struct line *l, uint32_t rank, uint64_t at, const void *data, u
 		return true;
 	if (at != l->got || len > l->len - at)
 		return false;
-	copy_arrived(l->at + at, data, len);
+	copy_bytes(l->at + at, data, len);
 	part_landed(l->of->group->ctx, l->at + at, len);
 	l->got += len;
 	f = l->target.next == BOARD_NONE ? NULL : line_flow(l, l->target.next);

@@ -48,7 +48,7 @@ void landing_end(struct endpoint *ep);
 static inline void landing_copy(void *to, const void *from, size_t n)
 {
 	if (to != from)
-		copy_arrived(to, from, n);
+		copy_bytes(to, from, n);
 }
 
 static inline void landing_scatter(const struct request *r, uint64_t offset, const void *from,

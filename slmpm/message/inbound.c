@@ -120,7 +120,7 @@ struct inbound *inbound_whole(struct endpoint *ep, const struct head *h)
 	if (!m)
 		return NULL;
 	if (h->length)
-		copy_arrived(m->data, h->data, h->length);
+		copy_bytes(m->data, h->data, h->length);
 	m->got = h->length;
 	m->damaged = h->damaged;
 	m->charge = wire_charge(h->length);

@@ -182,7 +182,7 @@ void arrival_first(struct endpoint *ep, const struct head *h)
 		landing_scatter(r, 0, h->data, h->length);
 	m->got = h->length;
 	if (room)
-		copy_arrived(m->data, h->data, h->length);
+		copy_bytes(m->data, h->data, h->length);
 	if (!r)
 		match_keep(m);
 }
@@ -216,7 +216,7 @@ void arrival_more(struct endpoint *ep, const struct head *h)
 	if (m->receive && m->receive->kind == REQUEST_RECV) {
 		landing_scatter(m->receive, offset, h->data, h->length);
 		if (offset + h->length <= m->room)
-			copy_arrived(m->data + offset, h->data, h->length);
+			copy_bytes(m->data + offset, h->data, h->length);
 		else if (m->data)
 			inbound_drop_data(m);
 	} else if (!m->cut) {

@@ -148,7 +148,7 @@ static NOINLINE void copy_packet(const struct endpoint *ep, void *to, const void
 	if (n >= STEPS_FROM && n <= STEPS_TO && ep->link.run >= STEPS_RUN)
 		copy_in_steps(to, from, n);
 	else
-		copy_arrived(to, from, n);
+		copy_bytes(to, from, n);
 }
 
 static inline int64_t take_arrival(struct endpoint *ep, const struct fabric_arrival *a, void *buf,

@@ -38,16 +38,10 @@ static void bytes(void *to, const void *from, size_t n)
 	copy_bytes(to, from, n);
 }
 
-static void arrived(void *to, const void *from, size_t n)
-{
-	copy_arrived(to, from, n);
-}
-
 int main(void)
 {
 	whole("payload", payload);
 	whole("bytes", bytes);
-	whole("arrived", arrived);
 	whole("in steps", in_steps);
 	return 0;
 }
