@@ -3,6 +3,7 @@
 #ifndef SHM_COMPILER_H
 #define SHM_COMPILER_H
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -62,6 +63,16 @@ static INLINE void claim_ahead(const void *at)
 	__asm__ volatile("prefetchw %0" : : "m"(*(const unsigned char *)at));
 #else
 	__builtin_prefetch(at, 1);
+#endif
+}
+
+/* The same of a word's line, waited for. By hand: a compiler may make a load of an or of 0. */
+static INLINE void claim_line(_Atomic uint64_t *at)
+{
+#if defined(__x86_64__)
+	__asm__ volatile("lock; orq $0, %0" : "+m"(*at) : : "cc");
+#else
+	(void)atomic_fetch_or_explicit(at, 0, memory_order_relaxed);
 #endif
 }
 

@@ -2,6 +2,9 @@
 /* Boards: made, mapped, given back; who has posted how much; who has left; who sleeps. */
 #include "slmpm/board/board.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -100,9 +103,22 @@ static void free_arrays(struct boards *b)
 	free(b->costs);
 }
 
+/* Does this processor know CLDEMOTE? */
+static bool processor_demotes(void)
+{
+#if defined(__x86_64__)
+	unsigned a, b, c, d;
+
+	return __get_cpuid_count(7, 0, &a, &b, &c, &d) && c >> 25 & 1;
+#else
+	return false;
+#endif
+}
+
 int boards_open(struct boards *b, struct board *own, uint32_t size, uint32_t rank)
 {
 	*b = (struct boards){.size = size, .rank = rank, .own = own, .backed = BOARD_FIRST};
+	b->demotes = processor_demotes();
 	b->of = calloc(size, sizeof(struct board *));
 	b->bells = calloc(size, sizeof(*b->bells));
 	b->processes = calloc(size, sizeof(*b->processes));

@@ -38,6 +38,7 @@ struct boards_local {
 struct boards { /* of one group, as one member has them */
 	uint32_t size, rank;
 	uint16_t crowded;        /* members for each processor, where there are several; else 0 */
+	bool demotes;            /* `demote` does something on this processor */
 	bool fences;             /* who posts fences: not all of them can be fenced from outside */
 	uint32_t backed;         /* bytes of the own ring that have memory (boards_back) */
 	struct board *own;       /* NULL: rank is BOARD_NONE */

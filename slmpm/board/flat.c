@@ -411,6 +411,7 @@ static INLINE void number_it(struct flat *f, struct boards *b, const struct slmp
 	f->number = b->posted + 1;
 	f->posted = f->again = false;
 	f->between = 6;
+	f->awaited = NULL;
 	f->culprit = BOARD_NONE;
 	f->what = with_history(b, what) | post_lap(f->number);
 }

@@ -11,6 +11,7 @@
 #define SLMPM_BOARD_FLAT_H
 
 #include <slmpm_group.h>
+#include <stdatomic.h>
 
 #include "slmpm/base/clock.h"
 #include "slmpm/board/board.h"
@@ -66,7 +67,9 @@ struct flat {
 	uint32_t shift;                /* of an element's bytes */
 	bool posted, in_place, again;
 	bool moved; /* bytes have been written or read while it waits; operations_go_on takes note */
-	uint8_t between;     /* looks: flat_between_looks */
+	uint8_t between; /* looks: flat_between_looks */
+	/* By a short one: the number that is to be there; or NULL. */
+	const _Atomic uint64_t *awaited;
 	calc_kernel *kernel; /* NULL: of the program's own */
 	enum calc_form form;
 	bool adds;           /* one double of each, which needs no kernel */
@@ -134,11 +137,17 @@ void flat_post_early(struct flat *f);
 int flat_step(struct flat *f);
 /* Between two of those. All post at about the same time, and a look at a line that is just about to
  * be written takes it away from its writer, who has to fetch it back first, and is late from then
- * on: so there are few. How many was found by trial. */
+ * on. Where lines are demoted there are few looks; how many was found by trial. Where they are not,
+ * the first look has taken the line, and those behind it cost the writer nothing. */
 static inline void flat_between_looks(const struct flat *f)
 {
-	for (unsigned i = 0; i < f->between; i++)
+	for (unsigned i = 0; i < f->between; i++) {
 		clock_between_polls();
+		/* A hint: it is loaded once more, and checked. */
+		if (f->awaited &&
+		    atomic_load_explicit(f->awaited, memory_order_relaxed) >= f->number)
+			break;
+	}
 }
 
 /* It waits for rank R, among others: after flat_step has said 0. */

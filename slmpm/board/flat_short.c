@@ -5,18 +5,43 @@
  */
 #include "slmpm/board/flat_parts.h"
 
-/* Between its post and the first look at another's, as flat_between_looks. Who waits for a root
- * waits longest: that one may have waited for this member's post before. A root itself waits for
- * none. */
+static INLINE struct post *next_slot(const struct flat *f)
+{
+	return &f->b->own->posts[(f->number + 1) % BOARD_SLOTS];
+}
+
+/* Between its post and the first look at another's, where lines are demoted: as flat_between_looks.
+ * Who waits for a root waits longest: that one may have waited for this member's post before. */
+static INLINE void rest_by_count(const struct flat *f, bool all)
+{
+	const unsigned before = all ? (f->bytes ? 7 : 3) : 22;
+
+	for (unsigned i = 0; i < before; i++)
+		clock_between_polls();
+}
+
+/* Where they are not, no count fits all: a line takes 40 ns between two processors, and 240 between
+ * two others. All that are in step look at once. A root posts when it has this member's last post,
+ * the time of a line from now: until then this member gets the line of its next post, which takes
+ * as long where the root has read what lies there. */
+static INLINE void rest_by_line(const struct flat *f, bool all)
+{
+	if (!all) /* nothing changes in it */
+		claim_line(&next_slot(f)->number);
+	clock_between_polls(); /* no look before that */
+}
+
+/* A root waits for none. */
 static INLINE void rest_short(const struct flat *f)
 {
 	const bool all = f->last - f->first == f->b->size;
-	const unsigned before = all ? (f->bytes ? 7 : 3) : 22;
 
 	if (f->next == f->last || f->b->size == 1 || f->b->crowded) /* else some post much later */
 		return;
-	for (unsigned i = 0; i < before; i++)
-		clock_between_polls();
+	if (f->b->demotes)
+		rest_by_count(f, all);
+	else
+		rest_by_line(f, all);
 }
 
 static void post_short(struct flat *f)
@@ -30,10 +55,15 @@ static void post_short(struct flat *f)
 	f->posted = true;
 	if (f->b->crowded)
 		return; /* who shares the processor has it near */
-	demote(slot, sizeof(*slot));
-	/* With a root that changes others have the one after the next; in step they would take it back. */
-	if (f->last - f->first != f->b->size)
-		claim_ahead(&f->b->own->posts[(f->number + 2) % BOARD_SLOTS]);
+	if (f->b->demotes) {
+		demote(slot, sizeof(*slot));
+		/* With a root that changes others have the one after the next; in step they would take
+		 * it back. */
+		if (f->last - f->first != f->b->size)
+			claim_ahead(&f->b->own->posts[(f->number + 2) % BOARD_SLOTS]);
+	} else {
+		claim_ahead(next_slot(f)); /* it comes while the others' posts do */
+	}
 	f->between = f->bytes ? 3 : 9;
 }
 
@@ -67,6 +97,7 @@ static INLINE int meet_short(struct flat *f, uint32_t r)
 
 	if (number != f->number) {
 		f->waits_for = r;
+		f->awaited = f->b->demotes || f->b->crowded ? NULL : &p->number;
 		return LIKELY(number < f->number) ? 0 : flat_refuse(f, r, "number");
 	}
 	what = board_load(&p->what);
