@@ -28,7 +28,7 @@
 #include "tests/bench/collectives_sockets.h"
 
 enum { RANKS = 16, PROCESSORS = 2, SLOTS = 32, LINE = 64, SHORT = 40, MOST = 1024, NAME = 16 };
-enum { PACES = 10, RUNS = 3, IN_STEP = 100 };
+enum { PACES = 13, RUNS = 3, IN_STEP = 100 };
 
 struct slot {
 	_Alignas(LINE) _Atomic uint64_t number;
@@ -47,13 +47,16 @@ struct shared {
 
 /* Rests before the first look, between two; is the line demoted? Of more than processors: so often
  * one of another processor is looked at before the next yield; and is the post before the last
- * fetched back then, which who runs next waits for, and others have read? */
+ * fetched back then, which who runs next waits for, and others have read? Of two: is the line of
+ * this rank's next post claimed behind one, and does who waits for a root wait for that, not BEFORE
+ * rests? */
 static const struct pace {
-	int before, between, demotes, looks, fetches;
-} paces[PACES] = {{3, 9, 1, 0, 0},        {6, 6, 1, IN_STEP, 0}, {9, 3, 1, 0, 0},
-		  {12, 1, 1, IN_STEP, 0}, {1, 1, 0, 0, 0},       {6, 6, 0, IN_STEP, 0},
-		  {12, 1, 0, IN_STEP, 0}, {16, 1, 1, 0, 0},      {1, 1, 0, 0, 1},
-		  {6, 6, 0, IN_STEP, 1}};
+	int before, between, demotes, looks, fetches, claims;
+} paces[PACES] = {{3, 9, 1, 0, 0, 0},        {6, 6, 1, IN_STEP, 0, 0}, {9, 3, 1, 0, 0, 0},
+		  {12, 1, 1, IN_STEP, 0, 0}, {1, 1, 0, 0, 0, 0},       {6, 6, 0, IN_STEP, 0, 0},
+		  {12, 1, 0, IN_STEP, 0, 0}, {16, 1, 1, 0, 0, 0},      {1, 1, 0, 0, 1, 0},
+		  {6, 6, 0, IN_STEP, 1, 0},  {0, 1, 0, 0, 0, 1},       {1, 1, 0, 0, 0, 1},
+		  {6, 1, 0, 0, 0, 1}};
 
 static struct shared *shared;
 static int rank, ranks;
@@ -90,6 +93,31 @@ static inline void demote_lines(const void *at, uint64_t bytes)
 #endif
 }
 
+/* Where the next post goes: the line becomes this processor's alone. */
+static inline void claim_line(void)
+{
+	const struct slot *next = &shared->slots[rank][(number + 1) % SLOTS];
+
+#if defined(__x86_64__)
+	__asm__ volatile("prefetchw %0" : : "m"(*next));
+#else
+	__builtin_prefetch(next, 1);
+#endif
+}
+
+/* The same, waited for. By hand: a compiler may make a load of an or of 0. */
+static inline void get_line(void)
+{
+	_Atomic uint64_t *next = &shared->slots[rank][(number + 1) % SLOTS].number;
+
+#if defined(__x86_64__)
+	__asm__ volatile("lock; orq $0, %0" : "+m"(*next) : : "cc");
+#else
+	(void)atomic_fetch_or(next, 0);
+#endif
+	rest(1);
+}
+
 /* ---- one operation --------------------------------------------------------------------------- */
 
 static inline void post(uint64_t bytes, const struct pace *p)
@@ -106,6 +134,8 @@ static inline void post(uint64_t bytes, const struct pace *p)
 	atomic_store_explicit(&s->number, number, memory_order_release);
 	if (p->demotes)
 		demote_lines(s, LINE);
+	if (p->claims)
+		claim_line();
 }
 
 /* Rank R's contribution, when it is there. */
@@ -154,7 +184,10 @@ static inline void from_root(uint64_t bytes, const struct pace *p)
 		post(bytes, p);
 		return;
 	}
-	rest(p->before);
+	if (p->claims)
+		get_line();
+	else
+		rest(p->before);
 	memcpy(to, look(1 - rank, bytes, p), bytes);
 }
 
