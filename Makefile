@@ -183,9 +183,9 @@ $(OBJ)/%.o: %.c $(OUT)/gen/flags
 	@mkdir -p $(@D)
 	$(Q)$(COMPILE) $(FABRIC_CFLAGS) -c $< -o $@
 # What is measured is not to depend on where a loop happens to lie; the bench's peers are built so, too.
-$(addprefix $(OBJ)/apps/slmpm_perftest/,loops.o reads.o): BASE += -falign-loops=64
+$(addprefix $(OBJ)/apps/slmpm_perftest/,loops.o reads.o): private BASE += -falign-loops=64
 # Below -O3 compilers leave most of these loops without vector instructions.
-$(OBJ)/slmpm/calc/calc_kernels.o: BASE += $(if $(SAN),,-O3)
+$(OBJ)/slmpm/calc/calc_kernels.o: private BASE += $(if $(SAN),,-O3)
 
 $(SO).$(VERSION): $(LIB_OBJ) $(OUT)/gen/libslmpm.map
 	$(foreach f,$(LEFT_OUT),@echo '  --    fabric $(f) left out: no $(call wants,$(f))'$(newline))
@@ -244,7 +244,7 @@ $(OUT)/lib/mpi_coll-%.so: $(MPI_SRC) $(wildcard apps/mpi_coll/*.h include/*.h) $
 # Tests link an archive of their own: a unit test sees the inside of the one header it tests. There are hundreds: the linker is
 # the quickest that is here, and what a sanitizer adds is not relocated anew by each process.
 LINK_TEST := $(LINK) $(if $(CROSS)$(LTO),,$(if $(shell command -v ld.lld; :),-fuse-ld=lld)) $(if $(SAN),-no-pie,$(if $(QUICK),-Wl$(comma)-S))
-$(TEST_OBJ) $(TEST_LIB): BASE += $(QUICKLY)
+$(TEST_OBJ) $(TEST_LIB): private BASE += $(QUICKLY)
 $(TEST_BIN): $(OUT)/%: $(OBJ)/%.o $(TEST_LIB) $(INNER)
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
