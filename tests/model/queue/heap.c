@@ -292,9 +292,12 @@ uint64_t heap_hash_bytes(uint64_t hash, const void *from, size_t size)
 
 	for (size_t part; size; at += part, size -= part) {
 		part = size < sizeof(word) ? size : sizeof(word);
-		if (part < sizeof(word))
+		if (part == sizeof(word)) { /* of a known size: no call */
+			memcpy(word, at, sizeof(word));
+		} else {
 			memset(word, 0, sizeof(word));
-		memcpy(word, at, part);
+			memcpy(word, at, part);
+		}
 		hash = mix(word[0] ^ UINT64_C(0x9e3779b97f4a7c15), word[1] ^ hash) + hash * 5;
 		lane = mix(word[2] ^ UINT64_C(0xd6e8feb86659fd93), word[3] ^ lane) + lane * 3;
 	}
