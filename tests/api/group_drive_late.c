@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 120 */
+/* one-thread */
 /* waits */
 /*
  * Operations that a host drives, and one member that is stopped or computes in their midst: of each

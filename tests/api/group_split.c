@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timeout: 120 */
+/* one-thread */
 /* waits */
 /*
  * Groups of some members of a group, on one machine and by TCP: by color and key, several at once,
  * parts of parts, those that outlive the group; members that do something else, are late, or die
  * at any moment: then all have their parts, or none.
  */
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -236,14 +236,18 @@ static void half_way(slmpm_group g, int rank)
 
 /* ---- deaths ---------------------------------------------------------------------------------- */
 
-static void *kill_later(void *unused)
+static void kill_self(int number)
+{
+	(void)number;
+	kill(getpid(), SIGKILL);
+}
+
+static void kill_later(void)
 {
 	unsigned seed = (unsigned)getpid();
 
-	(void)unused;
-	usleep(20000 + (unsigned)rand_r(&seed) % 8000);
-	kill(getpid(), SIGKILL);
-	return NULL;
+	signal(SIGALRM, kill_self);
+	ualarm(20000 + (unsigned)rand_r(&seed) % 8000, 0);
 }
 
 /* Again and again, until that fails. */
@@ -252,10 +256,9 @@ static void dies(slmpm_group g, int rank)
 	struct report *r = &reports[rank];
 	struct slmpm_group_info info;
 	slmpm_group part = {0};
-	pthread_t killer;
 
 	if (rank == 2)
-		EXPECT(pthread_create(&killer, NULL, kill_later, NULL), 0);
+		kill_later();
 	do {
 		if (part.id)
 			OK(slmpm_group_destroy(part));
