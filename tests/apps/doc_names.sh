@@ -4,6 +4,7 @@
 # What the pages for developers name is there: each file, and a name in the file in which it is said to be: "`a`, `b` in
 # `file.c`", "`a` (file.c)". Of those about the inside each identifier, too; architecture.md names all rooms and all files of
 # slmpm itself.
+# native-only
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 

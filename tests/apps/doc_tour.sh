@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # The tour of doc/architecture.md: so many lines as it says, a tenth more or less, and under 2,000 in all.
+# native-only
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 

@@ -3,6 +3,7 @@
 #
 # Errors of ours are written out, SLMPM_EAGAIN, wherever a user reads: EAGAIN alone is another number, errno's. The page of
 # errors has each with its number, and so does the wire's.
+# native-only
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 bad=0

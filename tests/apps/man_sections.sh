@@ -3,6 +3,7 @@
 #
 # Pages of section 3 have the same sections in the same order: who reads one knows where errors and threads stand. A
 # structure that a page shows has the members that the header gives it. SMT is spelled out where a page first uses it.
+# native-only
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 bad=0
