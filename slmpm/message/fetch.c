@@ -352,8 +352,11 @@ void fetch_learn(struct endpoint *ep, const struct fetch_out *p, bool missed)
 {
 	struct fetch *f = ep->rooms->fetch;
 	uint64_t length = p->r->length, now = clock_ticks();
-	/* Those that were announced before it have taken their part of that. */
-	uint64_t took = now - (f->over > p->began ? f->over : p->began);
+	/* Those that were announced before it have taken their part of that; of what kept the first of
+	 * them waiting each has a share. */
+	uint64_t alone = now - (f->over > p->began ? f->over : p->began);
+	uint64_t share = (now - p->began) / (p->ahead + 1);
+	uint64_t took = alone > share ? alone : share;
 	struct choice *c = p->of;
 
 	if (missed) {

@@ -62,7 +62,8 @@ struct fetch_out {        /* a send whose message the peer fetches */
 	struct list node; /* among those that wait, or have something to write, or alone */
 	struct request *r;
 	uint64_t patience; /* ns: until then it waits for a receive */
-	uint64_t began;    /* announced, in ticks */
+	uint64_t began;    /* announced, in ticks ... */
+	uint32_t ahead;    /* ... behind so many that were not over yet */
 	struct choice *of;
 	enum choice_note note;
 	uint32_t held;
@@ -89,6 +90,7 @@ struct fetch {                     /* of an endpoint */
 	struct choice_last last; /* message sent */
 	uint64_t begun;          /* the last one that began, fetched or not: envelope */
 	uint64_t over;           /* when the last one that was fetched was, in ticks */
+	uint32_t announced;      /* messages, and not over */
 	uint64_t renewed;        /* ns: all that wait may do so until then: the peer took one */
 	struct list in, out, waiting; /* to read, in their order; to write; not to wait for long */
 	struct fetch_in *in_hand;     /* NULL once it has gone */

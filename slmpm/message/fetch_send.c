@@ -68,6 +68,7 @@ int fetch_announce(struct endpoint *ep, struct request *r)
 	ep->stats->sent_bytes += r->length;
 	p->patience = clock_now() + patience_of(ep);
 	p->began = clock_ticks();
+	p->ahead = f->announced++;
 	f->begun = r->seq;
 	p->of = fetch_choice(ep, r);
 	f->received = ep->received;
@@ -88,6 +89,7 @@ void fetch_forget(struct request *r)
 
 	if (f->out_hand == r->fetch)
 		f->out_hand = NULL;
+	f->announced--;
 	if (r->fetch->asked)
 		ep->charged -= r->length < uncredited ? r->length : uncredited;
 	(void)split_hold(ep, &f->room_out, &r->fetch->held, -(int)r->fetch->held);
