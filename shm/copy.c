@@ -37,9 +37,9 @@ __attribute__((target("avx2"))) static void copy_vectors(void *to, const void *f
 
 /*
  * memcpy of glibc 2.36 is rep movsb wherever the processor says that it has a quick one. AMD's of
- * family 25 (others were not measured) takes sixteen times as long where TO lies 1 to 31 bytes behind FROM within a page, and
- * two to three times, for seconds on end, out of lines that another processor has just written;
- * and into lines that another one holds it is no quicker than vectors.
+ * family 25 (others were not measured) takes sixteen times as long where TO lies 1 to 31 bytes
+ * behind FROM within a page, and two to three times, for seconds on end, out of lines that another
+ * processor has just written; and into lines that another one holds it is no quicker than vectors.
  */
 void copy_long(void *to, const void *from, size_t n)
 {

@@ -42,7 +42,8 @@ static int check_put(const struct slmpm_put_spec *p)
 		return error_set(SLMPM_EINVAL, CALL ": space %" PRIu32 ", they are 1 to %d",
 				 p->space, SLMPM_GROUP_SPACES);
 	if (!p->from && p->len)
-		return error_set(SLMPM_EINVAL, CALL ": slmpm_put_spec.from is NULL, and .len is not 0");
+		return error_set(SLMPM_EINVAL,
+				 CALL ": slmpm_put_spec.from is NULL, and .len is not 0");
 	if (p->len > UINT64_MAX - p->offset)
 		return error_set(SLMPM_EINVAL, CALL ": %" PRIu64 " bytes at %" PRIu64, p->len,
 				 p->offset);

@@ -10,6 +10,7 @@
 
 #include "slmpm/base/sized.h"
 #include "slmpm/group/operation.h"
+#include "slmpm/plan/plan.h"
 
 #define FLAGS (SLMPM_COLL_COMMUTES | SLMPM_COLL_SAFE)
 
@@ -19,6 +20,13 @@ struct described {
 	struct slmpm_combine combine;
 	uint64_t counts[]; /* and places, as far as there are any */
 };
+
+const char *operation_call(const char *call, uint32_t kind)
+{
+	const char *name = call ? call : plan_kind_name(kind);
+
+	return name ? name : "slmpm_collective";
+}
 
 /* ---- operations of the program's own --------------------------------------------------------- */
 

@@ -14,6 +14,7 @@
 #include "slmpm/completion/late.h"
 #include "slmpm/connect/bootstrap.h"
 #include "slmpm/endpoint.h"
+#include "slmpm/group/page.h"
 
 static uint32_t joiner_rank(const struct group *g, const struct endpoint *ep)
 {
@@ -148,62 +149,11 @@ void formation_in_vain(struct group *g, uint32_t rank)
 	g->formation->joiners[rank].withdrew = true;
 }
 
-static const char *joiner_name(const struct joiner *s)
-{
-	return s->ep ? s->ep->life->name : "this process";
-}
-
-/* The step that others wait for. */
-static bool lags_behind(const struct group *g, const struct joiner *s)
-{
-	const struct formation *f = g->formation;
-
-	if (!s->ep)
-		return false;
-	if (f->come < f->others)
-		return !s->joining;
-	return g->apart && f->listening < f->others ? !s->port : !s->ready;
-}
-
-uint32_t formation_missing(const struct group *g)
-{
-	uint32_t expired = 0;
-
-	for (uint32_t r = 0; r < g->boards.size; r++) {
-		const struct joiner *s = &g->formation->joiners[r];
-
-		if (!lags_behind(g, s))
-			continue;
-		if (!s->expired)
-			return r;
-		expired = r;
-	}
-	return expired;
-}
-
 bool formation_awaits(const struct group *g, uint32_t rank)
 {
 	const struct joiner *s = g->formation ? &g->formation->joiners[rank] : NULL;
 
 	return s && s->ep && !(s->joining && s->ready);
-}
-
-int formation_waits(const struct group *g, int timeout_ms)
-{
-	const struct formation *f = g->formation;
-	uint32_t r = formation_missing(g);
-	const struct joiner *s = &f->joiners[r];
-	bool all_came = f->come == f->others;
-	bool all_listen = !g->apart || f->listening == f->others;
-	uint32_t missing = f->others - (!all_came ? f->come : all_listen ? f->ready : f->listening);
-
-	return late_error(g->ctx, s->ep, timeout_ms,
-			  "group %u is forming: rank %u (%s) %s; %u of %u are there", g->tag, r,
-			  joiner_name(s),
-			  all_came    ? "does not answer" :
-			  s->withdrew ? "has given up" :
-					"has not come",
-			  g->boards.size - missing, g->boards.size);
 }
 
 void formation_late(struct group *g, int timeout_ms)
@@ -248,6 +198,7 @@ static void formation_complete(struct group *g)
 {
 	offer_memory(g);
 	group_has_formed(g);
+	group_page_begin(g);
 	for (uint32_t r = 0; r < g->boards.size; r++) {
 		struct joining *j = g->formation->joiners[r].joining;
 

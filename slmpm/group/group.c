@@ -17,9 +17,9 @@
 #include "slmpm/group/alloc.h"
 #include "slmpm/group/drive.h"
 #include "slmpm/group/operation.h"
-#include "slmpm/group/page.h"
 #include "slmpm/group/space.h"
 #include "slmpm/group/tags.h"
+#include "slmpm/group/page.h"
 #include "slmpm/link/progress.h"
 #include "slmpm/link/wait.h"
 #include "slmpm/part.h"
@@ -139,16 +139,6 @@ static void group_leave(struct group *g, bool in_order)
 	boards_end(&g->boards, 0, BOARD_NONE, NULL);
 }
 
-static struct joining *joining_of(const struct endpoint *ep, const struct group *g)
-{
-	if (!ep->rooms->groups)
-		return NULL;
-	LIST_EACH_ENTRY(struct joining, j, &ep->rooms->groups->ours, node)
-		if (j->group == g)
-			return j;
-	return NULL;
-}
-
 /* It is not to form any more. */
 static void group_give_up(struct group *g)
 {
@@ -234,7 +224,6 @@ void group_has_formed(struct group *g)
 		group_met(g);
 	meeting_formed(g);
 	pairs_formed(g);
-	group_page_begin(g);
 	g->ctx->news = true;
 	context_changed(g->ctx);
 }
@@ -246,41 +235,6 @@ static bool group_is_decided(void *arg)
 	const struct group *g = arg;
 
 	return g->state != GROUP_IS_FORMING;
-}
-
-/* What is missing of the group that J is to make this process a member of. */
-static const char *lacks(const struct joining *j)
-{
-	if (j->ep->state == SLMPM_PEER_CONNECTING)
-		return "has not connected yet";
-	return !j->begun ? "has not all members" :
-	       !j->ready ? "has not named all members" :
-			   "has not the answers of others";
-}
-
-/* The peer that founds it, with *J; NULL: this process does, or that one has ended. */
-static struct endpoint *founder_of(const struct group *g, const struct joining **j)
-{
-	const struct context *ctx = g->ctx;
-
-	for (uint32_t i = 0; i < ctx->live; i++)
-		if ((*j = joining_of(ctx->endpoints[i], g)))
-			return ctx->endpoints[i];
-	return NULL;
-}
-
-COLD int group_forming(const struct group *g, int timeout_ms)
-{
-	const struct joining *j;
-	struct endpoint *ep;
-
-	if (g->formation)
-		return formation_waits(g, timeout_ms);
-	ep = founder_of(g, &j);
-	if (!ep)
-		return late_error(g->ctx, NULL, timeout_ms, "group %u is forming", g->tag);
-	return late_error(g->ctx, ep, timeout_ms, "group %u is forming: %s, which founds it, %s",
-			  g->tag, ep->life->name, lacks(j));
 }
 
 int group_await(struct group *g, int timeout_ms)

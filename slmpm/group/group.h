@@ -534,6 +534,8 @@ struct groups { /* of a peer */
 struct joining *joining_new(struct groups *of, bool ours);
 struct joining *joining_find(struct list *list, uint32_t number);
 void joining_free(struct joining *j);
+/* By which this process is to be a member of G; NULL: not at EP. */
+struct joining *joining_of(const struct endpoint *ep, const struct group *g);
 /* MORE is due: sent as far as there is room, the rest by progress. Perhaps it is freed then. */
 void joining_send(struct joining *j, uint32_t more);
 /* Of OURS by TAG nothing comes but why: ERROR, positive, for TEXT. */

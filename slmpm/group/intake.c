@@ -13,6 +13,7 @@
 #include "slmpm/connect/bootstrap.h"
 #include "slmpm/connect/control.h"
 #include "slmpm/endpoint.h"
+#include "slmpm/group/page.h"
 #include "slmpm/net/net.h"
 #include "slmpm/plan/plan.h"
 
@@ -359,6 +360,7 @@ static int take_formed(struct joining *j)
 	g->founder = handle_id(j->ep);
 	g->join = j->number;
 	group_has_formed(g);
+	group_page_begin(g);
 	joining_free(j);
 	return 0;
 }

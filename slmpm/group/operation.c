@@ -179,13 +179,6 @@ static COLD void late(struct group *g, int timeout_ms)
 
 /* ---- beginning ------------------------------------------------------------------------------- */
 
-const char *operation_call(const char *call, uint32_t kind)
-{
-	const char *name = call ? call : plan_kind_name(kind);
-
-	return name ? name : "slmpm_collective";
-}
-
 int operation_may_be_driven(struct group *g, uint32_t kind, const char *call)
 {
 	int rc = group_is_joined(g, operation_call(call, kind));

@@ -30,7 +30,7 @@ void match_give(struct inbound *m, struct request *r);
  * where that cannot be: one whose buffer has overflowed waits for the end of the message, which its
  * sender may yet take back. */
 int match_undo(struct request *r);
-/* Such a one is to wait no longer: it is done, as truncated, and the rest of the message is dropped,
+/* Such a one is to wait no longer: it is done, as truncated, and the rest of the message dropped,
  * whatever becomes of that. False: it is not so. */
 bool match_cut(struct request *r);
 /* The receive leaves although the sender may be writing into its memory; the message is put back at

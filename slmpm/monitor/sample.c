@@ -106,7 +106,7 @@ void monitor_finished(struct request *r)
 /* ---- messages that go in a packet ------------------------------------------------------------ */
 
 /* A call that waits for nothing reads the answer late: its way back would be all. */
-static bool may_ask(const struct endpoint *ep)
+static bool may_sample(const struct endpoint *ep)
 {
 	if (!ep->rooms->monitor->sample.agreed || ep->state != SLMPM_PEER_UP ||
 	    ep->ctx->monitor.after_silence)
@@ -132,7 +132,7 @@ void sample_inspect(struct endpoint *ep, uint64_t ns)
 		endpoint_block(ep, BLOCK_SAMPLE, false);
 		return;
 	}
-	if (!sends || !may_ask(ep) || !sample_is_due(m, ns))
+	if (!sends || !may_sample(ep) || !sample_is_due(m, ns))
 		return;
 	m->sample.asked = ns;
 	m->sample.shut = !ep->blocked;
