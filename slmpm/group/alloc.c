@@ -100,7 +100,7 @@ static COLD int part_error(int rc, uint64_t len)
 			 len, spare.bytes, spare.by);
 }
 
-/* What a member asks for, whoever it is: 0, or why it cannot be. */
+/* What a member asks for, this one or another: 0, or why it cannot be. */
 static COLD int alloc_refuses(int place, uint64_t len, uint32_t flags)
 {
 	if (place < SLMPM_ALLOC_BESIDE)
