@@ -24,6 +24,7 @@
 #define CASES    40    /* of each operation on each type */
 
 static unsigned char memory[OPERANDS * 2 * SLOT], model[sizeof(memory)], before[sizeof(memory)];
+static unsigned char drawn[sizeof(memory)]; /* what operands begin with */
 
 static uint32_t width_of(uint32_t type)
 {
@@ -506,10 +507,11 @@ static void any(void **state)
 	(void)state;
 	for (uint32_t type = SLMPM_INT8; type <= SLMPM_DOUBLE; type++) {
 		fill(&g, type);
+		memcpy(drawn, memory, sizeof(drawn));
 		for (uint32_t op = SLMPM_CALC_SUM; op <= SLMPM_CALC_LXOR; op++)
 			for (int i = 0; i < cases && calc_kernel_of(op, type, true); i++) {
 				if (i % 10 == 9)
-					fill(&g, type);
+					memcpy(memory, drawn, sizeof(memory));
 				one_case(&g, op, type);
 			}
 	}
