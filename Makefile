@@ -11,7 +11,8 @@
 # V=1 shows the commands, LTO=1 optimizes across files, WERROR=-Werror, MAN= installs no man pages,
 # SAN=address,undefined|thread builds with sanitizers, CROSS=aarch64-linux-gnu|s390x-linux-gnu for that machine.
 # FABRIC=tcp, or a list of links as in tcp,tcp or shm,tcp, has tests go that way (tests/README.md).
-# QUICK=1 builds tests, and all that is for a CROSS machine, in half of the time: optimized little, with nothing for debuggers.
+# QUICK=1 builds tests, and all that is for a CROSS machine, in half of the time: optimized little, with nothing for debuggers;
+# with SAN most tests and the programs, not optimized.
 # UNCHECKED=1 leaves out the checks of what a peer wrote: what they cost, for the bench and nothing else.
 
 version = $(shell sed -n 's/^\#define SLMPM_VERSION_$(1) //p' include/slmpm.h)
@@ -53,7 +54,7 @@ OBJCOPY ?= $(if $(CROSS),$(CROSS)-)objcopy
 NM ?= $(if $(CROSS),$(CROSS)-)nm
 
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion $(if $(SAN),,$(WERROR))	# with a sanitizer gcc sees ghosts
-QUICKLY := $(if $(QUICK),$(if $(SAN),,-O1 -g0))
+QUICKLY := $(if $(QUICK),$(if $(SAN),-O0,-O1 -g0))
 OPT  ?= $(if $(SAN),-O1 -g1 -fno-omit-frame-pointer,$(or $(if $(CROSS),$(QUICKLY)),-O3 -g))
 LTO_FLAGS := $(if $(LTO),-flto=auto -ffat-lto-objects)
 SAN_FLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -DSLMPM_COMPARE)
@@ -244,7 +245,11 @@ $(OUT)/lib/mpi_coll-%.so: $(MPI_SRC) $(wildcard apps/mpi_coll/*.h include/*.h) $
 # Tests link an archive of their own: a unit test sees the inside of the one header it tests. There are hundreds: the linker is
 # the quickest that is here, and what a sanitizer adds is not relocated anew by each process.
 LINK_TEST := $(LINK) $(if $(CROSS)$(LTO),,$(if $(shell command -v ld.lld; :),-fuse-ld=lld)) $(if $(SAN),-no-pie,$(if $(QUICK),-Wl$(comma)-S))
-$(TEST_OBJ) $(TEST_LIB): private BASE += $(QUICKLY)
+# What a sanitizer adds takes twice as long to compile where it is optimized; little of what runs is that code. Not so in
+# unit tests, which compute much, and have the library's inline functions in them; nor in what tests have in common.
+UNHURRIED := $(if $(SAN),$(filter $(OBJ)/tests/unit/%,$(TEST_OBJ)) $(TEST_LIB))
+APP_OBJ   := $(if $(SAN),$(patsubst %.c,$(OBJ)/%.o,$(filter-out apps/jacobi/% apps/slmpm_sim/%,$(wildcard apps/*.c apps/*/*.c))))
+$(filter-out $(UNHURRIED),$(TEST_OBJ) $(TEST_LIB)) $(APP_OBJ): private BASE += $(QUICKLY)
 $(TEST_BIN): $(OUT)/%: $(OBJ)/%.o $(TEST_LIB) $(INNER)
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
