@@ -12,7 +12,7 @@
 # SAN=address,undefined|thread builds with sanitizers, CROSS=aarch64-linux-gnu|s390x-linux-gnu for that machine.
 # FABRIC=tcp, or a list of links as in tcp,tcp or shm,tcp, has tests go that way (tests/README.md).
 # QUICK=1 builds tests, and all that is for a CROSS machine, in half of the time: optimized little, with nothing for debuggers;
-# with SAN most tests and the programs, not optimized.
+# with SAN most tests and the programs, not optimized, and each test tries a third of its settings (tests/README.md).
 # UNCHECKED=1 leaves out the checks of what a peer wrote: what they cost, for the bench and nothing else.
 
 version = $(shell sed -n 's/^\#define SLMPM_VERSION_$(1) //p' include/slmpm.h)
@@ -277,7 +277,7 @@ $(OUT)/tests/model/queues: $(SCENE_OBJ) $(INNER)
 	$(Q)$(LINK) $^ $(LIB_LIBS) $(LDLIBS) -Wl,-z,muldefs,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free -o $@
 
 RUN = env -u MAKEFLAGS -u MAKELEVEL SLMPM_BUILD=$(abspath $(OUT)) SLMPM_SAN='$(SAN)' SLMPM_EMULATOR='$(EMULATOR)' \
-	SLMPM_NATIVE=$(abspath $(BUILD)) CC='$(CC)' tests/run
+	SLMPM_NATIVE=$(abspath $(BUILD)) CC='$(CC)' $(if $(SAN),SLMPM_TEST_QUICK='$(QUICK)') tests/run
 
 OVER = $(if $(FABRIC),-f $(FABRIC))
 

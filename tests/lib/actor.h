@@ -58,6 +58,9 @@ void actor_idle(slmpm_ctx ctx, unsigned *times);
 int64_t actor_now_ms(void);
 /* What to multiply patience with: more than 1 under sanitizers and emulators. */
 int actor_slow(void);
+/* Does this program try the Ith of a list that several do? With SLMPM_TEST_QUICK a third of it, and
+ * all of them together the whole. */
+bool actor_tries(size_t i);
 /* But for the totals by peer, which a process keeps. */
 int actor_descriptors(void);
 /* A line of /proc/self/maps: memory that no peer has (shm/mapping.h)? */

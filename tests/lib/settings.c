@@ -89,11 +89,11 @@ static int run(void *arg)
 
 /* Data races show in programs with threads: of the others, which wait most of their time under a
  * thread sanitizer, a third of the settings will do. */
-static size_t stride(void)
+static bool is_tried(size_t i)
 {
 	const char *sanitizer = getenv("SLMPM_SAN");
 
-	return sanitizer && strcmp(sanitizer, "thread") == 0 ? 3 : 1;
+	return sanitizer && strcmp(sanitizer, "thread") == 0 ? i % 3 == 0 : actor_tries(i);
 }
 
 /* Where a fabric is named already, one of another fabric is no setting of it. */
@@ -121,7 +121,7 @@ int settings_each(int (*body)(const struct setting *s), unsigned seconds)
 		int status;
 
 		if (only ? strcmp(only, s->name) != 0 :
-			   (size_t)(s - settings) % stride() != 0 || !is_of_this_fabric(s))
+			   !is_tried((size_t)(s - settings)) || !is_of_this_fabric(s))
 			continue;
 		status = child_run(run, &r, seconds * (unsigned)actor_slow());
 		printf("%-26s %s %lld ms\n", s->name,
