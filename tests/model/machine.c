@@ -223,32 +223,39 @@ static uint64_t mix(uint64_t a, uint64_t b)
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* The last bytes, word by word: all that is hashed consists of words. */
-static void fill(uint64_t word[4], const unsigned char *at, unsigned long size)
+/* Two words more; the last ones may be few bytes. */
+static uint64_t take(uint64_t lane, const unsigned char *at, unsigned long size)
 {
-	memset(word, 0x5a, 4 * sizeof(word[0]));
-	for (; size >= sizeof(*word); word++, at += sizeof(*word), size -= sizeof(*word))
-		memcpy(word, at, sizeof(*word));
-	if (size)
+	uint64_t word[2] = {0x5a5a5a5a5a5a5a5a, 0x5a5a5a5a5a5a5a5a};
+
+	if (size >= sizeof(word)) /* of a known size: no call */
+		memcpy(word, at, sizeof(word));
+	else
 		memcpy(word, at, size);
+	return mix(word[0] ^ UINT64_C(0x9e3779b97f4a7c15), word[1] ^ lane) + lane * 5;
 }
 
-/* Two lanes, so that one multiplication need not wait for the other. */
+/* Four lanes, so that multiplications need not wait for each other. */
 uint64_t hash_bytes(uint64_t hash, const void *bytes, unsigned long size)
 {
 	const unsigned char *at = bytes;
-	uint64_t word[4], lane = hash ^ UINT64_C(0x8bb84b93962eacc9);
+	uint64_t lane[4] = {hash, hash ^ UINT64_C(0x8bb84b93962eacc9),
+			    hash ^ UINT64_C(0xd6e8feb86659fd93),
+			    hash ^ UINT64_C(0x589965cc75374cc3)};
 
-	for (unsigned long part; size; at += part, size -= part) {
-		part = size < sizeof(word) ? size : sizeof(word);
-		if (part == sizeof(word))
-			memcpy(word, at, sizeof(word));
-		else
-			fill(word, at, part);
-		hash = mix(word[0] ^ UINT64_C(0x9e3779b97f4a7c15), word[1] ^ hash) + hash * 5;
-		lane = mix(word[2] ^ UINT64_C(0xd6e8feb86659fd93), word[3] ^ lane) + lane * 3;
+	for (; size >= 64; at += 64, size -= 64) {
+		for (int i = 0; i < 4; i++)
+			lane[i] = take(lane[i], at + 16 * i, 16);
 	}
-	return mix(hash ^ UINT64_C(0xa0761d6478bd642f), lane);
+	for (int i = 0; size; i++) {
+		unsigned long part = size < 16 ? size : 16;
+
+		lane[i] = take(lane[i], at, part);
+		at += part;
+		size -= part;
+	}
+	return mix(mix(lane[0] ^ UINT64_C(0xa0761d6478bd642f), lane[1]),
+		   lane[2] ^ lane[3] * UINT64_C(0xe7037ed1a0b428db));
 }
 
 /* Stores that the other knows of are all alike; later ones count from there. */
