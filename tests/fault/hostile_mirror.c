@@ -323,17 +323,23 @@ static const struct offence offences[] = {
 
 /* ---- the victim ------------------------------------------------------------------------------ */
 
+/* The call that asks for the mirror has taken the answer and the offence, too: none is attached. */
+static bool seen_at_once;
+
 static slmpm_peer meet(const struct victim *v, const struct offence *o, int (*body)(void *),
 		       void *arg, pid_t *pid)
 {
 	slmpm_peer peer;
+	int rc;
 
 	ctx = v->ctx;
 	memset(room, 0x5a, sizeof(room));
 	*pid = child_start(body, arg, 30);
 	OK(slmpm_accept(v->listener, &peer, PATIENCE));
 	OK(slmpm_mirror_create(ctx, room + GUARD, BYTES, NULL, &mirror));
-	EXPECT(slmpm_mirror_attach(mirror, peer, TAG, (uint32_t)o->note, 0), -SLMPM_EAGAIN);
+	rc = slmpm_mirror_attach(mirror, peer, TAG, (uint32_t)o->note, 0);
+	CHECK(rc == 0 || rc == -SLMPM_EAGAIN || rc == -SLMPM_EPROTO, "%s: %d", o->name, rc);
+	seen_at_once = rc == -SLMPM_EPROTO;
 	return peer;
 }
 
@@ -341,9 +347,11 @@ static void see(slmpm_peer peer, const struct offence *o)
 {
 	struct slmpm_mirror_info info = {.size = sizeof(info)};
 
-	OK(slmpm_mirror_query(mirror, peer, &info));
-	CHECK(info.state == SLMPM_MIRROR_STALE && info.error == -SLMPM_EPROTO, "%s: state %u, %d",
-	      o->name, info.state, info.error);
+	if (!seen_at_once) {
+		OK(slmpm_mirror_query(mirror, peer, &info));
+		CHECK(info.state == SLMPM_MIRROR_STALE && info.error == -SLMPM_EPROTO,
+		      "%s: state %u, %d", o->name, info.state, info.error);
+	}
 	for (size_t i = 0; i < GUARD; i++)
 		CHECK(room[i] == 0x5a && room[GUARD + BYTES + i] == 0x5a, "%s: a byte beside it",
 		      o->name);

@@ -100,6 +100,9 @@ static const struct offence offences[] = {
 
 /* ---- the victim ------------------------------------------------------------------------------ */
 
+/* The call that asks for the mirror has taken the answer and the offence, too: none is attached. */
+static bool seen_at_once;
+
 static slmpm_peer meet(const struct victim *v, const struct offence *o, int (*body)(void *),
 		       void *arg, pid_t *pid)
 {
@@ -109,13 +112,15 @@ static slmpm_peer meet(const struct victim *v, const struct offence *o, int (*bo
 		.span_count = sizeof(spans) / sizeof(spans[0]),
 	};
 	slmpm_peer peer;
+	int rc;
 
-	(void)o;
 	memset(room, 0x5a, sizeof(room));
 	*pid = child_start(body, arg, 30);
 	OK(slmpm_accept(v->listener, &peer, PATIENCE));
 	OK(slmpm_mirror_create(v->ctx, room, BYTES, &options, &mirror));
-	EXPECT(slmpm_mirror_attach(mirror, peer, TAG, SLMPM_MIRROR_FOLLOW, 0), -SLMPM_EAGAIN);
+	rc = slmpm_mirror_attach(mirror, peer, TAG, SLMPM_MIRROR_FOLLOW, 0);
+	CHECK(rc == 0 || rc == -SLMPM_EAGAIN || rc == -SLMPM_EPROTO, "%s: %d", o->name, rc);
+	seen_at_once = rc == -SLMPM_EPROTO;
 	return peer;
 }
 
@@ -123,9 +128,11 @@ static void see(slmpm_peer peer, const struct offence *o)
 {
 	struct slmpm_mirror_info info = {.size = sizeof(info)};
 
-	OK(slmpm_mirror_query(mirror, peer, &info));
-	CHECK(info.state == SLMPM_MIRROR_STALE && info.sequence == 1,
-	      "%s: state %u, publication %d", o->name, info.state, (int)info.sequence);
+	if (!seen_at_once) {
+		OK(slmpm_mirror_query(mirror, peer, &info));
+		CHECK(info.state == SLMPM_MIRROR_STALE && info.sequence == 1,
+		      "%s: state %u, publication %d", o->name, info.state, (int)info.sequence);
+	}
 	for (size_t i = 0; i < BYTES; i++)
 		CHECK((room[i] == 0x5a) == (i < 192 || i >= 256), "%s: byte %zu", o->name, i);
 	OK(slmpm_mirror_destroy(mirror));
