@@ -243,8 +243,8 @@ $(OUT)/lib/mpi_coll-%.so: $(MPI_SRC) $(wildcard apps/mpi_coll/*.h include/*.h) $
 # ---- tests ----
 
 # Tests link an archive of their own: a unit test sees the inside of the one header it tests. There are hundreds: the linker is
-# the quickest that is here, and what a sanitizer adds is not relocated anew by each process.
-LINK_TEST := $(LINK) $(if $(CROSS)$(LTO),,$(if $(shell command -v ld.lld; :),-fuse-ld=lld)) $(if $(SAN),-no-pie,$(if $(QUICK),-Wl$(comma)-S))
+# the quickest that is here, one thread each as make has jobs enough, and what a sanitizer adds is not relocated anew by each process.
+LINK_TEST := $(LINK) $(if $(CROSS)$(LTO),,$(if $(shell command -v ld.lld; :),-fuse-ld=lld -Wl$(comma)--threads=1)) $(if $(SAN),-no-pie,$(if $(QUICK),-Wl$(comma)-S))
 # What a sanitizer adds takes twice as long to compile where it is optimized; little of what runs is that code. Not so in
 # unit tests, which compute much, and have the library's inline functions in them; nor in what tests have in common.
 UNHURRIED := $(if $(SAN),$(filter $(OBJ)/tests/unit/%,$(TEST_OBJ)) $(TEST_LIB))
