@@ -11,6 +11,8 @@ set -u
 fail() { echo "$*" >&2; exit 1; }
 dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
 obj=${SLMPM_BUILD:=$PWD/build}/obj
+linker= # the quickest that is here
+! command -v ld.lld >/dev/null || linker='-fuse-ld=lld -Wl,--threads=1'
 [ -e "$obj/tests/model/queues.o" ] || fail "tests/model/queues is not built"
 wanted=" $* "
 
@@ -23,7 +25,7 @@ try_lock() {
 	! cmp -s "$file" "$at/$file" || { echo "$name: $file has no such line any more"; return 1; }
 	mapfile -t others < <(find "$obj/model" -name '*.o' ! -name lock.o ! -path '*/tests/model/board*')
 	${CC:-gcc} -std=gnu11 -O1 -w -D_GNU_SOURCE= -DSLMPM_MODEL -fno-stack-protector -pthread -I"$at" -I. -Iinclude \
-		tests/model/lock.c "${others[@]}" -o "$at/check" || { echo "$name: cannot be built"; return 1; }
+		tests/model/lock.c "${others[@]}" $linker -o "$at/check" || { echo "$name: cannot be built"; return 1; }
 	"$at/check" "$scenario" >"$at.out" 2>&1
 	if [ $? = 1 ] && ! grep -q 'the checker:' "$at.out"; then
 		printf '%-28s %-34s %s\n' "$name" "$scenario" "$(sed -n '1s/.*executions: //p' "$at.out")"
@@ -42,7 +44,7 @@ try_board() {
 	! cmp -s "$file" "$at/$file" || { echo "$name: $file has no such line any more"; return 1; }
 	${CC:-gcc} -std=gnu11 -O1 -w -D_GNU_SOURCE= -DSLMPM_MODEL -fno-stack-protector -pthread -I"$at" -I. -Iinclude \
 		-I"$SLMPM_BUILD/gen" tests/model/board/members.c "$obj"/model/tests/model/boards.o \
-		"$obj"/model/tests/model/board/step.o "$obj"/model/tests/model/{explore,report,coroutine}.o "$obj/inner.a" -luring -lm -Wl,-S \
+		"$obj"/model/tests/model/board/step.o "$obj"/model/tests/model/{explore,report,coroutine}.o "$obj/inner.a" -luring -lm $linker -Wl,-S \
 		-o "$at/boards" || { echo "$name: cannot be built"; return 1; }
 	"$at/boards" -b "$scene" >"$at.out" 2>&1
 	if grep -q '1 with a fault$' "$at.out" && ! grep -q 'the checker:' "$at.out"; then
@@ -64,7 +66,7 @@ try() {
 	${CC:-gcc} -std=gnu11 -O0 -w -D_GNU_SOURCE= -pthread -fPIC -fvisibility=hidden -I. -Iinclude -I"$SLMPM_BUILD/gen" \
 		-c "$at.c" -o "$at.o" || { echo "$name: cannot be compiled"; return 1; }
 	${CC:-gcc} -pthread "$at.o" "$obj"/tests/model/queues.o "$obj"/tests/model/queue/*.o "$obj"/model/tests/model/{explore,report}.o \
-		"$obj/inner.a" -luring -lm -Wl,-S \
+		"$obj/inner.a" -luring -lm $linker -Wl,-S \
 		-Wl,-z,muldefs,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free -o "$at" ||
 		{ echo "$name: cannot be linked"; return 1; }
 	"$at" -b "$scene" >"$at.out" 2>&1
