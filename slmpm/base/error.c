@@ -123,6 +123,11 @@ static int from_errno(int e)
 	}
 }
 
+int error_code(int negative_errno)
+{
+	return -from_errno(-negative_errno);
+}
+
 int error_system(int negative_errno, const char *what)
 {
 	int e = -negative_errno;

@@ -12,7 +12,9 @@ __attribute__((format(printf, 2, 3), cold)) int error_set(int error, const char 
 /* The calling thread's detail, all of it; and that again, whatever has failed meanwhile. */
 __attribute__((cold)) void error_save(char kept[ERROR_DETAIL]);
 __attribute__((cold)) void error_restore(const char *kept);
-/* -SLMPM_E* for a negative errno; the detail says WHAT failed and the system's text. */
+/* -SLMPM_E* for a negative errno; the same, and the detail says WHAT failed and the system's
+ * text. */
+__attribute__((cold)) int error_code(int negative_errno);
 __attribute__((cold)) int error_system(int negative_errno, const char *what);
 
 #endif

@@ -511,7 +511,7 @@ bool boards_pair(struct boards *b, uint32_t r, uint64_t what)
 {
 	uint32_t first = b->seats[r];
 	uint64_t word = what ? (uint64_t)(first + 1) << PAIR_RANK | (what & PAIR_ASKED) : 0;
-	uint32_t at = BOARD_PAIRS;
+	uint32_t at = BOARD_PAIRS, lack = BOARD_PAIRS;
 
 	for (uint32_t i = 0; i < BOARD_PAIRS; i++) {
 		uint64_t there = board_load(&b->own->pairs[i]);
@@ -522,7 +522,11 @@ bool boards_pair(struct boards *b, uint32_t r, uint64_t what)
 		}
 		if (!there && at == BOARD_PAIRS)
 			at = i;
+		if (pair_lacks(there & PAIR_ASKED))
+			lack = i;
 	}
+	if (at == BOARD_PAIRS && what && !pair_lacks(what))
+		at = lack;
 	if (at < BOARD_PAIRS)
 		/* Pairs with the acquire in boards_paired; the bell is rung after it. */
 		atomic_store_explicit(&b->own->pairs[at], word, memory_order_release);

@@ -193,9 +193,23 @@ void boards_wake_all(struct boards *b);
  * both say of that on their boards shows that no third has done it. */
 #define PAIR_NONE  UINT64_C(0)
 #define PAIR_ASKED ((UINT64_C(1) << 52) - 1)
+#define PAIR_LACKS (UINT64_C(0xfff) << 40) /* no socket has such a number */
+
+/* That this member lacks what a connection takes, by ERROR, an errno; NUMBER tells one attempt from
+ * others. And which error WHAT says; 0: it says something else. */
+static inline uint64_t pair_lack(uint32_t number, int error)
+{
+	return PAIR_LACKS | (uint64_t)(number & 0xffffff) << 16 | ((uint32_t)error & 0x7fff);
+}
+
+static inline int pair_lacks(uint64_t what)
+{
+	return what >= PAIR_LACKS && what != PAIR_ASKED ? (int)(what & 0x7fff) : 0;
+}
 
 /* This member says of its connection with R: that it asks for one, which socket (by a number that
- * the system never gives twice) it gives to R, or nothing any more. False: of too many now. */
+ * the system never gives twice) it gives to R, what it lacks, or nothing any more. False: of too
+ * many now. What it lacks makes room for the rest. */
 bool boards_pair(struct boards *b, uint32_t r, uint64_t what);
 /* What R says of its connection with this member. */
 uint64_t boards_paired(const struct boards *b, uint32_t r);

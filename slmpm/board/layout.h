@@ -129,8 +129,8 @@ struct board {
 #define ASLEEP_OVER ASLEEP_WHO /* it has broken the group: those who are late see it as they post */
 _Static_assert(SLMPM_GROUP_MAX + ASLEEP_RANK < ASLEEP_OVER, "a rank has room");
 
-/* pairs: above, the other member's first rank and 1; below, which socket, or that one is asked
- * for. */
+/* pairs: above, the other member's first rank and 1; below, which socket, that one is asked for, or
+ * what there is not for one. */
 #define PAIR_RANK 52
 _Static_assert(SLMPM_GROUP_MAX < 1 << (64 - PAIR_RANK), "a rank has room");
 

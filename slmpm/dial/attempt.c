@@ -5,6 +5,7 @@
  */
 #include "slmpm/dial/dial.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -49,8 +50,8 @@ static void *attempt_run(void *arg)
 	return NULL;
 }
 
-/* The application's signals are not for it. */
-static bool attempt_thread(struct attempt *a)
+/* The application's signals are not for it. 0, or a negative errno. */
+static int attempt_thread(struct attempt *a)
 {
 	sigset_t all, before;
 	pthread_t thread;
@@ -62,18 +63,25 @@ static bool attempt_thread(struct attempt *a)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (rc == 0)
 		pthread_detach(thread);
-	return rc == 0;
+	return rc == 0 ? 0 : -ENOMEM;
 }
 
 struct attempt *attempt_begin(const char *url, uint64_t deadline, int *bell)
 {
 	struct attempt *a = malloc(sizeof(*a));
+	int rc = -EINVAL;
 
+	*bell = -ENOMEM;
 	if (!a)
 		return NULL;
 	*a = (struct attempt){.holders = 2, .deadline = deadline, .result.rc = -1};
-	a->bell = *bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (a->bell >= 0 && url_parse(&a->url, url) == 0 && attempt_thread(a))
+	a->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (a->bell < 0)
+		rc = -errno;
+	else if (url_parse(&a->url, url) == 0)
+		rc = attempt_thread(a);
+	*bell = rc < 0 ? rc : a->bell;
+	if (rc == 0)
 		return a;
 	if (a->bell >= 0)
 		close(a->bell);

@@ -81,7 +81,7 @@ struct attempt_result {
 };
 
 /* To URL, until DEADLINE; *BELL, which stays the attempt's, is readable once it has ended. NULL:
- * no memory, descriptors or threads. */
+ * no memory, descriptors or threads; *BELL says which by a negative errno. */
 struct attempt *attempt_begin(const char *url, uint64_t deadline, int *bell);
 /* It has ended: the result, whose socket is the caller's, and it is gone. */
 void attempt_take(struct attempt *a, struct attempt_result *result);

@@ -105,8 +105,9 @@ static void attempt_for(struct member *m, uint64_t now)
 				   &d->answered.fd);
 	if (d->attempt && watch_add(m->group->ctx, &d->answered) == 0)
 		return;
+	m->error = d->attempt ? -ENOMEM : d->answered.fd;
 	drop_attempt_of(m);
-	m->error = -ENOMEM;
+	d->answered.fd = -1;
 	m->group->ctx->news = true;
 	pair_due(m, now + PAIR_AGAIN_MS * PAIR_MS); /* of a thread there may be one by then */
 }
@@ -116,6 +117,7 @@ static void take_attempt(struct member *m, uint64_t now)
 	struct distant *d = m->distant;
 	struct connection c = {.stream = true, .stays = d->stays, .secret = &d->key};
 	struct attempt_result got;
+	int rc;
 
 	attempt_take(d->attempt, &got);
 	d->attempt = NULL;
@@ -123,6 +125,11 @@ static void take_attempt(struct member *m, uint64_t now)
 	d->answered.fd = -1;
 	snprintf(d->why, sizeof(d->why), "%.*s", (int)sizeof(d->why) - 1,
 		 got.rc < 0 ? got.detail : "");
+	if (got.rc == -SLMPM_ENOFILE || got.rc == -SLMPM_ENOMEM) { /* which says nothing of M */
+		pair_lacks_here(m, got.rc);
+		pair_due(m, now + PAIR_AGAIN_MS * PAIR_MS);
+		return;
+	}
 	/* It listened when the group was formed. */
 	if (got.rc == -SLMPM_ENOENT || (got.rc < 0 && d->lost)) {
 		m->ended = d->lost || d->founder_lost;
@@ -135,7 +142,10 @@ static void take_attempt(struct member *m, uint64_t now)
 		return;
 	}
 	c.fd = got.rc;
-	if (got.rc < 0 || pair_adopt(m, &c, true) < 0)
+	rc = got.rc < 0 ? 0 : pair_adopt(m, &c, true);
+	if (rc < 0)
+		pair_lacks_here(m, rc);
+	if (got.rc < 0 || rc < 0)
 		pair_due(m, now + PAIR_AGAIN_MS * PAIR_MS);
 }
 

@@ -235,8 +235,8 @@ static void fail_unjoined(struct group *g, struct groups *of, uint32_t rank)
 	if (!last->error || last->tag != g->tag || last->part != g->part)
 		return;
 	formation_in_vain(g, rank);
-	formation_fail(g, last->error, "rank %u (%s) of group %u: it says: %s", rank,
-		       of->ep->life->name, g->tag, last->text);
+	formation_fail(g, last->error, "rank %u (%s) of group %u: %s%s", rank, of->ep->life->name,
+		       g->tag, last->here ? "" : "it says: ", last->text);
 	last->error = 0;
 }
 

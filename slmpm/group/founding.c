@@ -14,33 +14,32 @@
 /* ---- its members ----------------------------------------------------------------------------- */
 
 /* RC, of which the detail says more, is RANK's. */
-static COLD int of_rank(const char *call, uint32_t rank, int rc)
+static COLD int of_rank(uint32_t rank, int rc)
 {
 	char text[ERROR_DETAIL];
 
 	snprintf(text, sizeof(text), "%s", group_detail());
-	return error_set(-rc, "%s: rank %u: %s", call, rank, text);
+	return error_set(-rc, "rank %u: %s", rank, text);
 }
 
-static int check_member(const char *call, struct context *ctx, slmpm_peer peer, uint32_t rank)
+static int check_member(struct context *ctx, slmpm_peer peer, uint32_t rank)
 {
 	struct endpoint *ep = endpoint_of(peer);
 
 	if (!ep)
-		return of_rank(call, rank, endpoint_bad_handle(peer));
+		return of_rank(rank, endpoint_bad_handle(peer));
 	if (ep->ctx != ctx)
-		return error_set(SLMPM_EINVAL, "%s: rank %u (%s) is of another context", call, rank,
+		return error_set(SLMPM_EINVAL, "rank %u (%s) is of another context", rank,
 				 ep->life->name);
 	if (endpoint_has_ended(ep) || ep->closing)
-		return of_rank(call, rank, endpoint_error(ep));
+		return of_rank(rank, endpoint_error(ep));
 	if (ep->state == SLMPM_PEER_UP)
 		bootstrap_read_ahead(ep); /* a join that has been given up is none */
 	return ep->state == SLMPM_PEER_UP ? joiner_suits(ep, rank) : 0;
 }
 
 /* No two are the same; *SELF: the rank of this process, or BOARD_NONE. */
-static int check_members(const char *call, struct context *ctx, const slmpm_peer *members,
-			 uint32_t n, uint32_t *self)
+static int check_members(struct context *ctx, const slmpm_peer *members, uint32_t n, uint32_t *self)
 {
 	int rc = 0;
 
@@ -50,10 +49,10 @@ static int check_members(const char *call, struct context *ctx, const slmpm_peer
 
 		for (uint32_t before = 0; before < r; before++)
 			if (endpoint_plain(members[before]).id == peer.id)
-				return error_set(SLMPM_EINVAL, "%s: ranks %u and %u are the same",
-						 call, before, r);
+				return error_set(SLMPM_EINVAL, "ranks %u and %u are the same",
+						 before, r);
 		if (peer.id)
-			rc = check_member(call, ctx, peer, r);
+			rc = check_member(ctx, peer, r);
 		else
 			*self = r;
 	}
@@ -115,23 +114,15 @@ static void refuse_all(const struct context *ctx, const slmpm_peer *members, uin
 
 /* ---- made ------------------------------------------------------------------------------------ */
 
-struct group *formation_new(const char *call, struct context *ctx, const slmpm_peer *members,
-			    uint32_t n, uint32_t tag, const struct group *of, int timeout_ms,
-			    int *rc)
+/* Of N members that have been checked, of which this process is SELF. As formation_new. */
+static struct group *formation_make(struct context *ctx, const slmpm_peer *members, uint32_t n,
+				    uint32_t self, uint32_t tag, const struct group *of, int *rc)
 {
 	struct algorithms as_set = {0};
 	struct group *g;
-	uint32_t self;
 	int board, bell;
 
-	*rc = check_members(call, ctx, members, n, &self);
-	if (*rc < 0 && !of && *rc != -SLMPM_EINVAL && *rc != -SLMPM_EHANDLE)
-		refuse_all(ctx, members, n, tag, -*rc);
-	if (*rc == 0 && !timeout_ms && (n > 1 || self != 0))
-		*rc = error_set(SLMPM_EAGAIN,
-				"%s: a timeout of 0 is not enough for the others to answer", call);
-	if (*rc == 0 && !of)
-		*rc = algorithms_set(&as_set);
+	*rc = of ? 0 : algorithms_set(&as_set);
 	g = *rc == 0 ? group_new(ctx, tag, self != BOARD_NONE, &board, &bell, rc) : NULL;
 	if (!g)
 		return NULL;
@@ -150,4 +141,28 @@ struct group *formation_new(const char *call, struct context *ctx, const slmpm_p
 		return NULL;
 	}
 	return g;
+}
+
+struct group *formation_new(const char *call, struct context *ctx, const slmpm_peer *members,
+			    uint32_t n, uint32_t tag, const struct group *of, int timeout_ms,
+			    int *rc)
+{
+	struct group *g = NULL;
+	uint32_t self;
+	bool asked; /* for what cannot be: the others need not know it */
+
+	*rc = check_members(ctx, members, n, &self);
+	asked = *rc == 0 && timeout_ms == 0 && (n > 1 || self != 0);
+	if (asked)
+		*rc = error_set(SLMPM_EAGAIN,
+				"a timeout of 0 is not enough for the others to answer");
+	if (*rc == 0)
+		g = formation_make(ctx, members, n, self, tag, of, rc);
+	if (g || of)
+		return g;
+	asked = asked || *rc == -SLMPM_EINVAL || *rc == -SLMPM_EHANDLE;
+	*rc = group_named(call, *rc);
+	if (!asked)
+		refuse_all(ctx, members, n, tag, -*rc);
+	return NULL;
 }

@@ -44,6 +44,10 @@ struct member {
 	uint32_t wanted;         /* calls that wait for one */
 	bool rung;               /* it has been asked for one, by its bell */
 	int error;               /* why there is none, for them: a negative errno */
+	bool theirs;             /* which the member has said: it lacks what one takes */
+	bool lacking;            /* this process has said so of itself: ... */
+	uint32_t lacks;          /* ... so often */
+	uint64_t had_lacked;     /* what the member had said so before one was wanted */
 	/* Left out by slmpm_group_shrink: */
 	bool out;
 	uint64_t came; /* to so many meetings */
@@ -209,6 +213,8 @@ extern struct handle_table group_table;
 struct group *group_lock(slmpm_group group, struct context **ctx, int *rc);
 /* This thread's detail but for the error's own text, which is set before it again. */
 const char *group_detail(void);
+/* RC, of which the detail says more, is CALL's: so it begins with that. */
+COLD int group_named(const char *call, int rc);
 /* Of a group that has not formed, or is forming: why, to CALL. */
 COLD int group_not_formed(const struct group *g, const char *call);
 /* -SLMPM_ESTATE: this process has founded it alone, and CALL is for members. */
@@ -420,8 +426,8 @@ void meeting_formed(struct group *g);
 
 /* ---- founding.c ------------------------------------------------------------------------------ */
 
-/* A group of those N, for CALL, a part of the group OF, or NULL. With a TIMEOUT_MS of 0 there are
- * no others. NULL with *RC and the detail set. */
+/* A group of those N, for CALL, or a part of the group OF, whose errors name no call. With a
+ * TIMEOUT_MS of 0 there are no others. NULL with *RC and the detail set. */
 struct group *formation_new(const char *call, struct context *ctx, const slmpm_peer *members,
 			    uint32_t n, uint32_t tag, const struct group *of, int timeout_ms,
 			    int *rc);
@@ -511,6 +517,7 @@ struct joining {
 struct failed_join { /* of who had nothing to come with; or of a group that does not form */
 	uint32_t tag;
 	bool part;
+	bool here;       /* it came, and could not be taken */
 	uint32_t behind; /* the first join behind this one; else any */
 	int error;       /* positive; 0: none */
 	char text[sizeof(((struct wire_group *)0)->text)];

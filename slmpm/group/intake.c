@@ -78,6 +78,7 @@ static int take_fd(struct came *c, int i)
 /* For RC, of the system; G may have waited for it. */
 static void join_failed(struct joining *j, struct group *g, uint32_t rank, int rc)
 {
+	struct groups *of = j->ep->rooms->groups;
 	char text[ERROR_DETAIL];
 	int error = -error_system(rc, "its board cannot be had");
 
@@ -86,6 +87,11 @@ static void join_failed(struct joining *j, struct group *g, uint32_t rank, int r
 		formation_in_vain(g, rank);
 		formation_fail(g, error, "rank %u (%s) of group %u: %s", rank, j->ep->life->name,
 			       g->tag, text);
+	} else { /* who joins learns it now, the others when it is founded */
+		of->failed = (struct failed_join){
+			.tag = j->tag, .part = j->part, .here = true, .error = error};
+		snprintf(of->failed.text, sizeof(of->failed.text), "%.*s",
+			 (int)sizeof(of->failed.text) - 1, text);
 	}
 	joining_end(j, error, text);
 }
@@ -123,7 +129,7 @@ static int take_join(struct came *c)
 	const struct board *map = NULL;
 	struct joining *j;
 	struct group *g;
-	uint32_t rank;
+	uint32_t rank = 0;
 	int rc, error;
 
 	if (!of)
@@ -150,16 +156,14 @@ static int take_join(struct came *c)
 		of->failed.error = 0;
 	error = joining_refusal(&of->their_refused, j->tag, j->part, j->number);
 	g = error ? NULL : formation_of(c->ep, j->tag, j->part, &rank);
-	if (rc < 0) { /* for want of descriptors, or of memory */
-		join_failed(j, g, rank, rc);
-		return 0;
-	}
-	if (passes) {
+	if (passes && rc == 0) {
 		j->board = take_fd(c, 0);
 		j->bell = take_fd(c, 1);
 	}
 	if (error)
 		joining_end(j, error, of->their_refused.text);
+	else if (rc < 0) /* for want of descriptors, or of memory */
+		join_failed(j, g, rank, rc);
 	else if (g)
 		formation_joined(g, j, rank);
 	return 0;

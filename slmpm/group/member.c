@@ -33,17 +33,19 @@ const char *group_detail(void)
 	return rest ? rest + 2 : detail;
 }
 
-COLD int group_not_formed(const struct group *g, const char *call)
+COLD int group_named(const char *call, int rc)
 {
 	char text[ERROR_DETAIL];
-	int rc = g->error;
 
-	(void)snprintf(text, sizeof(text), "%s", g->detail);
-	if (g->state == GROUP_IS_FORMING) {
-		rc = group_forming(g, 0);
-		(void)snprintf(text, sizeof(text), "%s", group_detail());
-	}
+	(void)snprintf(text, sizeof(text), "%s", group_detail());
 	return error_set(-rc, "%s: %s", call, text);
+}
+
+COLD int group_not_formed(const struct group *g, const char *call)
+{
+	if (g->state == GROUP_IS_FORMING)
+		return group_named(call, group_forming(g, 0));
+	return error_set(-g->error, "%s: %s", call, g->detail);
 }
 
 COLD int group_no_member(const char *call)

@@ -62,12 +62,19 @@ void pair_due(struct member *m, uint64_t when)
 	context_changed(ctx);
 }
 
+static bool pair_say(struct member *m, uint64_t what)
+{
+	m->lacking = pair_lacks(what);
+	return boards_pair(&m->group->boards, pair_rank(m), what);
+}
+
 /* This side says nothing of it any more. */
 static void pair_withdraw(struct member *m)
 {
 	if (m->distant)
 		return;
-	(void)boards_pair(&m->group->boards, pair_rank(m), PAIR_NONE);
+	if (!m->lacking) /* else the other side may have to see it yet */
+		(void)pair_say(m, PAIR_NONE);
 	if (m->offer >= 0)
 		close(m->offer);
 	m->offer = -1;
@@ -126,6 +133,21 @@ int pair_adopt(struct member *m, const struct connection *c, bool own)
 	return error_set(SLMPM_ENOMEM, "for a connection");
 }
 
+/* Of RC, as of pair_adopt. */
+static int errno_of(int rc)
+{
+	if (rc == -SLMPM_ENOFILE)
+		return -EMFILE;
+	return rc == -SLMPM_ENOMEM ? -ENOMEM : -EIO;
+}
+
+void pair_lacks_here(struct member *m, int rc)
+{
+	m->error = errno_of(rc);
+	m->theirs = false;
+	m->group->ctx->news = true;
+}
+
 /* Its connection, over FD; OWN: this side made it. As pair_adopt. */
 static int pair_new(struct member *m, int fd, bool own)
 {
@@ -177,9 +199,35 @@ static void pair_failed(struct member *m, int error, uint64_t now)
 	if (is_closed_end(error) && !is_closed_end(m->error))
 		m->closed_at = now;
 	m->error = error;
+	m->theirs = false;
 	if (is_ending(m, now))
 		pair_due(m, m->closed_at + PAIR_SAID_MS * PAIR_MS);
 	m->group->ctx->news |= error < 0;
+}
+
+/* This process lacks what one takes (ERROR): the other side, which may wait for it, learns that. */
+static void pair_lacking(struct member *m, int error)
+{
+	const struct boards *b = &m->group->boards;
+
+	m->error = error;
+	m->theirs = false;
+	m->group->ctx->news = true;
+	if (pair_say(m, pair_lack(++m->lacks, -error)))
+		(void)bell_pass(b->bells[pair_rank(m)], b->seats[b->rank], -1);
+}
+
+/* The other side has said so since one was wanted last. */
+static bool they_lack(struct member *m)
+{
+	const uint64_t said = boards_paired(&m->group->boards, pair_rank(m));
+
+	if (!m->wanted || said == m->had_lacked || !pair_lacks(said))
+		return false;
+	m->had_lacked = said;
+	m->error = -pair_lacks(said);
+	m->theirs = true;
+	return true;
 }
 
 /* By its bell FD, or a question for one: true, it has gone. */
@@ -207,26 +255,27 @@ static void pair_offer(struct member *m, uint64_t now)
 static void pair_make(struct member *m, uint64_t now)
 {
 	struct group *g = m->group;
-	int ends[2];
+	int ends[2], rc;
 
 	if (!m->wanted && boards_paired(&g->boards, pair_rank(m)) != PAIR_ASKED)
 		return;
 	pair_drop(m);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) {
-		m->error = -errno;
+		pair_lacking(m, -errno);
 		pair_due(m, now + PAIR_AGAIN_MS * PAIR_MS);
 		return;
 	}
-	if (!boards_pair(&g->boards, pair_rank(m), cookie_of(ends[1]))) {
+	if (!pair_say(m, cookie_of(ends[1]))) {
 		close(ends[0]);
 		close(ends[1]);
 		pair_due(m, now + BUSY_MS * PAIR_MS);
 		return;
 	}
-	if (pair_new(m, ends[0], true) < 0) {
+	rc = pair_new(m, ends[0], true);
+	if (rc < 0) {
 		close(ends[1]);
 		pair_withdraw(m);
-		m->error = -ENOMEM;
+		pair_lacking(m, errno_of(rc));
 		pair_due(m, now + PAIR_AGAIN_MS * PAIR_MS);
 		return;
 	}
@@ -252,7 +301,7 @@ static void pair_ask(struct member *m, uint64_t now)
 {
 	if (!m->wanted)
 		pair_withdraw(m);
-	else if (boards_pair(&m->group->boards, pair_rank(m), PAIR_ASKED))
+	else if (pair_say(m, PAIR_ASKED))
 		pair_ring(m, now);
 	else
 		pair_due(m, now + BUSY_MS * PAIR_MS);
@@ -264,6 +313,8 @@ static void pair_step(struct member *m, uint64_t now)
 	if (m->distant)
 		distant_step(m, now);
 	else if (m->ended || has_left_group(m))
+		pair_withdraw(m);
+	else if (they_lack(m))
 		pair_withdraw(m);
 	else if (pair_lives(m->pair))
 		pair_offer(m, now);
@@ -307,15 +358,29 @@ static bool is_from(const struct member *m, int fd)
 	       cookie == boards_paired(&m->group->boards, pair_rank(m));
 }
 
-/* A socket: where it is not the member's, or cannot be had, its maker sees its end. */
+/* A socket: where it is not the member's its maker sees its end, and why where there is no room. */
 static void pair_came(struct member *m, int fd)
 {
+	int rc;
+
 	if (!is_from(m, fd)) {
 		drop_socket(fd);
 		return;
 	}
 	pair_drop(m);
-	(void)pair_new(m, fd, false);
+	rc = pair_new(m, fd, false);
+	if (rc < 0)
+		pair_lacking(m, errno_of(rc));
+}
+
+/* Perhaps the member's: there was no room for it. */
+static void pair_missed(struct member *m)
+{
+	const uint64_t said = boards_paired(&m->group->boards, pair_rank(m));
+
+	if (!is_maker(m) && !m->ended && said && said != PAIR_ASKED && !pair_lacks(said) &&
+	    !pair_lives(m->pair))
+		pair_lacking(m, -EMFILE);
 }
 
 /* Of a member, by its first rank. */
@@ -338,7 +403,9 @@ static void take_word(struct group *g, const struct bell_word *word)
 		pair_came(m, word->fd);
 	else if (word->fd >= 0)
 		drop_socket(word->fd);
-	else if (m && is_maker(m))
+	else if (m && word->lost)
+		pair_missed(m);
+	else if (m && (is_maker(m) || m->wanted))
 		pair_due(m, clock_now());
 }
 
@@ -509,7 +576,7 @@ int pair_gone(const struct group *g, uint32_t rank)
 		return 0;
 	if (has_left_group(m))
 		return -SLMPM_ECLOSED;
-	return failed && !is_ending(m, clock_now()) ? -SLMPM_ESYSTEM : 0;
+	return failed && !is_ending(m, clock_now()) ? error_code(m->error) : 0;
 }
 
 /* ---- the call ------------------------------------------------------------------------------- */
@@ -544,8 +611,26 @@ bool pair_is_decided(void *arg)
 COLD uint32_t pair_culprit(const struct member *m)
 {
 	const struct pair *p = m->pair;
+	const bool lacks = m->error ? !m->theirs && !is_closed_end(m->error) :
+				      p && !pair_lives(p) && p->ep->life->lacks;
 
-	return p && !pair_lives(p) && p->ep->life->lacks ? m->group->boards.rank : pair_rank(m);
+	return lacks ? m->group->boards.rank : pair_rank(m);
+}
+
+/* Others may get this text as well: whose lack it is. */
+static COLD int lack_error(const struct member *m, const char *call)
+{
+	const struct boards *b = &m->group->boards;
+	char what[128];
+
+	if (m->theirs)
+		(void)snprintf(what, sizeof(what), "%s: a connection of " BOARD_MEMBER, call,
+			       BOARD_MEMBER_OF(b, pair_rank(m)));
+	else
+		(void)snprintf(what, sizeof(what),
+			       "%s: a connection of " BOARD_MEMBER " with rank %u", call,
+			       BOARD_MEMBER_OF(b, b->rank), pair_rank(m));
+	return error_system(m->error, what);
 }
 
 COLD int pair_error(struct member *m, const char *call, int timeout_ms)
@@ -569,7 +654,7 @@ COLD int pair_error(struct member *m, const char *call, int timeout_ms)
 		return error_set(SLMPM_ECLOSED, "%s: " BOARD_MEMBER " has left the group", call,
 				 BOARD_MEMBER_OF(&m->group->boards, r));
 	if (m->error && !is_ending(m, clock_now()))
-		return error_system(m->error, what);
+		return lack_error(m, call);
 	if (p && !pair_lives(p) && !comes_again(m))
 		return error_set(p->ep->life->error ? p->ep->life->error : SLMPM_ECLOSED,
 				 "%s: " BOARD_MEMBER ": %s", call,
@@ -586,7 +671,10 @@ void pair_want(struct member *m)
 	m->wanted++;
 	if (!pair_lives(m->pair))
 		pair_drop(m);
+	if (!m->distant)
+		m->had_lacked = boards_paired(&m->group->boards, pair_rank(m));
 	m->error = 0;
+	m->theirs = false;
 	pair_due(m, 0);
 }
 

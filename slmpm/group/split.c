@@ -12,6 +12,7 @@
 #include "slmpm/base/wire.h"
 #include "slmpm/board/layout.h"
 #include "slmpm/completion/late.h"
+#include "slmpm/connect/bootstrap.h"
 #include "slmpm/endpoint.h"
 #include "slmpm/group/operation.h"
 #include "slmpm/group/pairing.h"
@@ -188,11 +189,25 @@ static int found_part(struct split *s)
 		return error_set(SLMPM_ENOMEM, "for a group");
 	for (uint32_t i = 1; i < s->n; i++)
 		peers[i].id = handle_id(member_at(s, i)->pair->ep);
-	s->part = formation_new(CALL, s->group->ctx, peers, s->n, s->group->tag, s->group, -1, &rc);
+	s->part = formation_new(NULL, s->group->ctx, peers, s->n, s->group->tag, s->group, -1, &rc);
 	free(peers);
 	if (s->part)
 		formation_begin(s->part);
 	return rc;
+}
+
+/* What this member lacks the others are to learn as its doing: RC, of which the detail says
+ * more. */
+static COLD int cannot_begin(struct split *s, int rc)
+{
+	const struct boards *b = &s->group->boards;
+	char text[ERROR_DETAIL];
+
+	if (rc != -SLMPM_ENOFILE && rc != -SLMPM_ENOMEM && rc != -SLMPM_EFBIG)
+		return rc;
+	(void)snprintf(text, sizeof(text), "%s", group_detail());
+	s->culprit = b->rank;
+	return error_set(-rc, BOARD_MEMBER ": %s", BOARD_MEMBER_OF(b, b->rank), text);
 }
 
 static int begin_part(struct split *s)
@@ -200,9 +215,10 @@ static int begin_part(struct split *s)
 	int rc = 0;
 
 	if (s->from)
-		return found_part(s);
-	s->part = group_ask(member_at(s, 0)->pair->ep, s->group->tag, true, &rc);
-	return rc;
+		rc = found_part(s);
+	else
+		s->part = group_ask(member_at(s, 0)->pair->ep, s->group->tag, true, &rc);
+	return rc < 0 ? cannot_begin(s, rc) : 0;
 }
 
 static bool part_is_decided(void *arg)
@@ -372,6 +388,25 @@ static int let_all_have_it(struct split *s)
 	return 0;
 }
 
+/* What came to nothing in splits before, of which some that had failed may not have been needed:
+ * none can be of this one before this member has said what it wants. */
+static void forget_failed(const struct group *g)
+{
+	for (uint32_t r = 0; r < g->boards.size; r++) {
+		const struct pair *p = member_of(g, r)->pair;
+		struct groups *of;
+
+		if (!pair_is_up(p))
+			continue;
+		bootstrap_read_ahead(p->ep);
+		of = p->ep->rooms->groups;
+		if (of && of->failed.part && of->failed.tag == g->tag)
+			of->failed.error = 0;
+		if (of && of->their_refused.part && of->their_refused.tag == g->tag)
+			of->their_refused.error = 0;
+	}
+}
+
 static int split(struct split *s, int color, int key)
 {
 	struct choice *all = calloc(s->group->boards.size, sizeof(*all));
@@ -379,6 +414,7 @@ static int split(struct split *s, int color, int key)
 
 	if (!all)
 		return error_set(SLMPM_ENOMEM, CALL);
+	forget_failed(s->group);
 	rc = exchange(s, color, key, all);
 	if (rc == 0) {
 		rc = read_choices(s, all);

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* timeout: 120 */
+/* waits */
+/*
+ * Members without descriptors, and who founds without them: all who need one of theirs learn it,
+ * by the reason and the rank, long before their deadlines; with descriptors again all goes on.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "tests/lib/child.h"
+#include "tests/lib/circle.h"
+#include "tests/lib/settings.h"
+
+#define TAG 4
+#define N   3
+
+enum { GO = 1, DONE };
+
+struct scene {
+	const char *name;
+	void (*act)(slmpm_group g, int rank, int who, slmpm_peer founder);
+	int who; /* has none */
+};
+
+static bool apart;
+
+static void limit_descriptors(rlim_t most)
+{
+	struct rlimit r;
+
+	(void)getrlimit(RLIMIT_NOFILE, &r);
+	r.rlim_cur = most < r.rlim_max ? most : r.rlim_max;
+	CHECK(setrlimit(RLIMIT_NOFILE, &r) == 0, "setrlimit");
+}
+
+static void without_descriptors(void)
+{
+	int free_one = dup(1);
+
+	close(free_one);
+	limit_descriptors((rlim_t)free_one);
+}
+
+static void with_descriptors(void)
+{
+	limit_descriptors(RLIM_INFINITY);
+}
+
+/* All come to this. */
+static void together(slmpm_peer founder)
+{
+	actor_tell(founder, GO);
+	actor_hear(founder, DONE);
+}
+
+/* ---- members -------------------------------------------------------------------------------- */
+
+static void is_asked(slmpm_group g, int rank, int who, slmpm_peer founder)
+{
+	char named[32];
+	slmpm_peer peer;
+
+	(void)snprintf(named, sizeof(named), "rank %d (process ", who);
+	if (rank == who)
+		without_descriptors();
+	together(founder);
+	for (int again = 0; rank != who && again < 2; again++)
+		REFUSED(slmpm_group_peer(g, who, &peer, PATIENCE), SLMPM_ENOFILE, named);
+	together(founder);
+	with_descriptors();
+	together(founder);
+	if (rank != who)
+		OK(slmpm_group_peer(g, who, &peer, PATIENCE));
+	together(founder);
+}
+
+static void asks(slmpm_group g, int rank, int who, slmpm_peer founder)
+{
+	slmpm_peer peer;
+
+	if (rank == who)
+		without_descriptors();
+	for (int other = 0; rank == who && other < N; other++)
+		if (other != rank)
+			REFUSED(slmpm_group_peer(g, other, &peer, PATIENCE), SLMPM_ENOFILE,
+				"slmpm_group_peer: a connection of rank ");
+	with_descriptors();
+	for (int other = 0; rank == who && other < N; other++)
+		if (other != rank)
+			OK(slmpm_group_peer(g, other, &peer, PATIENCE));
+	together(founder);
+}
+
+/* The last one founds the part, or the first. */
+static void splits(slmpm_group g, int rank, int who, slmpm_peer founder)
+{
+	char named[16];
+	slmpm_group part;
+
+	(void)snprintf(named, sizeof(named), "rank %d (", who);
+	for (int order = -1; order < 2; order += 2) {
+		if (rank == who)
+			without_descriptors();
+		together(founder);
+		REFUSED(slmpm_group_split(&part, g, 0, order * rank, PATIENCE), SLMPM_ENOFILE,
+			"slmpm_group_split: ");
+		CHECK(rank == who || strstr(slmpm_error_detail(), named), "rank %d of %d: %s", rank,
+		      who, slmpm_error_detail());
+		circle_breaks(g, -SLMPM_ENOFILE, who);
+		with_descriptors();
+		together(founder);
+		OK(slmpm_group_shrink(g, PATIENCE));
+	}
+	OK(slmpm_group_split(&part, g, 0, 0, PATIENCE));
+	OK(slmpm_group_destroy(part));
+}
+
+static void join(slmpm_peer founder, int i, void *arg)
+{
+	const struct scene *s = arg;
+	slmpm_group g;
+
+	OK(slmpm_group_join(&g, founder, TAG, PATIENCE));
+	s->act(g, i, s->who, founder);
+	actor_tell(founder, DONE);
+	OK(slmpm_group_destroy(g));
+}
+
+static int play(void *arg)
+{
+	struct scene *s = arg;
+	struct circle c = {.apart = apart ? 0xff : 0};
+	slmpm_group g;
+	int word = GO;
+
+	circle_begin(&c, N, join, s, 60);
+	OK(slmpm_group_create(&g, c.ctx, c.peers, N, TAG, PATIENCE));
+	while (word == GO) {
+		for (int i = 0; i < N; i++)
+			EXPECT(slmpm_recv(c.peers[i], ACTOR_WORDS, &word, sizeof(word), NULL,
+					  PATIENCE),
+			       sizeof(word));
+		for (int i = 0; word == GO && i < N; i++)
+			actor_tell(c.peers[i], DONE);
+	}
+	OK(slmpm_group_destroy(g));
+	circle_end(&c);
+	return 0;
+}
+
+/* ---- who founds ----------------------------------------------------------------------------- */
+
+static void is_refused(slmpm_peer founder, int i, void *unused)
+{
+	slmpm_group g;
+
+	(void)unused;
+	/* Both after it has failed. */
+	actor_hear(founder, GO);
+	REFUSED(slmpm_group_join(&g, founder, TAG, PATIENCE), SLMPM_ENOFILE, "says: ");
+	together(founder);
+	/* One before. */
+	if (i == 0)
+		REFUSED(slmpm_group_join(&g, founder, TAG, PATIENCE), SLMPM_ENOFILE, "says: ");
+	actor_tell(founder, GO);
+	if (i == 1)
+		actor_hear(founder, GO);
+	if (i == 1)
+		REFUSED(slmpm_group_join(&g, founder, TAG, PATIENCE), SLMPM_ENOFILE, "rank 0 (");
+	actor_hear(founder, DONE);
+	OK(slmpm_group_join(&g, founder, TAG, PATIENCE));
+	OK(slmpm_barrier(g, PATIENCE));
+	OK(slmpm_group_destroy(g));
+}
+
+static int founds(void *unused)
+{
+	struct circle c = {.flags = 0};
+	slmpm_peer members[N];
+	slmpm_group g;
+
+	(void)unused;
+	circle_begin(&c, N - 1, is_refused, NULL, 60);
+	for (int r = 0; r < N; r++)
+		members[r] = r < N - 1 ? c.peers[r] : (slmpm_peer){0};
+	without_descriptors();
+	REFUSED(slmpm_group_create(&g, c.ctx, members, N, TAG, PATIENCE), SLMPM_ENOFILE,
+		"slmpm_group_create: ");
+	for (int i = 0; i < N - 1; i++)
+		actor_tell(c.peers[i], GO);
+	for (int i = 0; i < N - 1; i++)
+		actor_hear(c.peers[i], GO);
+	for (int i = 0; i < N - 1; i++)
+		actor_tell(c.peers[i], DONE);
+	for (int i = 0; i < N - 1; i++)
+		actor_hear(c.peers[i], GO);
+	with_descriptors();
+	actor_tell(c.peers[1], GO);
+	REFUSED(slmpm_group_create(&g, c.ctx, members, N, TAG, PATIENCE), SLMPM_ENOFILE,
+		"rank 0 (");
+	for (int i = 0; i < N - 1; i++)
+		actor_tell(c.peers[i], DONE);
+	OK(slmpm_group_create(&g, c.ctx, members, N, TAG, PATIENCE));
+	OK(slmpm_barrier(g, PATIENCE));
+	OK(slmpm_group_destroy(g));
+	circle_end(&c);
+	return 0;
+}
+
+int main(void)
+{
+	static struct scene scenes[] = {
+		{"is asked", is_asked, 0}, {"is asked", is_asked, 1}, {"is asked", is_asked, 2},
+		{"asks", asks, 1},         {"splits", splits, 0},     {"splits", splits, 1},
+		{"splits", splits, 2},
+	};
+
+	EXPECT(child_run(founds, NULL, 60), 0);
+	for (int over = 0; over < 2; over++) {
+		apart = over;
+		for (unsigned i = 0; i < sizeof(scenes) / sizeof(scenes[0]); i++) {
+			printf("%s, rank %d, %s\n", scenes[i].name, scenes[i].who,
+			       over ? "tcp" : "shm");
+			fflush(stdout);
+			if (!over)
+				settings_one_link("shm");
+			EXPECT(child_run(play, &scenes[i], 60), 0);
+		}
+	}
+	return 0;
+}
