@@ -415,7 +415,8 @@ void formation_withdrawn(struct group *g, uint32_t rank, int error, const char *
 		formation_late(g, -1);
 		return;
 	}
-	if (f->come == f->others) {
+	/* At a deadline of its own it may come again. */
+	if (f->come == f->others || error != SLMPM_ETIMEOUT) {
 		formation_fail(g, error, "rank %u (%s) of group %u: it says: %s", rank,
 			       s->ep->life->name, g->tag, text);
 		return;

@@ -451,7 +451,8 @@ void formation_joined(struct group *g, struct joining *j, uint32_t rank);
 void formation_no_join(struct groups *of);
 /* J's side has mapped all others. */
 void formation_ready(struct joining *j);
-/* RANK gives up, with ERROR (positive) for TEXT: it may come again, until all have come. */
+/* RANK gives up, with ERROR (positive) for TEXT: at its deadline it may come again, until all have
+ * come. */
 void formation_withdrawn(struct group *g, uint32_t rank, int error, const char *text);
 /* It ends with ERROR (positive) for FORMAT, which is sent to those that have come. */
 __attribute__((format(printf, 3, 4), cold)) void formation_fail(struct group *g, int error,

@@ -281,7 +281,7 @@ static int forms(void *unused)
 	return 0;
 }
 
-/* Who waits for a group that forms learns who is missing. */
+/* Who waits for a group that forms learns who is missing, and who has given it up. */
 static void part_gives_up(slmpm_peer founder, int i, void *unused)
 {
 	slmpm_group group;
@@ -323,7 +323,8 @@ static int gives_up(void *unused)
 	forming_says(group, "group 6 is forming: rank 1 (", "has not come; 2 of 3 are there");
 	actor_tell(c.peers[0], GO);
 	actor_hear(c.peers[0], GO);
-	forming_says(group, "group 6 is forming: rank 0 (", "has given up; 1 of 3 are there");
+	REFUSED(slmpm_group_meet(group, PATIENCE), SLMPM_ECLOSED, "it says: it has given up");
+	CHECK(strstr(slmpm_error_detail(), "rank 0 ("), "%s", slmpm_error_detail());
 	for (int i = 0; i < 2; i++)
 		actor_tell(c.peers[i], DONE);
 	OK(slmpm_group_destroy(group));
