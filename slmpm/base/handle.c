@@ -7,6 +7,9 @@
 
 #include "slmpm/base/error.h"
 
+/* A slot is used as often, by a power of two, before it is named as those of another kind are. */
+#define KIND_SHIFT 26
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct handle_table *tables; /* of which objects have been wanted */
 
@@ -60,6 +63,7 @@ static struct handle *handle_free_slot(struct handle_table *t)
 	} else if (t->count % HANDLE_CHUNK || handle_grow(t)) {
 		h = handle_slot(t, t->count);
 		h->index = t->count++;
+		atomic_store_explicit(&h->generation, t->first, memory_order_relaxed);
 	}
 	return h;
 }
@@ -67,12 +71,14 @@ static struct handle *handle_free_slot(struct handle_table *t)
 /* Before its lock is first taken: a child of fork makes those of all known tables anew. */
 static void remember(struct handle_table *t)
 {
+	static uint32_t known;
 	struct handle_table *at;
 
 	pthread_mutex_lock(&lock);
 	for (at = tables; at && at != t; at = at->next)
 		;
 	if (!at) {
+		t->first = known++ << KIND_SHIFT;
 		t->next = tables;
 		tables = t;
 	}
@@ -146,14 +152,31 @@ void handle_fork(void)
 		fork_table(t);
 }
 
+/* Of which objects ID is one; NULL: of none. */
+static const char *noun_of(uint64_t id)
+{
+	const char *noun = NULL;
+
+	pthread_mutex_lock(&lock);
+	for (struct handle_table *t = tables; t && !noun; t = t->next)
+		noun = handle_get(t, id) ? t->noun : NULL;
+	pthread_mutex_unlock(&lock);
+	return noun;
+}
+
 int handle_error(struct handle_table *t, uint64_t id)
 {
 	const struct handle *h = handle_slot(t, (uint32_t)id);
+	const char *noun;
 
 	if (h && h->forked && h->forked == id >> 32)
 		return error_set(SLMPM_EFORKED, "this %s belongs to the parent process", t->noun);
 	if (!id)
 		return error_set(SLMPM_EHANDLE, "a zero %s handle", t->noun);
+	noun = noun_of(id);
+	if (noun && noun != t->noun)
+		return error_set(SLMPM_EHANDLE, "no such %s: the handle is that of a %s", t->noun,
+				 noun);
 	return error_set(SLMPM_EHANDLE, "no such %s: the handle is stale or was never one",
 			 t->noun);
 }

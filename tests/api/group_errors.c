@@ -128,7 +128,11 @@ static void join(slmpm_peer founder, int i, void *unused)
 static void founds_wrongly(slmpm_ctx ctx, const slmpm_peer *peers)
 {
 	slmpm_peer members[3] = {peers[0], peers[1], peers[0]};
-	slmpm_group group;
+	slmpm_group group = {ctx.id};
+
+	REFUSED(slmpm_barrier(group, PATIENCE), SLMPM_EHANDLE, "is that of a context");
+	group.id = peers[0].id;
+	REFUSED(slmpm_group_destroy(group), SLMPM_EHANDLE, "is that of a peer");
 
 	NAMED(slmpm_group_create_start(&group, ctx, members, 3, TAG), SLMPM_EINVAL,
 	      "slmpm_group_create_start", "ranks 0 and 2");

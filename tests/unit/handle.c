@@ -118,14 +118,20 @@ static void another_tables_handle_finds_nothing(void **state)
 {
 	static struct handle_table others = HANDLE_TABLE("other", struct thing);
 	struct thing *t = handle_new(&others);
+	struct thing *mine = handle_new(&things), *second;
 
 	(void)state;
-	t->value = 5;
-	/* The first of both tables are named alike; the second has no namesake. */
-	struct thing *second = handle_new(&others);
-	is_refused(handle_id(second), SLMPM_EHANDLE, "stale");
-	handle_free(&others, second);
+	/* By the same indices, and however often those have been used. */
+	for (int k = 0; k < 1000; k++) {
+		second = handle_new(&others);
+		is_refused(handle_id(t), SLMPM_EHANDLE, "that of a other");
+		is_refused(handle_id(second), SLMPM_EHANDLE, "that of a other");
+		handle_free(&others, second);
+		handle_free(&others, t);
+		t = handle_new(&others);
+	}
 	handle_free(&others, t);
+	handle_free(&things, mine);
 }
 
 /* Ten thousand come and go: no two live ones share a name or a place, none moves. */
