@@ -11,10 +11,11 @@
 #include "slmpm/engine/engine.h"
 #include "slmpm/link/wait.h"
 
-#define CALL  "slmpm_put_all"
-#define FORMS (SLMPM_PUT_ALL_BROADCAST | SLMPM_PUT_ALL_FORWARD)
-#define WAYS  (SLMPM_PUT_ALL_LINE | SLMPM_PUT_ALL_DIRECT)
-#define FLAGS (FORMS | WAYS | SLMPM_PUT_ALL_ANYWAY)
+#define CALL     "slmpm_put_all"
+#define DEPOSITS "slmpm_group_deposits"
+#define FORMS    (SLMPM_PUT_ALL_BROADCAST | SLMPM_PUT_ALL_FORWARD)
+#define WAYS     (SLMPM_PUT_ALL_LINE | SLMPM_PUT_ALL_DIRECT)
+#define FLAGS    (FORMS | WAYS | SLMPM_PUT_ALL_ANYWAY)
 
 /* ---- checks ---------------------------------------------------------------------------------- */
 
@@ -225,12 +226,12 @@ static int put_check_call(struct group *g, const struct slmpm_how *how, const sl
 }
 
 /* The application has functions that are run: in its own calls alone, unless it has threads. */
-static int will_call_back(slmpm_group group)
+static int will_call_back(slmpm_group group, const char *call)
 {
 	struct group *g = handle_get(&group_table, group.id);
 
 	if (!g)
-		return handle_error(&group_table, group.id);
+		return group_named(call, handle_error(&group_table, group.id));
 	engine_leave_handlers(g->ctx);
 	g->ctx->calls_back = true;
 	return 0;
@@ -250,9 +251,9 @@ int slmpm_put_all(slmpm_group group, const struct slmpm_put_spec *put, const str
 	if (rc == 0)
 		rc = check_put(&full);
 	if (rc == 0 && full.ready)
-		rc = will_call_back(group);
+		rc = will_call_back(group, CALL);
 	if (rc == 0)
-		g = group_lock(group, &ctx, &rc);
+		g = group_lock(group, CALL, &ctx, &rc);
 	if (!g)
 		return rc;
 	rc = put_check_call(g, &all, req);
@@ -272,10 +273,10 @@ static int set_deposits(struct group *g, const struct slmpm_deposits *how)
 	int rc;
 
 	if (!d)
-		return error_set(SLMPM_ENOMEM, "for the deposits of a group");
+		return error_set(SLMPM_ENOMEM, DEPOSITS ": for those of a group");
 	rc = completion_find(g->ctx, (slmpm_ctr){0}, how->cq, &none, &queue);
 	if (rc < 0)
-		return rc;
+		return group_named(DEPOSITS, rc);
 	if (queue)
 		queue->users++;
 	if (d->queue)
@@ -290,18 +291,17 @@ int slmpm_group_deposits(slmpm_group group, const struct slmpm_deposits *deposit
 	struct slmpm_deposits full = {.size = sizeof(full)};
 	struct group *g = NULL;
 	struct context *ctx;
-	int rc = deposits ? sized_take("slmpm_group_deposits", &full, deposits, sizeof(full)) : 0;
+	int rc = deposits ? sized_take(DEPOSITS, &full, deposits, sizeof(full)) : 0;
 
 	if (rc == 0 && full.reserved)
-		rc = error_set(SLMPM_EINVAL,
-			       "slmpm_group_deposits: slmpm_deposits.reserved is not zero");
+		rc = error_set(SLMPM_EINVAL, DEPOSITS ": slmpm_deposits.reserved is not zero");
 	if (rc == 0 && (full.prepare || full.done))
-		rc = will_call_back(group);
+		rc = will_call_back(group, DEPOSITS);
 	if (rc == 0)
-		g = group_lock(group, &ctx, &rc);
+		g = group_lock(group, DEPOSITS, &ctx, &rc);
 	if (!g)
 		return rc;
-	rc = g->boards.own ? set_deposits(g, &full) : group_no_member("slmpm_group_deposits");
+	rc = g->boards.own ? set_deposits(g, &full) : group_no_member(DEPOSITS);
 	context_unlock(ctx);
 	return rc;
 }

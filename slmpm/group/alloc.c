@@ -92,8 +92,12 @@ static COLD int part_error(int rc, uint64_t len)
 
 	if (rc == -ETIMEDOUT)
 		return error_set(SLMPM_ETIMEOUT, CALL ": its pages take longer");
-	if (rc != -ENOMEM)
-		return error_system(rc, CALL ": a part");
+	if (rc != -ENOMEM) {
+		char what[64];
+
+		(void)snprintf(what, sizeof(what), CALL ": a part of %" PRIu64 " bytes", len);
+		return error_system(rc, what);
+	}
 	return error_set(SLMPM_ENOMEM,
 			 CALL ": a part of %" PRIu64 " bytes: %" PRIu64 " are left by %s, of "
 			      "which a 16th is kept; or RLIMIT_AS is in the way",
@@ -523,7 +527,7 @@ int slmpm_group_alloc(slmpm_group_memory *out, slmpm_group group, uint64_t len, 
 {
 	struct context *ctx;
 	int rc = 0;
-	struct group *g = group_lock(group, &ctx, &rc);
+	struct group *g = group_lock(group, CALL, &ctx, &rc);
 
 	if (!g)
 		return rc;

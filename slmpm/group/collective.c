@@ -304,7 +304,7 @@ static INLINE int collect(struct group *g, const struct slmpm_coll *c, int timeo
 	if (UNLIKELY(rc == 0 && !timeout_ms && g->boards.size > 1))
 		rc = no_time(c, NULL);
 	if (UNLIKELY(rc < 0))
-		return collected(ctx, rc);
+		return collected(ctx, operation_refused(c, NULL, rc));
 	if (again)
 		flat_repeat(&g->flat, &g->boards, c);
 	else
@@ -338,7 +338,7 @@ int slmpm_collective(slmpm_group group, const struct slmpm_coll *coll, int timeo
 
 		g = CONTEXT_LOCK_OBJECT(&group_table, struct group, group.id, &rc);
 		if (UNLIKELY(!g))
-			return rc;
+			return group_named(CALL, rc);
 	}
 	if (UNLIKELY(!coll || coll->size != sizeof(*coll)))
 		return collect_full(g, coll, timeout_ms);

@@ -28,6 +28,11 @@ const char *operation_call(const char *call, uint32_t kind)
 	return name ? name : "slmpm_collective";
 }
 
+COLD int operation_refused(const struct slmpm_coll *c, const char *call, int rc)
+{
+	return plan_kind_name(c->kind) ? rc : group_named(operation_call(call, c->kind), rc);
+}
+
 /* ---- operations of the program's own --------------------------------------------------------- */
 
 static int take_combine(struct slmpm_combine *full, const struct slmpm_combine *given,

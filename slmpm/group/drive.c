@@ -478,7 +478,9 @@ static int check_drive(const struct group *g, const struct slmpm_drive *c)
 	if (c->flags & ~SLMPM_DRIVE_IN_PLACE)
 		return error_set(SLMPM_EINVAL, CALL ": flags 0x%x", c->flags);
 	rc = flat_needs(&coll, g->boards.size, 0, &from, &to);
-	if (rc == 0 && drives_count(g) >= SLMPM_DRIVES)
+	if (rc < 0)
+		return operation_refused(&coll, CALL, rc);
+	if (drives_count(g) >= SLMPM_DRIVES)
 		rc = error_set(SLMPM_ELIMIT, CALL ": %d are outstanding", SLMPM_DRIVES);
 	return rc < 0 ? rc : check_connections(g);
 }
@@ -571,7 +573,7 @@ int slmpm_group_drive(slmpm_group group, const struct slmpm_drive *drive,
 {
 	struct context *ctx;
 	int rc = 0;
-	struct group *g = group_lock(group, &ctx, &rc);
+	struct group *g = group_lock(group, CALL, &ctx, &rc);
 	struct slmpm_drive full;
 	struct slmpm_how all;
 

@@ -384,7 +384,7 @@ int slmpm_group_serve(slmpm_group group, const struct slmpm_how *how)
 {
 	struct context *ctx;
 	int rc = 0;
-	struct group *g = group_lock(group, &ctx, &rc);
+	struct group *g = group_lock(group, CALL, &ctx, &rc);
 	struct slmpm_how all;
 
 	if (!g)

@@ -247,9 +247,9 @@ int group_await(struct group *g, int timeout_ms)
 }
 
 /* Gives out its handle if it has formed; else takes it apart. */
-static int conclude_group(struct group *g, slmpm_group *out)
+static int conclude_group(struct group *g, const char *call, slmpm_group *out)
 {
-	int rc = g->state == GROUP_HAS_FORMED ? 0 : error_set(-g->error, "%s", g->detail);
+	int rc = g->state == GROUP_HAS_FORMED ? 0 : error_set(-g->error, "%s: %s", call, g->detail);
 
 	if (rc == 0) {
 		out->id = handle_id(g);
@@ -292,7 +292,7 @@ int slmpm_group_create_start(slmpm_group *out, slmpm_ctx handle, const slmpm_pee
 	struct group *g;
 
 	if (!ctx)
-		return rc;
+		return group_named("slmpm_group_create_start", rc);
 	context_lock(ctx);
 	g = begin_create("slmpm_group_create_start", ctx, out, members, n, tag, -1, &rc);
 	if (g)
@@ -309,13 +309,13 @@ int slmpm_group_create(slmpm_group *out, slmpm_ctx handle, const slmpm_peer *mem
 	struct group *g;
 
 	if (!ctx)
-		return rc;
+		return group_named("slmpm_group_create", rc);
 	context_lock(ctx);
 	g = begin_create("slmpm_group_create", ctx, out, members, n, tag, timeout_ms, &rc);
 	if (g) {
 		if (wait_until(ctx, group_is_decided, g, timeout_ms) < 0)
 			formation_late(g, timeout_ms);
-		rc = conclude_group(g, out);
+		rc = conclude_group(g, "slmpm_group_create", out);
 	}
 	context_unlock(ctx);
 	return rc;
@@ -385,17 +385,24 @@ void group_join_late(struct group *g, struct endpoint *ep, int timeout_ms)
 static struct group *begin_join(const char *call, struct endpoint *ep, const slmpm_group *out,
 				uint32_t tag, int timeout_ms, int *rc)
 {
+	struct group *g;
+
 	*rc = context_forbids(ep->ctx, call);
 	if (*rc == 0 && !out)
 		*rc = error_set(SLMPM_EINVAL, "%s: no place for the handle", call);
-	if (*rc == 0)
-		*rc = may_join(ep);
+	if (*rc == 0 && (*rc = may_join(ep)) < 0)
+		*rc = group_named(call, *rc);
 	if (*rc == 0 && !timeout_ms)
 		*rc = late_error(ep->ctx, ep, 0,
 				 "%s: a timeout of 0 is not enough for %s, which founds group %u, "
 				 "to answer",
 				 call, ep->life->name, tag);
-	return *rc == 0 ? group_ask(ep, tag, false, rc) : NULL;
+	if (*rc < 0)
+		return NULL;
+	g = group_ask(ep, tag, false, rc);
+	if (!g)
+		*rc = group_named(call, *rc);
+	return g;
 }
 
 int slmpm_group_join_start(slmpm_group *out, slmpm_peer founder, uint32_t tag)
@@ -405,7 +412,7 @@ int slmpm_group_join_start(slmpm_group *out, slmpm_peer founder, uint32_t tag)
 	int rc = 0;
 
 	if (!ep || !endpoint_lock(ep, founder))
-		return endpoint_bad_handle(founder);
+		return group_named("slmpm_group_join_start", endpoint_bad_handle(founder));
 	g = begin_join("slmpm_group_join_start", ep, out, tag, -1, &rc);
 	if (g)
 		out->id = handle_id(g);
@@ -421,13 +428,13 @@ int slmpm_group_join(slmpm_group *out, slmpm_peer founder, uint32_t tag, int tim
 	int rc = 0;
 
 	if (!ep || !endpoint_lock(ep, founder))
-		return endpoint_bad_handle(founder);
+		return group_named("slmpm_group_join", endpoint_bad_handle(founder));
 	ctx = ep->ctx;
 	g = begin_join("slmpm_group_join", ep, out, tag, timeout_ms, &rc);
 	if (g) {
 		if (wait_until(ctx, group_is_decided, g, timeout_ms) < 0)
 			group_join_late(g, ep, timeout_ms);
-		rc = conclude_group(g, out);
+		rc = conclude_group(g, "slmpm_group_join", out);
 	}
 	context_unlock(ctx);
 	return rc;
@@ -440,7 +447,7 @@ int slmpm_group_query(slmpm_group group, struct slmpm_group_info *info)
 	struct slmpm_group_info now;
 	struct context *ctx;
 	int rc = 0;
-	struct group *g = group_lock(group, &ctx, &rc);
+	struct group *g = group_lock(group, "slmpm_group_query", &ctx, &rc);
 
 	if (!g)
 		return rc;
@@ -492,7 +499,7 @@ int slmpm_group_destroy(slmpm_group group)
 {
 	struct context *ctx;
 	int rc = 0;
-	struct group *g = group_lock(group, &ctx, &rc);
+	struct group *g = group_lock(group, "slmpm_group_destroy", &ctx, &rc);
 
 	if (!g)
 		return rc;

@@ -209,8 +209,9 @@ void group_forked(struct context *ctx);
 
 extern struct handle_table group_table;
 
-/* GROUP, and its context *CTX, locked, which stays when the group goes meanwhile; NULL with *RC. */
-struct group *group_lock(slmpm_group group, struct context **ctx, int *rc);
+/* GROUP, for CALL, and its context *CTX, locked, which stays when the group goes meanwhile; NULL
+ * with *RC. */
+struct group *group_lock(slmpm_group group, const char *call, struct context **ctx, int *rc);
 /* This thread's detail but for the error's own text, which is set before it again. */
 const char *group_detail(void);
 /* RC, of which the detail says more, is CALL's: so it begins with that. */

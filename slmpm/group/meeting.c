@@ -146,8 +146,8 @@ static COLD int meeting_late(struct group *g, int timeout_ms)
 
 	group_page_waited(g, timeout_ms, waited);
 	return late_error(g->ctx, NULL, timeout_ms,
-			  "meeting %" PRIu64 " of group %u: rank %u, "
-			  "process %d, has not come%s%s%s",
+			  CALL ": meeting %" PRIu64 " of group %u: rank %u, "
+			       "process %d, has not come%s%s%s",
 			  g->meeting.number, g->tag, r, g->boards.processes[r],
 			  *why ? ", and is not reached: " : "", why, waited);
 }
@@ -209,10 +209,9 @@ static COLD int meeting_forbidden(struct group *g)
 	if (g->ctx->handling)
 		return context_forbids(g->ctx, CALL);
 	if (g->state == GROUP_HAS_FAILED)
-		return error_set(-g->error, "%s", g->detail);
+		return error_set(-g->error, CALL ": %s", g->detail);
 	if (!g->boards.own)
-		return error_set(SLMPM_ESTATE,
-				 CALL ": this process has founded the group and is no member");
+		return group_no_member(CALL);
 	return error_set(SLMPM_EBUSY, CALL ": another thread waits in it");
 }
 
@@ -227,7 +226,9 @@ static COLD int meeting_form(struct group *g, int *timeout_ms)
 	g->meeting.inside = false;
 	if (*timeout_ms > 0)
 		*timeout_ms = clock_ms(clock_now(), deadline, -1);
-	return rc == 0 && g->state == GROUP_HAS_FAILED ? meeting_forbidden(g) : rc;
+	if (rc < 0)
+		return group_named(CALL, rc);
+	return g->state == GROUP_HAS_FAILED ? meeting_forbidden(g) : 0;
 }
 
 static int meet_or_stand(struct group *g, int timeout_ms)
@@ -264,7 +265,7 @@ int slmpm_group_meet(slmpm_group group, int timeout_ms)
 {
 	struct context *ctx;
 	int rc = 0;
-	struct group *g = group_lock(group, &ctx, &rc);
+	struct group *g = group_lock(group, CALL, &ctx, &rc);
 
 	if (!g)
 		return rc;

@@ -18,11 +18,13 @@
 
 struct handle_table group_table = HANDLE_TABLE_FROM("group", struct group, node);
 
-struct group *group_lock(slmpm_group group, struct context **ctx, int *rc)
+struct group *group_lock(slmpm_group group, const char *call, struct context **ctx, int *rc)
 {
 	struct group *g = context_lock_object(&group_table, group.id, rc);
 
 	*ctx = g ? g->ctx : NULL;
+	if (UNLIKELY(!g))
+		*rc = group_named(call, *rc);
 	return g;
 }
 

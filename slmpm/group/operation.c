@@ -207,7 +207,10 @@ int operation_check(struct group *g, const struct slmpm_coll *c, const char *cal
 	if (rc == 0 && c->reserved)
 		rc = error_set(SLMPM_EINVAL, "%s: .reserved is not zero",
 			       operation_call(call, c->kind));
-	return rc < 0 ? rc : flat_check(c, g->boards.size, g->boards.rank);
+	if (rc < 0)
+		return rc;
+	rc = flat_check(c, g->boards.size, g->boards.rank);
+	return UNLIKELY(rc < 0) ? operation_refused(c, call, rc) : 0;
 }
 
 int operation_lacks_memory(const struct slmpm_coll *c)

@@ -33,6 +33,9 @@ COLD int operation_may_be_driven(struct group *g, uint32_t kind, const char *cal
 COLD int operation_check(struct group *g, const struct slmpm_coll *c, const char *call);
 /* As errors name the call: CALL, or by KIND. */
 COLD const char *operation_call(const char *call, uint32_t kind);
+/* C is refused by RC, whose text begins with the name of C's kind: where there is none, with
+ * CALL. */
+COLD int operation_refused(const struct slmpm_coll *c, const char *call, int rc);
 COLD int operation_lacks_memory(const struct slmpm_coll *c);
 
 /* C, which has been checked, where none is under way, of a group with boards. 0, or -SLMPM_ENOMEM

@@ -736,7 +736,7 @@ int slmpm_group_peer(slmpm_group group, int rank, slmpm_peer *peer, int timeout_
 {
 	struct context *ctx;
 	int rc = 0;
-	struct group *g = group_lock(group, &ctx, &rc);
+	struct group *g = group_lock(group, CALL, &ctx, &rc);
 	struct endpoint *ep;
 
 	if (!g)

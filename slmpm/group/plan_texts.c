@@ -5,6 +5,8 @@
 
 #include <stdlib.h>
 
+#define CALL "slmpm_group_plan"
+
 struct given_text {
 	struct list node; /* of the group's */
 	struct plan_text *text;
@@ -51,21 +53,22 @@ int slmpm_group_plan(slmpm_group group, const char *text)
 {
 	struct plan_text *t = NULL;
 	struct context *ctx;
-	struct group *g = NULL;
+	struct group *g;
 	int rc = handle_get(&group_table, group.id) ? 0 : handle_error(&group_table, group.id);
 
 	if (rc == 0 && text)
 		rc = plan_text_load(&t, text);
-	if (rc == 0)
-		g = group_lock(group, &ctx, &rc);
+	if (rc < 0)
+		return group_named(CALL, rc);
+	g = group_lock(group, CALL, &ctx, &rc);
 	if (!g) {
 		plan_text_free(t);
 		return rc;
 	}
 	if (!g->boards.own)
-		rc = group_no_member("slmpm_group_plan");
+		rc = group_no_member(CALL);
 	else if (g->begun != g->done || tags_wait(g))
-		rc = error_set(SLMPM_EBUSY, "slmpm_group_plan: an operation is under way");
+		rc = error_set(SLMPM_EBUSY, CALL ": an operation is under way");
 	else if (t)
 		rc = keep_text(g, t);
 	else

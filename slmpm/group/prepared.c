@@ -8,6 +8,7 @@
 
 #define PREPARE "slmpm_collective_prepare"
 #define START   "slmpm_prepared_start"
+#define DESTROY "slmpm_prepared_destroy"
 
 struct prepared {
 	struct handle handle;
@@ -70,7 +71,7 @@ int slmpm_collective_prepare(slmpm_prepared *out, slmpm_group group, const struc
 {
 	struct context *ctx;
 	int rc = 0;
-	struct group *g = group_lock(group, &ctx, &rc);
+	struct group *g = group_lock(group, PREPARE, &ctx, &rc);
 	struct slmpm_coll full;
 
 	if (!g)
@@ -105,7 +106,7 @@ int slmpm_prepared_start(slmpm_prepared prepared, const struct slmpm_how *how, s
 	struct context *ctx;
 
 	if (!p)
-		return rc;
+		return group_named(START, rc);
 	ctx = p->ctx;
 	rc = how_take(START, &all, how, 0);
 	if (rc == 0)
@@ -130,9 +131,9 @@ int slmpm_prepared_destroy(slmpm_prepared prepared)
 	struct context *ctx;
 
 	if (!p)
-		return rc;
+		return group_named(DESTROY, rc);
 	ctx = p->ctx;
-	rc = prepared_is_free(p, "slmpm_prepared_destroy");
+	rc = prepared_is_free(p, DESTROY);
 	if (rc == 0)
 		prepared_free(p);
 	context_unlock(ctx);

@@ -257,7 +257,7 @@ int slmpm_group_shrink(slmpm_group group, int timeout_ms)
 {
 	struct context *ctx;
 	int rc = 0;
-	struct group *g = group_lock(group, &ctx, &rc);
+	struct group *g = group_lock(group, CALL, &ctx, &rc);
 
 	if (!g)
 		return rc;

@@ -92,7 +92,7 @@ int slmpm_group_space(slmpm_group group, uint32_t space, void *base, uint64_t le
 {
 	struct context *ctx;
 	int rc = 0;
-	struct group *g = group_lock(group, &ctx, &rc);
+	struct group *g = group_lock(group, CALL, &ctx, &rc);
 
 	if (!g)
 		return rc;

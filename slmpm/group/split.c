@@ -472,7 +472,7 @@ int slmpm_group_split(slmpm_group *part, slmpm_group group, int color, int key, 
 {
 	struct context *ctx;
 	int rc = 0;
-	struct group *g = group_lock(group, &ctx, &rc);
+	struct group *g = group_lock(group, CALL, &ctx, &rc);
 	struct split s = {.group = g,
 			  .deadline = clock_deadline(timeout_ms),
 			  .culprit = BOARD_NONE,

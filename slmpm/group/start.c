@@ -112,7 +112,7 @@ int slmpm_collective_start(slmpm_group group, const struct slmpm_coll *coll,
 {
 	struct context *ctx;
 	int rc = 0;
-	struct group *g = group_lock(group, &ctx, &rc);
+	struct group *g = group_lock(group, CALL, &ctx, &rc);
 	struct slmpm_coll full;
 	struct slmpm_how all;
 

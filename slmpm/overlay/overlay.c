@@ -445,7 +445,7 @@ int slmpm_overlay_open(slmpm_overlay *overlay, slmpm_group group,
 		rc = take_shape(&shape, network);
 	if (rc == 0 && !overlay)
 		rc = error_set(SLMPM_EINVAL, OPEN ": no place for the handle");
-	g = rc == 0 ? group_lock(group, &ctx, &rc) : NULL;
+	g = rc == 0 ? group_lock(group, OPEN, &ctx, &rc) : NULL;
 	if (!g)
 		return rc;
 	rc = overlay_lay(g, &shape, &limits, overlay, timeout_ms);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What calls of groups refuse, they refuse by their own name, or that of the operation's kind, and
- * with the reason: of members, of who founds the group and is none, of one that serves, and while
- * it forms, when they say for whom it waits.
+ * with the reason: of no group, of members, of who founds the group and is none, of one that
+ * serves, and while it forms, when they say for whom it waits.
  */
 #include <slmpm_deposit.h>
 #include <string.h>
@@ -80,6 +80,13 @@ static void member_refuses(slmpm_group g)
 	NAMED(slmpm_barrier(g, 0), SLMPM_EAGAIN, "barrier", "a timeout of 0");
 	NAMED(slmpm_collective_start(g, &barrier, &at_once, NULL), SLMPM_EAGAIN,
 	      "slmpm_collective_start", "a timeout of 0");
+	wrong.kind = 12;
+	NAMED(slmpm_collective(g, &wrong, PATIENCE), SLMPM_EINVAL, "slmpm_collective",
+	      "no kind 12");
+	NAMED(slmpm_collective_start(g, &wrong, NULL, &req), SLMPM_EINVAL, "slmpm_collective_start",
+	      "no kind 12");
+	NAMED(slmpm_group_plan(g, "nonsense"), SLMPM_EINVAL, "slmpm_group_plan", "line 1");
+	wrong.kind = SLMPM_COLL_BARRIER;
 	wrong.reserved = 1;
 	NAMED(slmpm_collective(g, &wrong, PATIENCE), SLMPM_EINVAL, "barrier", ".reserved");
 	NAMED(slmpm_collective_start(g, &wrong, NULL, &req), SLMPM_EINVAL, "slmpm_collective_start",
@@ -114,13 +121,54 @@ static void join(slmpm_peer founder, int i, void *unused)
 	if (i == 1) { /* that of rank 0 is waited for */
 		OK(slmpm_group_join_start(&group, founder, TAG));
 		members_calls_refuse(group, SLMPM_EAGAIN, ", which founds it, has not all members");
-		REFUSED(slmpm_group_meet(group, 50), SLMPM_ETIMEOUT,
-			", which founds it, has not all members");
+		NAMED(slmpm_group_meet(group, 50), SLMPM_ETIMEOUT, "slmpm_group_meet",
+		      ", which founds it, has not all members");
 	}
 	actor_tell(founder, GO);
 	actor_hear(founder, DONE);
 	if (i == 1)
 		OK(slmpm_group_destroy(group));
+}
+
+/* ---- of none --------------------------------------------------------------------------------- */
+
+static void none_refuses(void)
+{
+	const struct slmpm_put_spec put = {.size = sizeof(put), .space = 1};
+	const struct slmpm_deposits deposits = {.size = sizeof(deposits)};
+	const slmpm_group none = {0};
+	struct slmpm_group_info info = {.size = sizeof(info)};
+	slmpm_group_memory memory;
+	slmpm_prepared prepared;
+	slmpm_group part;
+	slmpm_peer peer;
+	slmpm_req req;
+	uint64_t len;
+	void *base;
+
+#define NONE(call, name) NAMED(call, SLMPM_EHANDLE, name, "a zero ")
+	NONE(slmpm_barrier(none, PATIENCE), "slmpm_collective");
+	NONE(slmpm_collective_start(none, &barrier, NULL, &req), "slmpm_collective_start");
+	NONE(slmpm_collective_prepare(&prepared, none, &barrier), "slmpm_collective_prepare");
+	NONE(slmpm_prepared_start((slmpm_prepared){0}, NULL, &req), "slmpm_prepared_start");
+	NONE(slmpm_prepared_destroy((slmpm_prepared){0}), "slmpm_prepared_destroy");
+	NONE(slmpm_group_alloc(&memory, none, 1, 0, 0, PATIENCE), "slmpm_group_alloc");
+	NONE(slmpm_group_part((slmpm_group_memory){0}, 0, &base, &len), "slmpm_group_part");
+	NONE(slmpm_group_free((slmpm_group_memory){0}), "slmpm_group_free");
+	NONE(slmpm_group_split(&part, none, 0, 0, PATIENCE), "slmpm_group_split");
+	NONE(slmpm_group_query(none, &info), "slmpm_group_query");
+	NONE(slmpm_group_peer(none, 0, &peer, PATIENCE), "slmpm_group_peer");
+	NONE(slmpm_group_space(none, 1, &word, sizeof(word)), "slmpm_group_space");
+	NONE(slmpm_group_plan(none, NULL), "slmpm_group_plan");
+	NONE(slmpm_group_meet(none, PATIENCE), "slmpm_group_meet");
+	NONE(slmpm_group_shrink(none, PATIENCE), "slmpm_group_shrink");
+	NONE(slmpm_group_destroy(none), "slmpm_group_destroy");
+	NONE(slmpm_group_serve(none, NULL), "slmpm_group_serve");
+	NONE(slmpm_group_drive(none, &drive, &later, NULL), "slmpm_group_drive");
+	NONE(slmpm_put_all(none, &put, &later, NULL), "slmpm_put_all");
+	NONE(slmpm_group_deposits(none, &deposits), "slmpm_group_deposits");
+	NONE(slmpm_group_join(&part, (slmpm_peer){0}, TAG, PATIENCE), "slmpm_group_join");
+	NONE(slmpm_group_join_start(&part, (slmpm_peer){0}, TAG), "slmpm_group_join_start");
 }
 
 /* ---- of who founds --------------------------------------------------------------------------- */
@@ -163,6 +211,7 @@ int main(void)
 
 	circle_begin(&c, 2, join, NULL, 30);
 	founds_wrongly(c.ctx, c.peers);
+	none_refuses();
 	OK(slmpm_group_create(&group, c.ctx, c.peers, 2, TAG, PATIENCE));
 	members_calls_refuse(group, SLMPM_ESTATE, "founded the group and is no member");
 	founder_has_none(group);
