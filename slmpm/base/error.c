@@ -12,6 +12,7 @@
 #define WORD_MAX 32 /* bytes: a longer one is cut */
 
 static _Thread_local char detail[ERROR_DETAIL];
+static _Thread_local const char *detail_call; /* whose name it begins with, as far as is known */
 
 static const struct {
 	int number;
@@ -78,6 +79,24 @@ static void cut_detail(void)
 	strcpy(detail + (detail[at] == ' ' ? at : end), " ...");
 }
 
+int error_of_call(int error, const char *call, const char *format, ...)
+{
+	char text[ERROR_DETAIL];
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	(void)error_set(error, "%s: %s", call, text);
+	detail_call = call;
+	return -error;
+}
+
+const char *error_call(void)
+{
+	return detail_call;
+}
+
 int error_set(int error, const char *format, ...)
 {
 	va_list args;
@@ -86,6 +105,7 @@ int error_set(int error, const char *format, ...)
 	va_start(args, format);
 	n += vsnprintf(detail + n, sizeof(detail) - (size_t)n, format, args);
 	va_end(args);
+	detail_call = NULL;
 	if (n >= (int)sizeof(detail))
 		cut_detail();
 	return -error;
@@ -99,6 +119,7 @@ void error_save(char kept[ERROR_DETAIL])
 void error_restore(const char *kept)
 {
 	(void)snprintf(detail, sizeof(detail), "%s", kept);
+	detail_call = NULL;
 }
 
 static int from_errno(int e)

@@ -9,6 +9,11 @@
 
 /* Sets the calling thread's detail and returns -ERROR. */
 __attribute__((format(printf, 2, 3), cold)) int error_set(int error, const char *format, ...);
+/* The same of CALL, with which the text begins; of which call that says so the thread's detail is,
+ * or NULL. */
+__attribute__((format(printf, 3, 4), cold)) int error_of_call(int error, const char *call,
+							      const char *format, ...);
+const char *error_call(void);
 /* The calling thread's detail, all of it; and that again, whatever has failed meanwhile. */
 __attribute__((cold)) void error_save(char kept[ERROR_DETAIL]);
 __attribute__((cold)) void error_restore(const char *kept);

@@ -404,9 +404,20 @@ const char *boards_which(const struct boards *b, char text[BOARD_WHICH])
 	return text;
 }
 
+const char *boards_call_name(uint32_t call)
+{
+	static const char *const names[] = {NULL, "slmpm_group_split", "slmpm_group_alloc"};
+
+	return call < sizeof(names) / sizeof(names[0]) ? names[call] : NULL;
+}
+
 const char *boards_name(const struct boards *b, uint64_t number, uint32_t kind)
 {
-	return b->call && b->step == number ? b->call : plan_kind_name(kind);
+	uint32_t call = kind >> BOARD_KIND_CALL;
+
+	if (b->call && b->step == number)
+		call = b->call;
+	return call ? boards_call_name(call) : plan_kind_name(kind);
 }
 
 int boards_error(const struct boards *b, int error, uint64_t number, uint32_t kind,

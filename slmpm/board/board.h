@@ -35,6 +35,14 @@ struct boards_local {
 	} steps_of[BOARD_SLOTS];
 };
 
+/* Calls that are done as operations: their posts, and marks, say which, in the place of what is
+ * done with elements. In texts it stands above the kind. */
+enum board_call { BOARD_CALL_NONE, BOARD_CALL_SPLIT, BOARD_CALL_ALLOC };
+#define BOARD_KIND_CALL 8
+
+/* Its name; NULL: of none, or an unknown one. */
+const char *boards_call_name(uint32_t call);
+
 struct boards { /* of one group, as one member has them */
 	uint32_t size, rank;
 	uint16_t crowded;        /* members for each processor, where there are several; else 0 */
@@ -75,9 +83,8 @@ struct boards { /* of one group, as one member has them */
 	uint32_t shared_ids;              /* the last one of these */
 	uint64_t starts[BOARD_SLOTS];     /* where on the own ring the last operations began */
 	const struct boards_local *local; /* NULL: they are all of a group's */
-	/* What the application has called, for texts, of which an operation is a step; or NULL. */
-	const char *call;
-	uint64_t step; /* number of that */
+	enum board_call call; /* what the application has called, of which one is a step; ... */
+	uint64_t step;        /* ... its number */
 };
 
 /* A new board, mapped writable, and its descriptor, by which others can map it read-only. 0, or a
@@ -146,8 +153,8 @@ int boards_broken(const struct boards *b, uint32_t *culprit);
 #define BOARD_WHICH 24
 /* In texts, before an operation: which tag it has, in a lane. */
 const char *boards_which(const struct boards *b, char text[BOARD_WHICH]);
-/* In texts, what operation NUMBER, of KIND, is: the call's, where it is a step of one; NULL: of no
- * kind. */
+/* In texts, what operation NUMBER, of KIND (and call), is: the call's, where it is a step of one;
+ * NULL: of no kind. */
 const char *boards_name(const struct boards *b, uint64_t number, uint32_t kind);
 /* -ERROR; the detail is FORMAT of operation NUMBER of the group, of KIND (of which there is none:
  * it is not named). */

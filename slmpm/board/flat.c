@@ -42,6 +42,12 @@ static uint64_t what_of(const struct slmpm_coll *c, uint32_t size)
 	return what;
 }
 
+/* Of a call's step, which call's: its kind combines nothing. */
+static uint64_t step_of(const struct boards *b)
+{
+	return UNLIKELY(b->call) && b->step == b->posted + 1 ? (uint64_t)b->call << POST_OP : 0;
+}
+
 /* What is begun now, and some bits of all before it: so members that have done different things see
  * it by the next post that one has of the other, though neither read the other's then. */
 static uint64_t with_history(struct boards *b, uint64_t what)
@@ -434,7 +440,7 @@ static void keep_short(struct flat *f, const struct slmpm_coll *c, uint64_t what
 {
 	const uintptr_t from = (uintptr_t)c->from, to = (uintptr_t)c->to;
 
-	if (c->combine || c->counts || c->places || c->to_counts || c->to_places)
+	if (c->combine || c->counts || c->places || c->to_counts || c->to_places || f->b->call)
 		return;
 	if (c->kind == SLMPM_COLL_BROADCAST) {
 		/* Either may be used: neither is NULL or SLMPM_IN_PLACE. */
@@ -457,7 +463,7 @@ static void keep_short(struct flat *f, const struct slmpm_coll *c, uint64_t what
 
 int flat_begin(struct flat *f, struct boards *b, const struct slmpm_coll *c)
 {
-	const uint64_t history = b->history, what = what_of(c, b->size);
+	const uint64_t history = b->history, what = what_of(c, b->size) | step_of(b);
 	int rc;
 
 	f->b = b;

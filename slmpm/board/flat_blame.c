@@ -32,10 +32,20 @@ struct said { /* of one member, as an operation */
 	uint64_t what, count;
 };
 
+/* The kind, and the call of which it is a step. */
+static uint32_t said_kind(uint64_t what)
+{
+	const uint32_t kind = (uint8_t)what;
+
+	return post_is_own(what) || flat_combines(kind) ?
+		       kind :
+		       kind | (uint32_t)(uint8_t)(what >> POST_OP) << BOARD_KIND_CALL;
+}
+
 static int differ(const struct flat *f, uint64_t number, const struct said *a, const char *as,
 		  const struct said *b, const char *bs)
 {
-	return boards_error(f->b, SLMPM_EINVAL, number, (uint8_t)a->what,
+	return boards_error(f->b, SLMPM_EINVAL, number, said_kind(a->what),
 			    BOARD_MEMBER " has %s, " BOARD_MEMBER " %s",
 			    BOARD_MEMBER_OF(f->b, b->rank), bs, BOARD_MEMBER_OF(f->b, a->rank), as);
 }
@@ -52,7 +62,8 @@ static int differ_in(const struct flat *f, uint64_t number, const char *what, co
 
 static const char *kind_name(uint64_t what)
 {
-	const char *name = plan_kind_name((uint8_t)what);
+	const uint32_t kind = said_kind(what), call = kind >> BOARD_KIND_CALL;
+	const char *name = call ? boards_call_name(call) : plan_kind_name(kind);
 
 	return name ? name : "an unknown kind";
 }
@@ -87,7 +98,7 @@ static int flat_differ(const struct flat *f, uint64_t number, const struct said 
 	uint64_t width = post_is_own(a->what) ? post_own_width(a->what) : 1;
 	int rc;
 
-	if ((uint8_t)other)
+	if (said_kind(a->what) != said_kind(b->what))
 		return differ(f, number, a, kind_name(a->what), b, kind_name(b->what));
 	if (differ_in_elements(f, number, a, b, &rc))
 		return rc;

@@ -63,7 +63,7 @@ static int alloc_gather(struct allocation *a, const void *from, void *to, uint64
 				     .to = to,
 				     .count = bytes};
 
-	return step_await(a->group, &c, CALL, timeout_ms);
+	return step_await(a->group, &c, BOARD_CALL_ALLOC, timeout_ms);
 }
 
 /* The own object, without pages, and what it is known by: 0, or a negative errno. */
@@ -91,16 +91,16 @@ static COLD int part_error(int rc, uint64_t len)
 	struct spare spare = mapping_spare("");
 
 	if (rc == -ETIMEDOUT)
-		return error_set(SLMPM_ETIMEOUT, CALL ": its pages take longer");
+		return error_set(SLMPM_ETIMEOUT, "its pages take longer");
 	if (rc != -ENOMEM) {
 		char what[64];
 
-		(void)snprintf(what, sizeof(what), CALL ": a part of %" PRIu64 " bytes", len);
+		(void)snprintf(what, sizeof(what), "a part of %" PRIu64 " bytes", len);
 		return error_system(rc, what);
 	}
 	return error_set(SLMPM_ENOMEM,
-			 CALL ": a part of %" PRIu64 " bytes: %" PRIu64 " are left by %s, of "
-			      "which a 16th is kept; or RLIMIT_AS is in the way",
+			 "a part of %" PRIu64 " bytes: %" PRIu64 " are left by %s, of "
+			 "which a 16th is kept; or RLIMIT_AS is in the way",
 			 len, spare.bytes, spare.by);
 }
 
@@ -108,14 +108,13 @@ static COLD int part_error(int rc, uint64_t len)
 static COLD int alloc_refuses(int place, uint64_t len, uint32_t flags)
 {
 	if (place < SLMPM_ALLOC_BESIDE)
-		return error_set(SLMPM_EINVAL, CALL ": place %d is no rank", place);
+		return error_set(SLMPM_EINVAL, "place %d is no rank", place);
 	if (flags & ~SLMPM_ALLOC_NOT_HERE)
-		return error_set(SLMPM_EINVAL, CALL ": unknown flags 0x%x", flags);
+		return error_set(SLMPM_EINVAL, "unknown flags 0x%x", flags);
 	if (len && flags)
-		return error_set(SLMPM_EINVAL, CALL ": %" PRIu64 " bytes, and SLMPM_ALLOC_NOT_HERE",
-				 len);
+		return error_set(SLMPM_EINVAL, "%" PRIu64 " bytes, and SLMPM_ALLOC_NOT_HERE", len);
 	if (len > SIZE_MAX / 2)
-		return error_set(SLMPM_EINVAL, CALL ": %" PRIu64 " bytes are in no memory", len);
+		return error_set(SLMPM_EINVAL, "%" PRIu64 " bytes are in no memory", len);
 	return 0;
 }
 
@@ -136,14 +135,13 @@ static COLD int refused_by(const struct allocation *a, uint32_t r)
 	if (alloc_refuses(o->place, o->len, o->flags) < 0)
 		(void)snprintf(why, sizeof(why), "%s", group_detail());
 	else if (o->address && o->address <= INT_MAX)
-		(void)snprintf(why, sizeof(why), CALL ": a part of %" PRIu64 " bytes: %s", o->len,
+		(void)snprintf(why, sizeof(why), "a part of %" PRIu64 " bytes: %s", o->len,
 			       strerror_r((int)o->address, text, sizeof(text)));
 	else if (code == SLMPM_EINVAL) /* all else that is shows in its offer */
-		(void)snprintf(why, sizeof(why), CALL ": no place for the handle");
+		(void)snprintf(why, sizeof(why), "no place for the handle");
 	else
-		(void)snprintf(why, sizeof(why), CALL ": %s", slmpm_strerror(-code));
-	return error_set(code, CALL ": " BOARD_MEMBER " refuses%s", BOARD_MEMBER_OF(b, r),
-			 why + strlen(CALL));
+		(void)snprintf(why, sizeof(why), "%s", slmpm_strerror(-code));
+	return error_set(code, BOARD_MEMBER " refuses: %s", BOARD_MEMBER_OF(b, r), why);
 }
 
 static const char *disagrees(const struct allocation *a, uint32_t r)
@@ -178,8 +176,8 @@ static int read_offers(struct allocation *a, const char *text)
 		const char *why = disagrees(a, r);
 
 		if (why)
-			return error_set(SLMPM_EINVAL, CALL ": " BOARD_MEMBER " %s",
-					 BOARD_MEMBER_OF(b, r), why);
+			return error_set(SLMPM_EINVAL, BOARD_MEMBER " %s", BOARD_MEMBER_OF(b, r),
+					 why);
 	}
 	return 0;
 }
@@ -281,7 +279,7 @@ static int pass_own(struct allocation *a)
 		if (bell_is_busy(rc))
 			break;
 		if (rc < 0)
-			return error_system(rc, CALL ": its own part, to another member");
+			return error_system(rc, "its own part, to another member");
 	}
 	return 0;
 }
@@ -305,10 +303,10 @@ static int pass_all(struct allocation *a)
 	if (has_all(a))
 		return 0;
 	if (given_up)
-		return error_set(SLMPM_ECANCELED, CALL ": another member gives up");
+		return error_set(SLMPM_ECANCELED, "another member gives up");
 	if (a->lost)
-		return error_set(SLMPM_ENOFILE, CALL ": for the others' parts");
-	return error_set(SLMPM_ETIMEOUT, CALL ": not all parts have come");
+		return error_set(SLMPM_ENOFILE, "for the others' parts");
+	return error_set(SLMPM_ETIMEOUT, "not all parts have come");
 }
 
 /* ---- mapped ---------------------------------------------------------------------------------- */
@@ -351,7 +349,7 @@ static int map_all(struct allocation *a)
 
 	a->shared = shared_new(b);
 	if (!a->shared)
-		return error_set(SLMPM_ENOMEM, CALL);
+		return error_set(SLMPM_ENOMEM, "for its parts");
 	a->shared->id = choose_id(a);
 	for (uint32_t r = 0; r < b->size; r++) {
 		int rc = clock_now() < a->deadline ? 0 : -ETIMEDOUT;
@@ -418,7 +416,7 @@ static int conclude_alloc(struct allocation *a, int rc)
 		return 0;
 	if (who == b->rank)
 		return error_set(own, "%s", text);
-	return error_set(code_of(a->errors[who]), CALL ": " BOARD_MEMBER " cannot map it: %s",
+	return error_set(code_of(a->errors[who]), BOARD_MEMBER " cannot map it: %s",
 			 BOARD_MEMBER_OF(b, who), slmpm_strerror(-code_of(a->errors[who])));
 }
 
@@ -463,7 +461,7 @@ static int give_out(struct allocation *a, slmpm_group_memory *out)
 		return 0;
 	out->id = memory_new(a->group, a->shared);
 	if (!out->id)
-		return error_set(SLMPM_ENOMEM, CALL);
+		return error_set(SLMPM_ENOMEM, "for its parts");
 	a->shared = NULL;
 	return 0;
 }
@@ -472,7 +470,7 @@ static int give_out(struct allocation *a, slmpm_group_memory *out)
 static int may_ask(const slmpm_group_memory *out, int place, uint64_t len, uint32_t flags)
 {
 	if (!out)
-		return error_set(SLMPM_EINVAL, CALL ": no place for the handle");
+		return error_set(SLMPM_EINVAL, "no place for the handle");
 	return alloc_refuses(place, len, flags);
 }
 
@@ -481,7 +479,7 @@ static int may_alloc(struct group *g, int timeout_ms)
 	int rc = context_forbids(g->ctx, CALL);
 
 	if (rc == 0)
-		rc = step_may_begin(g, SLMPM_COLL_ALLGATHER, CALL);
+		rc = step_may_begin(g, SLMPM_COLL_ALLGATHER, BOARD_CALL_ALLOC);
 	if (rc == 0)
 		rc = group_has_boards(g, CALL);
 	if (rc == 0 && (g->allocation || g->shrinking))
@@ -507,7 +505,7 @@ static int alloc_in(struct group *g, slmpm_group_memory *out, struct offer *own,
 		a.fds[r] = -1;
 	if (!a.all || !a.fds || !a.errors) {
 		alloc_end(&a);
-		return error_set(SLMPM_ENOMEM, CALL);
+		return error_set(SLMPM_ENOMEM, "for its parts");
 	}
 	g->allocation = &a;
 	g->waits++;
@@ -542,6 +540,8 @@ int slmpm_group_alloc(slmpm_group_memory *out, slmpm_group group, uint64_t len, 
 				    .left_ms = timeout_ms < 0 ? 0 : (uint32_t)timeout_ms};
 
 		rc = alloc_in(g, out, &own, timeout_ms);
+		if (rc < 0)
+			rc = group_named(CALL, rc);
 	}
 	context_unlock(ctx);
 	return rc;

@@ -236,7 +236,7 @@ static uint64_t step_number(const struct group *g)
 	return (g->apart ? g->boards.posted : g->flat.number) + g->begun - g->done;
 }
 
-static void step_begins(struct group *g, const char *call)
+static void step_begins(struct group *g, enum board_call call)
 {
 	g->boards.call = call;
 	g->boards.step = step_number(g);
@@ -244,21 +244,21 @@ static void step_begins(struct group *g, const char *call)
 
 static int step_ends(struct group *g, int rc)
 {
-	g->boards.call = NULL;
+	g->boards.call = BOARD_CALL_NONE;
 	return rc;
 }
 
-int step_may_begin(struct group *g, uint32_t kind, const char *call)
+int step_may_begin(struct group *g, uint32_t kind, enum board_call call)
 {
 	step_begins(g, call);
-	return step_ends(g, operation_may_begin(g, kind, call));
+	return step_ends(g, operation_may_begin(g, kind, boards_call_name(call)));
 }
 
-int step_await(struct group *g, const struct slmpm_coll *c, const char *call, int timeout_ms)
+int step_await(struct group *g, const struct slmpm_coll *c, enum board_call call, int timeout_ms)
 {
 	ask_others(g);
 	step_begins(g, call);
-	return step_ends(g, collect_asked(g, c, call, timeout_ms));
+	return step_ends(g, collect_asked(g, c, boards_call_name(call), timeout_ms));
 }
 
 /* The call is over, with RC. */

@@ -29,9 +29,9 @@ static bool counts_are_same(uint32_t kind)
 	       kind != SLMPM_COLL_GATHER;
 }
 
-uint32_t mark_of(const struct slmpm_coll *c, uint32_t size, uint64_t number)
+uint32_t mark_of(const struct slmpm_coll *c, uint32_t size, uint64_t number, enum board_call call)
 {
-	uint32_t mark = c->kind | ((uint32_t)number & MARK_NUMS) << MARK_NUM;
+	uint32_t mark = c->kind | ((uint32_t)number & MARK_NUMS) << MARK_NUM | call << MARK_OP;
 	uint64_t rest = number;
 
 	if (c->kind == SLMPM_COLL_BARRIER)
@@ -75,10 +75,21 @@ static bool is_own(uint32_t mark)
 	return (mark >> MARK_TYPE & MARK_FIELD) == MARK_OWN;
 }
 
+/* And the call of which it is a step. */
+static uint32_t mark_kind(uint32_t mark)
+{
+	const uint32_t kind = mark & MARK_FIELD;
+
+	return flat_combines(kind) || is_own(mark) ?
+		       kind :
+		       kind | (mark >> MARK_OP & MARK_FIELD) << BOARD_KIND_CALL;
+}
+
 /* Of what another says as well. */
 static const char *mark_kind_name(uint32_t mark)
 {
-	const char *name = plan_kind_name(mark & MARK_FIELD);
+	const uint32_t kind = mark_kind(mark), call = kind >> BOARD_KIND_CALL;
+	const char *name = call ? boards_call_name(call) : plan_kind_name(kind);
 
 	return name ? name : "an unknown kind";
 }
@@ -159,10 +170,10 @@ static COLD int elements_differ(struct group *g, uint64_t number, uint32_t mark,
 static COLD int marks_differ(struct group *g, uint64_t number, uint32_t mark, uint32_t other,
 			     int rank)
 {
-	const uint32_t kind = mark & MARK_FIELD;
+	const uint32_t kind = mark_kind(mark);
 	int rc;
 
-	if ((other ^ mark) & MARK_FIELD)
+	if (mark_kind(other) != kind)
 		return boards_error(&g->boards, SLMPM_EINVAL, number, 0,
 				    BOARD_MEMBER " does %s, " BOARD_MEMBER " %s", OF(g, rank),
 				    mark_kind_name(other), OF(g, g->boards.rank),

@@ -39,21 +39,23 @@ COLD int group_named(const char *call, int rc)
 {
 	char text[ERROR_DETAIL];
 
+	if (error_call() && !strcmp(error_call(), call))
+		return rc;
 	(void)snprintf(text, sizeof(text), "%s", group_detail());
-	return error_set(-rc, "%s: %s", call, text);
+	return error_of_call(-rc, call, "%s", text);
 }
 
 COLD int group_not_formed(const struct group *g, const char *call)
 {
 	if (g->state == GROUP_IS_FORMING)
 		return group_named(call, group_forming(g, 0));
-	return error_set(-g->error, "%s: %s", call, g->detail);
+	return error_of_call(-g->error, call, "%s", g->detail);
 }
 
 COLD int group_no_member(const char *call)
 {
-	return error_set(SLMPM_ESTATE, "%s: this process has founded the group and is no member",
-			 call);
+	return error_of_call(SLMPM_ESTATE, call,
+			     "this process has founded the group and is no member");
 }
 
 int group_is_joined(const struct group *g, const char *call)
@@ -67,10 +69,10 @@ int group_has_boards(const struct group *g, const char *call)
 {
 	if (!g->apart)
 		return 0;
-	return error_set(SLMPM_ENOTSUP,
-			 "%s: members of group %u are connected by TCP, and have no memory with "
-			 "the others",
-			 call, g->tag);
+	return error_of_call(SLMPM_ENOTSUP, call,
+			     "members of group %u are connected by TCP, and have no memory with "
+			     "the others",
+			     g->tag);
 }
 
 bool group_size(struct group *g, uint32_t size, uint32_t rank)

@@ -186,17 +186,18 @@ int operation_may_be_driven(struct group *g, uint32_t kind, const char *call)
 	if (rc < 0)
 		return rc;
 	if (g->error)
-		return error_set(-g->error, "%s", g->detail);
-	return group_is_broken(g) ? break_as_is(g, g->begun + 1, kind) : 0;
+		rc = error_set(-g->error, "%s", g->detail);
+	else if (group_is_broken(g))
+		rc = break_as_is(g, g->begun + 1, kind);
+	return rc < 0 && call ? group_named(call, rc) : rc;
 }
 
 int operation_may_begin(struct group *g, uint32_t kind, const char *call)
 {
 	if (g->serves)
-		return error_set(
-			SLMPM_ESTATE,
-			"%s: the group is driven by who has founded it (slmpm_group_serve)",
-			operation_call(call, kind));
+		return error_of_call(
+			SLMPM_ESTATE, operation_call(call, kind),
+			"the group is driven by who has founded it (slmpm_group_serve)");
 	return operation_may_be_driven(g, kind, call);
 }
 

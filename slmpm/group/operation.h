@@ -51,7 +51,7 @@ static inline int operation_begin(struct group *g, const struct slmpm_coll *c)
 	g->boards.doing = c->tag;
 	if (g->apart)
 		return messages_begin(g, c);
-	if (c->combine || !flat_repeats(&g->flat, &g->boards, c))
+	if (c->combine || g->boards.call || !flat_repeats(&g->flat, &g->boards, c))
 		return operation_begin_flat(g, c);
 	flat_repeat(&g->flat, &g->boards, c);
 	return 0;
@@ -109,8 +109,8 @@ COLD void operations_late(struct group *g, int timeout_ms);
 /* C is done behind them, or at once, and the call waits for it. CALL as above. */
 int collective_await(struct group *g, const struct slmpm_coll *c, const char *call, int timeout_ms);
 /* The same of a step of CALL, which all errors name in its place; may one of KIND begin? */
-int step_may_begin(struct group *g, uint32_t kind, const char *call);
-int step_await(struct group *g, const struct slmpm_coll *c, const char *call, int timeout_ms);
+int step_may_begin(struct group *g, uint32_t kind, enum board_call call);
+int step_await(struct group *g, const struct slmpm_coll *c, enum board_call call, int timeout_ms);
 /* The same of one that has been checked; of the program's own, by operation_new. */
 int operation_await(struct group *g, const struct slmpm_coll *c, const char *call, int timeout_ms);
 /* *OP is C, which operation_check has passed, with a copy of all that it names but its buffers, for

@@ -25,7 +25,10 @@
 
 struct choice { /* of a member, as it is exchanged: in little-endian order */
 	uint32_t mark, color, key;
-	uint32_t rank;
+	union {
+		uint32_t refuses; /* it asks for what cannot be; once all have come: */
+		uint32_t rank;
+	};
 };
 
 struct split {                      /* a call of it */
@@ -72,15 +75,17 @@ static bool is_broken(const struct group *g)
 
 static int split_collect(struct split *s, const struct slmpm_coll *c)
 {
-	return step_await(s->group, c, CALL, split_time_left(s));
+	return step_await(s->group, c, BOARD_CALL_SPLIT, split_time_left(s));
 }
 
 /* ---- who wants what -------------------------------------------------------------------------- */
 
-static int exchange(struct split *s, int color, int key, struct choice *all)
+static int exchange(struct split *s, int color, int key, int refuses, struct choice *all)
 {
-	const struct choice own = {LITTLE_32(MARK), LITTLE_32((uint32_t)color),
-				   LITTLE_32((uint32_t)key), 0};
+	const struct choice own = {.mark = LITTLE_32(MARK),
+				   .color = LITTLE_32((uint32_t)color),
+				   .key = LITTLE_32((uint32_t)key),
+				   .refuses = LITTLE_32((uint32_t)refuses)};
 	const struct slmpm_coll c = {.size = sizeof(c),
 				     .kind = SLMPM_COLL_ALLGATHER,
 				     .type = SLMPM_UINT8,
@@ -91,17 +96,48 @@ static int exchange(struct split *s, int color, int key, struct choice *all)
 	return split_collect(s, &c);
 }
 
-static int read_choices(const struct split *s, struct choice *all)
+static bool is_color(int color)
 {
-	for (uint32_t r = 0; r < s->group->boards.size; r++) {
+	return color >= 0 || color == SLMPM_COLOR_NONE;
+}
+
+/* A member asks for what cannot be, the first one: all learn it alike, and the group stays. */
+static COLD int split_refused(const struct split *s, const struct choice *all)
+{
+	const struct boards *b = &s->group->boards;
+	char why[32] = "no place for the handle";
+	uint32_t r = 0;
+	int color;
+
+	while (r < b->size && !all[r].refuses)
+		r++;
+	if (r == b->size)
+		return 0;
+	color = (int32_t)LITTLE_32(all[r].color);
+	if (!is_color(color))
+		(void)snprintf(why, sizeof(why), "no color %d", color);
+	if (r == b->rank)
+		return error_set(SLMPM_EINVAL, "%s", why);
+	return error_set(SLMPM_EINVAL, BOARD_MEMBER " refuses: %s", BOARD_MEMBER_OF(b, r), why);
+}
+
+/* 0, or a member does another operation. */
+static int check_marks(const struct split *s, const struct choice *all)
+{
+	for (uint32_t r = 0; r < s->group->boards.size; r++)
 		if (LITTLE_32(all[r].mark) != MARK)
 			return error_set(SLMPM_EINVAL, BOARD_MEMBER " does an allgather, not " CALL,
 					 BOARD_MEMBER_OF(&s->group->boards, r));
+	return 0;
+}
+
+static void read_choices(const struct split *s, struct choice *all)
+{
+	for (uint32_t r = 0; r < s->group->boards.size; r++) {
 		all[r].color = LITTLE_32(all[r].color);
 		all[r].key = LITTLE_32(all[r].key);
 		all[r].rank = r;
 	}
-	return 0;
 }
 
 /* By key, then by rank. */
@@ -388,6 +424,21 @@ static int let_all_have_it(struct split *s)
 	return 0;
 }
 
+/* All have said what they want. */
+static int split_chosen(struct split *s, int color, struct choice *all)
+{
+	int rc = check_marks(s, all);
+
+	if (rc == 0 && split_refused(s, all) < 0)
+		return -SLMPM_EINVAL;
+	read_choices(s, all);
+	if (rc == 0 && color != SLMPM_COLOR_NONE)
+		rc = make_part(s, color, all);
+	if (rc < 0)
+		give_up_split(s, rc);
+	return let_all_have_it(s);
+}
+
 /* What came to nothing in splits before, of which some that had failed may not have been needed:
  * none can be of this one before this member has said what it wants. */
 static void forget_failed(const struct group *g)
@@ -407,65 +458,47 @@ static void forget_failed(const struct group *g)
 	}
 }
 
-static int split(struct split *s, int color, int key)
+static int split(struct split *s, int color, int key, bool refuses)
 {
 	struct choice *all = calloc(s->group->boards.size, sizeof(*all));
 	int rc;
 
 	if (!all)
-		return error_set(SLMPM_ENOMEM, CALL);
+		return error_set(SLMPM_ENOMEM, "for what the members say");
 	forget_failed(s->group);
-	rc = exchange(s, color, key, all);
-	if (rc == 0) {
-		rc = read_choices(s, all);
-		if (rc == 0 && color != SLMPM_COLOR_NONE)
-			rc = make_part(s, color, all);
-		if (rc < 0)
-			give_up_split(s, rc);
-		rc = let_all_have_it(s);
-	}
+	rc = exchange(s, color, key, refuses, all);
+	if (rc == 0)
+		rc = split_chosen(s, color, all);
 	if (rc < 0 && s->group->apart && s->group->error)
 		attendance_broken(s->group);
 	free(all);
 	return rc;
 }
 
-static int may_split(const struct group *g, const slmpm_group *part, int color, int timeout_ms)
+static int may_split(struct group *g, int timeout_ms)
 {
 	int rc = context_forbids(g->ctx, CALL);
 
-	if (rc < 0)
-		return rc;
-	if (!part)
-		return error_set(SLMPM_EINVAL, CALL ": no place for the handle");
-	if (color < 0 && color != SLMPM_COLOR_NONE)
-		return error_set(SLMPM_EINVAL, CALL ": no color %d", color);
-	rc = group_is_joined(g, CALL);
-	if (rc < 0)
-		return rc;
-	if (g->splitting || g->shrinking)
-		return error_set(SLMPM_EBUSY, CALL ": another thread calls %s",
-				 g->splitting ? CALL : "slmpm_group_shrink");
-	if (!timeout_ms)
-		return error_set(SLMPM_EAGAIN,
-				 CALL ": a timeout of 0 is not enough for the others to answer");
-	return 0;
+	if (rc == 0)
+		rc = step_may_begin(g, SLMPM_COLL_ALLGATHER, BOARD_CALL_SPLIT);
+	if (rc == 0 && (g->splitting || g->shrinking))
+		rc = error_set(SLMPM_EBUSY, CALL ": another thread calls %s",
+			       g->splitting ? CALL : "slmpm_group_shrink");
+	if (rc == 0 && !timeout_ms)
+		rc = error_set(SLMPM_EAGAIN,
+			       CALL ": a timeout of 0 is not enough for the others to answer");
+	return rc;
 }
 
 static int conclude_split(struct split *s, slmpm_group *part, int rc)
 {
-	char text[ERROR_DETAIL];
-
-	if (rc == 0) {
+	if (rc == 0)
 		part->id = s->part ? handle_id(s->part) : 0;
-		return 0;
-	}
-	(void)snprintf(text, sizeof(text), "%s", group_detail());
-	if (s->part)
+	else
+		rc = group_named(CALL, rc);
+	if (rc < 0 && s->part)
 		group_quit(s->part);
-	if (!strncmp(text, CALL ": ", strlen(CALL ": "))) /* some name it, others an operation */
-		return error_set(-rc, "%s", text);
-	return error_set(-rc, CALL ": %s", text);
+	return rc;
 }
 
 int slmpm_group_split(slmpm_group *part, slmpm_group group, int color, int key, int timeout_ms)
@@ -480,11 +513,11 @@ int slmpm_group_split(slmpm_group *part, slmpm_group group, int color, int key, 
 
 	if (!g)
 		return rc;
-	rc = may_split(g, part, color, timeout_ms);
+	rc = may_split(g, timeout_ms);
 	if (rc == 0) {
 		g->splitting = true;
 		g->waits++;
-		rc = split(&s, color, key);
+		rc = split(&s, color, key, !part || !is_color(color));
 		g->waits--;
 		g->splitting = false;
 		rc = conclude_split(&s, part, rc);
