@@ -11,8 +11,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define OPTIONS_SPECIAL 0x1000000 /* argp's own keys from here on */
+
+/* At the end of a program that has been asked for help, or its version: argp ends it by 0, written
+ * or not. */
+static inline void options_written(void)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return;
+	fprintf(stderr, "%s: standard output could not be written\n",
+		program_invocation_short_name);
+	_exit(1);
+}
 
 /* First of all: what --version tells, and the status of wrong usage. */
 static inline void options_begin(const char *program)
@@ -108,9 +120,10 @@ static inline error_t options_parse_as(const struct argp *argp, int argc, char *
 	whole.children = with;
 	spelling = whole;
 	spelling.parser = before ? options_accept_before : options_accept;
-	if (!options_ask_for_help(argc, argv) &&
-	    argp_parse(&spelling, argc, argv, ARGP_NO_ERRS | ARGP_NO_EXIT | ARGP_IN_ORDER, NULL,
-		       &well)) {
+	if (options_ask_for_help(argc, argv))
+		atexit(options_written);
+	else if (argp_parse(&spelling, argc, argv, ARGP_NO_ERRS | ARGP_NO_EXIT | ARGP_IN_ORDER,
+			    NULL, &well)) {
 		well = well < argc ? well : argc - 1;
 		options_complain(argp, argv[well], well == argc - 1);
 		exit(argp_err_exit_status);

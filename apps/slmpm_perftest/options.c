@@ -108,6 +108,9 @@ static const struct argp_option options[] = {
 	{0},
 };
 
+#define GIVEN(what) (c->given |= 1u << GIVEN_##what)
+#define TEXT_AT     14 /* columns of help before the texts of tests, and for these */
+#define TEXT_WIDTH  64
 #define REFUSE(...) argp_failure(state, 2, 0, __VA_ARGS__)
 
 static void parse_sizes(struct argp_state *state, struct command *c, char *text)
@@ -195,6 +198,8 @@ static void check_tests(struct argp_state *state, struct command *c)
 	for (name = strtok_r(names, ",", &rest); name; name = strtok_r(NULL, ",", &rest))
 		if (!test_find(name))
 			REFUSE("unknown test \"%s\"; there are:%s", name, known);
+	if (given_check(c, known, sizeof(known)))
+		REFUSE("%s", known);
 }
 
 static bool mode_known(const char *name)
@@ -249,20 +254,22 @@ static int parse_how(int key, char *arg, struct argp_state *state, struct comman
 	switch (key) {
 	case 'n': c->job.count = parse_count(state, "-n", arg, 1); break;
 	case 'w': c->job.warm = parse_count(state, "-w", arg, 0); break;
-	case OPT_BURST: c->job.burst = parse_count(state, "--burst", arg, 1); break;
-	case OPT_IDLE: c->job.idle_us = parse_count(state, "--idle-us", arg, 0); break;
-	case OPT_STEP: c->job.step = parse_count(state, "--step", arg, 1); break;
-	case OPT_WORK: c->job.work_us = parse_count(state, "--work-us", arg, 1); break;
+	case OPT_BURST: GIVEN(BURST), c->job.burst = parse_count(state, "--burst", arg, 1); break;
+	case OPT_IDLE: GIVEN(IDLE), c->job.idle_us = parse_count(state, "--idle-us", arg, 0); break;
+	case OPT_STEP: GIVEN(STEP), c->job.step = parse_count(state, "--step", arg, 1); break;
+	case OPT_WORK: GIVEN(WORK), c->job.work_us = parse_count(state, "--work-us", arg, 1); break;
 	case OPT_BUSY:
 		if (parse_busy(arg, &c->job.busy))
 			REFUSE("--busy %s: 0, 1 or 2 of the two CPUs", arg);
 		break;
 	case OPT_TRACK:
+		GIVEN(TRACK);
 		if (parse_track(arg, &c->job.track))
 			REFUSE("unknown way \"%s\"; there are: none auto pagemap fault signal twin",
 			       arg);
 		break;
 	case OPT_MEMBERS:
+		GIVEN(MEMBERS);
 		c->job.grouped = true;
 		if (parse_members(arg, &c->job.members))
 			REFUSE("--members %s: a group has 2 to %d", arg, MEMBERS_MAX);
@@ -270,9 +277,9 @@ static int parse_how(int key, char *arg, struct argp_state *state, struct comman
 	case OPT_SAMPLES:
 		c->setup.samples = (unsigned)parse_count(state, "--samples", arg, 1);
 		break;
-	case OPT_MORE: c->job.more = true; break;
-	case OPT_SHARED: c->job.shared = true; break;
-	case OPT_TOUCH: c->job.touch = true; break;
+	case OPT_MORE: GIVEN(MORE), c->job.more = true; break;
+	case OPT_SHARED: GIVEN(SHARED), c->job.shared = true; break;
+	case OPT_TOUCH: GIVEN(TOUCH), c->job.touch = true; break;
 	case OPT_WAIT:
 		if (parse_wait(arg, &c->job.wait))
 			REFUSE("unknown wait mode \"%s\"; there are: adaptive spin block", arg);
@@ -305,7 +312,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPT_HIST: c->setup.hist = true; break;
 	case OPT_TRACE: setenv("SLMPM_TRACE", arg, 1); break;
 	case OPT_DUMP: c->dump = arg; break;
-	case OPT_MODES: c->modes = arg; break;
+	case OPT_MODES:
+		GIVEN(MODES);
+		c->modes = arg;
+		break;
 	case OPT_FAR: c->far = true; break;
 	case OPT_SINK: c->far = c->sink = true; break;
 	case OPT_CREW: c->far = c->crew = true; break;
@@ -317,6 +327,24 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	default: return parse_how(key, arg, state, c);
 	}
 	return 0;
+}
+
+/* A line of the list; longer ones go on below their text, as argp would begin them anew. */
+static void list_test(FILE *out, const struct test *t)
+{
+	const char *text = t->text;
+	size_t used = 0;
+
+	fprintf(out, "  %-12s", t->name);
+	while (*text) {
+		const size_t n = strcspn(text, " ");
+
+		if (used + 1 + n > TEXT_WIDTH)
+			used = (size_t)fprintf(out, "\n%*s", TEXT_AT, "") - TEXT_AT - 1;
+		used += (size_t)fprintf(out, " %.*s", (int)n, text);
+		text += n + (text[n] == ' ');
+	}
+	fputc('\n', out);
 }
 
 /* The tests' own line of help, from their table. */
@@ -331,7 +359,7 @@ static char *help(int key, const char *text, void *input)
 		return (char *)(uintptr_t)text;
 	fputs("Tests:\n", out);
 	for (const struct test *t = tests; t->name; t++)
-		fprintf(out, "  %-12s %s\n", t->name, t->text);
+		list_test(out, t);
 	fclose(out);
 	return all;
 }

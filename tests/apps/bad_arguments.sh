@@ -26,6 +26,13 @@ for tool in slmpm_info slmpm_demo slmpm_perftest slmpm_run slmpm_stat slmpm_sim 
 	done
 	refused 2 "^$tool: --nonsense=3: .*--help" "$bin/$tool" --nonsense=3
 done
+# Help and version that cannot be written.
+for tool in slmpm_info slmpm_demo slmpm_perftest slmpm_run slmpm_stat slmpm_sim mirror_demo jacobi disk_controller disk_copy disk_ask; do
+	for ask in --help --version -h; do
+		"$bin/$tool" $ask >/dev/full 2>"$dir/err" && fail "$tool $ask: all is well"
+		grep -q "^$tool: standard output could not be written" "$dir/err" || fail "$tool $ask: why not?"
+	done
+done
 refused 2 '^slmpm_info: -vZ: no such option' "$bin/slmpm_info" -d -vZ
 refused 2 '^slmpm_info: -Zv: ' "$bin/slmpm_info" -d -Zv
 refused 2 '^slmpm_info: --nonsense: ' "$bin/slmpm_info" --nonsense -vd

@@ -298,6 +298,14 @@ refused "two CPUs" -t barrier -c 0,0,
 refused "two CPUs" -t barrier -c 0,0,x
 refused "is not allowed here" -t barrier -c 0,0,100000
 refused "unknown way" -t mirror_lat --track x
+refused "at most 64 messages" -t send_bw --burst 65
+refused "at most 64 messages" -t am_rate,put_bw --burst 65
+for option in "burst 2:send_bw" "more:send_bw" "step 64:loan_lat" "work-us 5:slow_reader" "track auto:mirror_lat" "members 3:barrier" \
+	"group-memory:bcast" "modes x:mixed" "idle-us 5:pause_lat" "touch:send_lat"; do
+	refused "^slmpm_perftest: --${option%%[ :]*}: line_lat,fadd does not use it; these do:.* ${option#*:}" -t line_lat,fadd --${option%:*}
+done
+"$perf" --help | sed -n '/^Tests:/,/^$/p' | grep -q '^[a-z]' && fail "--help: the list goes on in the first column"
+"$perf" -t am_rate --burst 65 -n 130 --samples 1 >/dev/null || fail "65 active messages"
 refused "a number from 1" -t tide --work-us 0
 refused "named with -t" send_lat
 for url in "nonsense" "tcp4:x" "shm:"; do

@@ -82,7 +82,7 @@ if [ "$netns_six" ]; then
 fi
 
 # ---- perftest: every kind that it names, once ----
-tests=$("$bin/slmpm_perftest" --help | sed -n '/^Tests:/,$s/^  \([a-z_]*\) .*/\1/p' | paste -sd,)
+tests=$("$bin/slmpm_perftest" --help | sed -n '/^Tests:/,$s/^  \([a-z_]\{1,\}\) .*/\1/p' | paste -sd,)
 [[ $tests == send_lat,*,copy_bw ]] || fail "no list of tests: $tests"
 run "$bin/slmpm_perftest" -t $tests -s 64 -n 100 --samples 1 --json || fail "perftest: exit status $?"
 [ "$(wc -l <"$dir/out")" = "$(tr , '\n' <<<$tests | wc -l)" ] || fail "perftest: $(cat "$dir/out")"
