@@ -142,10 +142,11 @@ static void put_head(const struct gathered *g, enum sort by, double interval)
 	struct aggregate m;
 
 	means_of(g, &m);
-	say("slmpm_stat: %d processes, %d links, %" PRIu64 " queued, rings %.1f %% %.1f %%, "
+	say("slmpm_stat: %d process%s, %d link%s, %" PRIu64 " queued, rings %.1f %% %.1f %%, "
 	    "echo %s   every %g s, by %s",
-	    m.processes, m.links, m.queue_depth, m.out_permille / 10, m.in_permille / 10,
-	    word_time(echo, m.echo_ns), interval, names[by]);
+	    m.processes, m.processes == 1 ? "" : "es", m.links, m.links == 1 ? "" : "s",
+	    m.queue_depth, m.out_permille / 10, m.in_permille / 10, word_time(echo, m.echo_ns),
+	    interval, names[by]);
 	show(0);
 	for (int p = 0; p < SLMPM_PROTOCOLS; p++)
 		if (m.protocol[p].samples)
@@ -233,7 +234,8 @@ int screen_run(int pid, bool all, enum sort by, double interval, unsigned rounds
 	int rc = 0;
 
 	if (!isatty(STDOUT_FILENO)) {
-		fprintf(stderr, "slmpm_stat: --watch wants a terminal\n");
+		fprintf(stderr, "slmpm_stat: --watch wants a terminal, to draw on; without it "
+				"each call prints lines once\n");
 		return 1;
 	}
 	if (!open_screen(interval)) {

@@ -106,11 +106,11 @@ static void print_means(const struct gathered *g)
 	struct aggregate m;
 
 	means_of(g, &m);
-	printf("%d processes, %d links: %" PRIu64
+	printf("%d process%s, %d link%s: %" PRIu64
 	       " requests queued, rings out %.1f %%, in %.1f %%, "
 	       "echo %s\n",
-	       m.processes, m.links, m.queue_depth, m.out_permille / 10, m.in_permille / 10,
-	       word_time(text, m.echo_ns));
+	       m.processes, m.processes == 1 ? "" : "es", m.links, m.links == 1 ? "" : "s",
+	       m.queue_depth, m.out_permille / 10, m.in_permille / 10, word_time(text, m.echo_ns));
 	for (int p = 0; p < SLMPM_PROTOCOLS; p++)
 		if (m.protocol[p].samples)
 			printf("  by %-8s latency %s\n", slmpm_protocol_name(p),
@@ -143,9 +143,10 @@ static void print_job(const struct job *job)
 	const struct slmpm_aggregate *m = &job->m;
 	char text[16];
 
-	printf("job %012" PRIx64 ": %" PRIu32 " instances of %" PRIu32 " job%s, %" PRIu64
-	       " links: %" PRIu64 " requests queued, rings out %.1f %%, in %.1f %%\n",
-	       m->job, m->instances, m->jobs, m->jobs == 1 ? "" : "s", m->links, m->queue_depth,
+	printf("job %012" PRIx64 ": %" PRIu32 " instance%s of %" PRIu32 " job%s, %" PRIu64
+	       " link%s: %" PRIu64 " requests queued, rings out %.1f %%, in %.1f %%\n",
+	       m->job, m->instances, m->instances == 1 ? "" : "s", m->jobs, m->jobs == 1 ? "" : "s",
+	       m->links, m->links == 1 ? "" : "s", m->queue_depth,
 	       job_permille(m->out_permille) / 10.0, job_permille(m->in_permille) / 10.0);
 	for (int p = 0; p < SLMPM_PROTOCOLS; p++) {
 		bool any = false;

@@ -10,6 +10,7 @@
 #include "slmpm/calc/calc.h"
 #include "slmpm/completion/queue.h"
 #include "slmpm/workqueue/program.h"
+#include "slmpm/workqueue/workqueue.h"
 
 #define DEPTH 1024
 #define ENDS  16 /* completions taken at a time */
@@ -66,7 +67,8 @@ static int open_queue(struct offload *o, const struct offload_options *options)
 		return rc;
 	o->depth = w.depth;
 	w.cq = o->cq;
-	return slmpm_wq_create(options->ctx, &w, &o->wq);
+	rc = slmpm_wq_create(options->ctx, &w, &o->wq);
+	return rc < 0 ? rc : workqueue_hide(o->wq);
 }
 
 int offload_open(struct offload **out, const struct offload_options *options)

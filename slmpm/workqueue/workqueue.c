@@ -511,6 +511,18 @@ int slmpm_wq_create(slmpm_ctx handle, const struct slmpm_wq_options *given, slmp
 	return rc;
 }
 
+int workqueue_hide(slmpm_wq handle)
+{
+	int rc = 0;
+	struct workqueue *wq = workqueue_lock(handle, &rc);
+
+	if (!wq)
+		return rc;
+	workqueue_show_end(wq);
+	context_unlock(wq->ctx);
+	return 0;
+}
+
 int slmpm_wq_destroy(slmpm_wq handle)
 {
 	int rc = 0;

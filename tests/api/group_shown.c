@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <slmpm_monitor.h>
 #include <slmpm_plan.h>
+#include <slmpm_stats.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -269,6 +270,21 @@ static void barriers(slmpm_group group, int rank)
 	OK(slmpm_barrier(group, PATIENCE));
 }
 
+/* That by which its operations go is the library's own. */
+static void shows_no_queue(int pid)
+{
+	const struct slmpm_stats_page *page;
+	struct slmpm_stats_queue q;
+	int contexts = 0;
+
+	for (; slmpm_stats_attach(pid, contexts, &page) >= 0; contexts++) {
+		for (uint32_t i = 0; i < page->queues; i++)
+			CHECK(slmpm_stats_queue(page, i, &q, sizeof(q)) != 1, "a work queue");
+		slmpm_stats_detach(page);
+	}
+	CHECK(contexts, "process %d shows nothing", pid);
+}
+
 static void sees_apart(const struct circle *c)
 {
 	struct slmpm_group_shown g;
@@ -287,6 +303,7 @@ static void sees_apart(const struct circle *c)
 		      m->length == VICTIM,
 	      "%u waited for; rank 3, flags %u, in %llu for %llu", g.waiting, m->flags,
 	      (unsigned long long)m->present, (unsigned long long)m->length);
+	shows_no_queue(c->pids[3]);
 }
 
 /* ---- pages whose owner lies ------------------------------------------------------------------ */

@@ -45,7 +45,7 @@ done
 until_there 'sent [1-9].* bytes; received [1-9]' "$stat" -d $loop
 grep -Eq "^ *$loop epoll_loop +accelerator .* $link +up +0 .* [0-9.]+ [mun]?s\$" "$out" || fail "no line of the link, with its age"
 grep -Eq '^ +by smt +[1-9]' "$out" || fail "no requests by protocol"
-grep -q '^1 processes, 1 links: 0 requests queued' "$out" || fail "no means"
+grep -q '^1 process, 1 link: 0 requests queued' "$out" || fail "no means"
 
 "$stat" --json $loop >"$out" 2>&1 || fail "--json: exit status $?"
 values=$("$json" json links.0.{pid,link,state,sent_messages,requests.smt,queue_depth} mean.links <"$out" | paste -sd' ')
@@ -145,7 +145,7 @@ looks=$!
 pause 0.05
 kill -KILL $loop
 wait $looks
-grep -Ev '^ *(PID|[0-9]+|link [01]) |^[0-9]+ processes|^job |^  (over|by) |^status 1$|there is no process|shows no links' "$out" >"$dir/rest"
+grep -Ev '^ *(PID|[0-9]+|link [01]) |^[0-9]+ process(es)?,|^job |^  (over|by) |^status 1$|there is no process|shows no links' "$out" >"$dir/rest"
 [ ! -s "$dir/rest" ] || fail "a process that died: $(head -n 1 "$dir/rest")"
 wait $loop 2>/dev/null
 "$stat" $loop >"$out" 2>&1
