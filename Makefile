@@ -504,19 +504,21 @@ include $(SYSROOT)/.done
 endif
 endif
 
-# $(call apt,PACKAGES): install those that are missing.
+# $(call apt,PACKAGES[,MAKEFILE]): install those that are missing. Where that cannot be MAKEFILE, which make reads next,
+# ends it by saying so: for behind a rule that fails make has more to say.
 apt = missing=$$(for p in $(1); do dpkg-query -Wf '$${db:Status-Status}' $$p 2>/dev/null | grep -q '^installed' || echo $$p; done); \
 	[ -n "$$missing" ] || exit 0; echo '  APT  ' $$missing; \
 	command -v apt-get >/dev/null || { echo "no apt-get here: install these by hand"; exit 0; }; \
 	{ $(may-be-root) && { $(apt-get) update; $(apt-get) install --no-install-recommends $$missing >/dev/null; }; } || \
-	{ echo '  --    not installed; as root:' apt-get install $$missing; exit 1; }
+	$(if $(2),{ echo '$$(shell rm -f $(2))$$(error not installed; as root: apt-get install '$$missing')' >$(2); exit 0; },\
+	{ echo '  --    not installed; as root:' apt-get install $$missing; exit 1; })
 may-be-root = { [ $$(id -u) = 0 ] || command -v sudo >/dev/null; }
 as-root = $$([ $$(id -u) = 0 ] || echo sudo)
 apt-get = $(as-root) env DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o DPkg::Lock::Timeout=300 </dev/null
 
 $(BUILD)/gen/installed: FORCE
 	@mkdir -p $(@D); [ -e $@ ] || : >$@
-	$(if $(MAKE_RESTARTS),,@$(call apt,$(PACKAGES)) && touch $@)
+	$(if $(MAKE_RESTARTS),,@$(call apt,$(PACKAGES),$@) && touch $@)
 
 # $(OUT)/gen/found-GROUP: the compiler and the headers are there that such sources need.
 HEADERS_lib   := stdio.h:libc6-dev liburing.h:liburing-dev

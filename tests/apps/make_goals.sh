@@ -68,6 +68,8 @@ for sudo in none refuses; do
 		: >"$log"
 		PATH=$bare:$work/path make BUILD="$work/b" CC=not-there $goal >"$out" 2>&1 && fail "make $goal, sudo $sudo: all is well"
 		grep -q "as root: apt-get install.* $package" "$out" || fail "make $goal, sudo $sudo: does not say what to install"
+		[[ $goal == CROSS* ]] || tail -n 1 "$out" | grep -q "as root: apt-get install.* $package" ||
+			fail "make $goal, sudo $sudo: does not end with what to install"
 		[ $sudo = refuses ] || ! grep -q sudo "$out" || fail "make $goal: asks for sudo where there is none"
 		[ ! -s "$log" ] || fail "make $goal, sudo $sudo: goes on"
 	done
