@@ -359,10 +359,8 @@ int main(void)
 	for (unsigned w = 0; w < (actor_slow() > 1 ? 1u : 2u); w++) {
 		setenv("SLMPM_WAIT", ways[w], 1);
 		for (unsigned i = 0; i < sizeof(scenes) / sizeof(scenes[0]); i++) {
-#ifdef __SANITIZE_THREAD__ /* has nothing to say of the others */
-			if (!(scenes[i].flags & SLMPM_THREADS))
+			if (TEST_THREADS_ALONE && !(scenes[i].flags & SLMPM_THREADS))
 				continue;
-#endif
 			printf("%s, %s\n", scenes[i].name, ways[w]);
 			fflush(stdout);
 			EXPECT(child_run(found, &scenes[i], 60), 0);

@@ -13,6 +13,13 @@
 
 #define TEST_SKIPPED 77
 
+/* Under a thread sanitizer: it has nothing to say of scenes in which no second thread runs. */
+#ifdef __SANITIZE_THREAD__
+#define TEST_THREADS_ALONE 1
+#else
+#define TEST_THREADS_ALONE 0
+#endif
+
 /* CHECK(condition, format, ...): prints where and what, and ends the process with 1. */
 #define CHECK(condition, ...)                                                                      \
 	do {                                                                                       \

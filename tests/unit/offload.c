@@ -624,10 +624,8 @@ int main(void)
 
 	shared = child_common(sizeof(*shared));
 	for (size_t i = 0; i < sizeof(scenes) / sizeof(scenes[0]); i++) {
-#ifdef __SANITIZE_THREAD__ /* has nothing to say of the others */
-		if (strcmp(scenes[i].engine, "thread") != 0)
+		if (TEST_THREADS_ALONE && strcmp(scenes[i].engine, "thread") != 0)
 			continue;
-#endif
 		memset(shared, 0, sizeof(*shared));
 		CHECK(child_run(run_scene, &scenes[i], 70) == 0,
 		      "%u members over %s, %s: see above", scenes[i].size, scenes[i].fabric,
