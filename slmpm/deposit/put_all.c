@@ -301,7 +301,7 @@ int slmpm_group_deposits(slmpm_group group, const struct slmpm_deposits *deposit
 		g = group_lock(group, DEPOSITS, &ctx, &rc);
 	if (!g)
 		return rc;
-	rc = g->boards.own ? set_deposits(g, &full) : group_no_member(DEPOSITS);
+	rc = g->boards.own ? set_deposits(g, &full) : founder_refused(DEPOSITS);
 	context_unlock(ctx);
 	return rc;
 }

@@ -173,16 +173,11 @@ static COLD int no_time(const struct slmpm_coll *c, const char *call)
 			 operation_call(call, c->kind));
 }
 
-static COLD int in_handler(const struct group *g, const struct slmpm_coll *c, const char *call)
-{
-	return context_forbids(g->ctx, operation_call(call, c->kind));
-}
-
 int operation_await(struct group *g, const struct slmpm_coll *c, const char *call, int timeout_ms)
 {
-	int rc = UNLIKELY(g->ctx->handling) ? in_handler(g, c, call) : 0;
+	int rc = 0;
 
-	if (rc == 0 && !timeout_ms && g->boards.size > 1)
+	if (!timeout_ms && g->boards.size > 1)
 		rc = no_time(c, call);
 	if (rc == 0 && c->tag)
 		rc = tags_may_hold(g, c->tag);
@@ -207,8 +202,10 @@ static int collect_asked(struct group *g, const struct slmpm_coll *c, const char
 			 int timeout_ms)
 {
 	struct collective *op;
-	int rc = UNLIKELY(g->ctx->handling) ? in_handler(g, c, call) : 0;
+	int rc = 0;
 
+	if (UNLIKELY(g->ctx->handling))
+		rc = context_in_handler(operation_call(call, c->kind));
 	if (rc == 0)
 		rc = operation_check(g, c, call);
 	if (rc == 0 && !c->combine)

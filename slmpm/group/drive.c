@@ -469,7 +469,7 @@ static int check_drive(const struct group *g, const struct slmpm_drive *c)
 	int rc;
 
 	if (g->state != GROUP_HAS_FORMED)
-		return group_not_formed(g, CALL);
+		return group_unformed(g, CALL);
 	if (g->founder)
 		return error_set(SLMPM_ESTATE, CALL ": this process has not founded the group");
 	rc = drive_suits(g, CALL);

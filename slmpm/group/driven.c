@@ -348,7 +348,7 @@ void driven_leave(struct group *g)
 static int serve_no_more(struct group *g)
 {
 	if (!g->boards.own)
-		return group_no_member(CALL);
+		return founder_refused(CALL);
 	if (!list_empty(&g->driven))
 		return error_set(SLMPM_EBUSY, CALL ": a driven operation is under way");
 	g->serves = false;

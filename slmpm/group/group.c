@@ -243,7 +243,7 @@ int group_await(struct group *g, int timeout_ms)
 		progress_opportunistic(g->ctx);
 	if (wait_until(g->ctx, group_is_decided, g, timeout_ms) == 0)
 		return 0;
-	return group_forming(g, timeout_ms);
+	return group_late_to_form(g, timeout_ms);
 }
 
 /* Gives out its handle if it has formed; else takes it apart. */
@@ -375,7 +375,7 @@ struct group *group_ask(struct endpoint *ep, uint32_t tag, bool part, int *rc)
 
 void group_join_late(struct group *g, struct endpoint *ep, int timeout_ms)
 {
-	int rc = group_forming(g, timeout_ms);
+	int rc = group_late_to_form(g, timeout_ms);
 
 	group_fail(g, -rc, "%s", group_detail());
 	joining_end(joining_of(ep, g), SLMPM_ETIMEOUT, "its deadline has passed");

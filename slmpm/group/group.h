@@ -191,7 +191,7 @@ void group_has_formed(struct group *g);
 /* Until it has formed, or has not: 0, or the deadline. */
 int group_await(struct group *g, int timeout_ms);
 /* It is forming, and TIMEOUT_MS has passed: for whom it waits. */
-COLD int group_forming(const struct group *g, int timeout_ms);
+COLD int group_late_to_form(const struct group *g, int timeout_ms);
 /* A group that EP founds by TAG, a PART of the one that EP's connection is of; NULL with *RC. */
 struct group *group_ask(struct endpoint *ep, uint32_t tag, bool part, int *rc);
 /* It has not formed in time: it fails. */
@@ -217,9 +217,9 @@ const char *group_detail(void);
 /* RC, of which the detail says more, is CALL's: so it begins with that, if it does not yet. */
 COLD int group_named(const char *call, int rc);
 /* Of a group that has not formed, or is forming: why, to CALL. */
-COLD int group_not_formed(const struct group *g, const char *call);
+COLD int group_unformed(const struct group *g, const char *call);
 /* -SLMPM_ESTATE: this process has founded it alone, and CALL is for members. */
-COLD int group_no_member(const char *call);
+COLD int founder_refused(const char *call);
 /* 0; the error of a group that has not formed; that. */
 int group_is_joined(const struct group *g, const char *call);
 /* 0; -SLMPM_ENOTSUP: it has no boards, which CALL needs. */

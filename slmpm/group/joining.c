@@ -320,20 +320,25 @@ int joining_refusal(struct failed_join *refused, uint32_t tag, bool part, uint32
 
 /* ---- the peer's beginning and its ends ------------------------------------------------------- */
 
+/* Those that were to be sent, to one that does not know what they are: none is left. */
+static void joinings_unknown(struct groups *of)
+{
+	LIST_EACH_ENTRY(struct joining, j, &of->ours, node) {
+		if (j->group)
+			group_fail(j->group, SLMPM_ENOTSUP, "%s does not know groups",
+				   of->ep->life->name);
+		joining_free(j);
+	}
+}
+
 void groups_up(struct endpoint *ep)
 {
 	struct groups *of = ep->rooms->groups;
 
 	if (!of)
 		return;
-	LIST_EACH_ENTRY(struct joining, j, &of->ours, node) {
-		if (bootstrap_forms_groups(ep))
-			continue;
-		if (j->group)
-			group_fail(j->group, SLMPM_ENOTSUP, "%s does not know groups",
-				   ep->life->name);
-		joining_free(j);
-	}
+	if (!bootstrap_forms_groups(ep))
+		joinings_unknown(of);
 	groups_room(ep);
 }
 

@@ -211,7 +211,7 @@ static COLD int meeting_forbidden(struct group *g)
 	if (g->state == GROUP_HAS_FAILED)
 		return error_set(-g->error, CALL ": %s", g->detail);
 	if (!g->boards.own)
-		return group_no_member(CALL);
+		return founder_refused(CALL);
 	return error_set(SLMPM_EBUSY, CALL ": another thread waits in it");
 }
 

@@ -45,14 +45,14 @@ COLD int group_named(const char *call, int rc)
 	return error_of_call(-rc, call, "%s", text);
 }
 
-COLD int group_not_formed(const struct group *g, const char *call)
+COLD int group_unformed(const struct group *g, const char *call)
 {
 	if (g->state == GROUP_IS_FORMING)
-		return group_named(call, group_forming(g, 0));
+		return group_named(call, group_late_to_form(g, 0));
 	return error_of_call(-g->error, call, "%s", g->detail);
 }
 
-COLD int group_no_member(const char *call)
+COLD int founder_refused(const char *call)
 {
 	return error_of_call(SLMPM_ESTATE, call,
 			     "this process has founded the group and is no member");
@@ -61,8 +61,8 @@ COLD int group_no_member(const char *call)
 int group_is_joined(const struct group *g, const char *call)
 {
 	if (!g->boards.own)
-		return group_no_member(call);
-	return g->state == GROUP_HAS_FORMED ? 0 : group_not_formed(g, call);
+		return founder_refused(call);
+	return g->state == GROUP_HAS_FORMED ? 0 : group_unformed(g, call);
 }
 
 int group_has_boards(const struct group *g, const char *call)

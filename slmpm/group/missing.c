@@ -89,7 +89,7 @@ static struct endpoint *founder_of(const struct group *g, const struct joining *
 	return NULL;
 }
 
-COLD int group_forming(const struct group *g, int timeout_ms)
+COLD int group_late_to_form(const struct group *g, int timeout_ms)
 {
 	const struct joining *j;
 	struct endpoint *ep;

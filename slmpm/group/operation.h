@@ -111,7 +111,8 @@ int collective_await(struct group *g, const struct slmpm_coll *c, const char *ca
 /* The same of a step of CALL, which all errors name in its place; may one of KIND begin? */
 int step_may_begin(struct group *g, uint32_t kind, enum board_call call);
 int step_await(struct group *g, const struct slmpm_coll *c, enum board_call call, int timeout_ms);
-/* The same of one that has been checked; of the program's own, by operation_new. */
+/* The same, outside of handlers, of one that has been checked; of the program's own, by
+ * operation_new. */
 int operation_await(struct group *g, const struct slmpm_coll *c, const char *call, int timeout_ms);
 /* *OP is C, which operation_check has passed, with a copy of all that it names but its buffers, for
  * `free`. 0, or negative with the detail set. */

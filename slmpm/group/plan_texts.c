@@ -66,7 +66,7 @@ int slmpm_group_plan(slmpm_group group, const char *text)
 		return rc;
 	}
 	if (!g->boards.own)
-		rc = group_no_member(CALL);
+		rc = founder_refused(CALL);
 	else if (g->begun != g->done || tags_wait(g))
 		rc = error_set(SLMPM_EBUSY, CALL ": an operation is under way");
 	else if (t)

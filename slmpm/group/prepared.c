@@ -116,10 +116,10 @@ int slmpm_prepared_start(slmpm_prepared prepared, const struct slmpm_how *how, s
 	if (rc == 0 && p->generation != p->operation->group->boards.generation)
 		rc = error_set(SLMPM_ESTATE, START ": it was prepared before "
 						   "slmpm_group_shrink, for other members");
-	if (rc == 0 && completion_blocks(&all, req))
-		rc = run_awaited(p, all.timeout_ms);
-	else if (rc == 0)
+	if (rc == 0 && !completion_blocks(&all, req))
 		rc = operation_start(p->operation, &all, req);
+	else if (rc == 0 && (rc = context_forbids(ctx, START)) == 0)
+		rc = run_awaited(p, all.timeout_ms);
 	context_unlock(ctx);
 	return rc;
 }

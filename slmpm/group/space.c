@@ -44,7 +44,7 @@ static int check_space(const struct group *g, uint32_t number, const void *base,
 	const struct space *s = space_find(g, number);
 
 	if (!g->boards.own)
-		return group_no_member(CALL);
+		return founder_refused(CALL);
 	if (!number || number > SLMPM_GROUP_SPACES)
 		return error_set(SLMPM_EINVAL, CALL ": space %" PRIu32 ", they are 1 to %d", number,
 				 SLMPM_GROUP_SPACES);
