@@ -232,6 +232,11 @@ static int found_part(struct split *s)
 	return rc;
 }
 
+static bool is_lack(int error)
+{
+	return error == -SLMPM_ENOFILE || error == -SLMPM_ENOMEM || error == -SLMPM_EFBIG;
+}
+
 /* What this member lacks the others are to learn as its doing: RC, of which the detail says
  * more. */
 static COLD int cannot_begin(struct split *s, int rc)
@@ -239,7 +244,7 @@ static COLD int cannot_begin(struct split *s, int rc)
 	const struct boards *b = &s->group->boards;
 	char text[ERROR_DETAIL];
 
-	if (rc != -SLMPM_ENOFILE && rc != -SLMPM_ENOMEM && rc != -SLMPM_EFBIG)
+	if (!is_lack(rc))
 		return rc;
 	(void)snprintf(text, sizeof(text), "%s", group_detail());
 	s->culprit = b->rank;
@@ -306,7 +311,7 @@ static bool group_knows(void *arg)
 }
 
 /* The old group is broken by that, which all others learn so; of a death it learns by itself, of
- * who is late by who founds the part. */
+ * who is late by who founds the part, of what another member lacks by that one. */
 static COLD void give_up_split(struct split *s, int error)
 {
 	struct group *g = s->group;
@@ -315,7 +320,7 @@ static COLD void give_up_split(struct split *s, int error)
 
 	(void)snprintf(text, sizeof(text), "%s", group_detail());
 	if (error == -SLMPM_EDEAD || error == -SLMPM_ECLOSED ||
-	    (error == -SLMPM_ETIMEOUT && s->culprit == BOARD_NONE))
+	    ((error == -SLMPM_ETIMEOUT || is_lack(error)) && s->culprit == BOARD_NONE))
 		(void)wait_until(g->ctx, group_knows, g,
 				 left >= 0 && left < GRACE_MS ? left : GRACE_MS);
 	if (is_broken(g))
