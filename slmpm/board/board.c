@@ -411,13 +411,18 @@ const char *boards_call_name(uint32_t call)
 	return call < sizeof(names) / sizeof(names[0]) ? names[call] : NULL;
 }
 
+const char *boards_kind_name(uint32_t kind)
+{
+	const uint32_t call = kind >> BOARD_KIND_CALL;
+
+	return call ? boards_call_name(call) : plan_kind_name(kind);
+}
+
 const char *boards_name(const struct boards *b, uint64_t number, uint32_t kind)
 {
-	uint32_t call = kind >> BOARD_KIND_CALL;
+	const enum board_call call = boards_call_of(b, number);
 
-	if (b->call && b->step == number)
-		call = b->call;
-	return call ? boards_call_name(call) : plan_kind_name(kind);
+	return call ? boards_call_name(call) : boards_kind_name(kind);
 }
 
 int boards_error(const struct boards *b, int error, uint64_t number, uint32_t kind,

@@ -35,13 +35,15 @@ struct boards_local {
 	} steps_of[BOARD_SLOTS];
 };
 
-/* Calls that are done as operations: their posts, and marks, say which, in the place of what is
- * done with elements. In texts it stands above the kind. */
+/* Calls whose steps are operations: posts and marks hold which, where others hold what is done with
+ * elements. A KIND for texts has it above these bits. */
 enum board_call { BOARD_CALL_NONE, BOARD_CALL_SPLIT, BOARD_CALL_ALLOC };
 #define BOARD_KIND_CALL 8
 
-/* Its name; NULL: of none, or an unknown one. */
+/* NULL: of none, or an unknown one. */
 const char *boards_call_name(uint32_t call);
+/* Of KIND, or the call above it; NULL likewise. */
+const char *boards_kind_name(uint32_t kind);
 
 struct boards { /* of one group, as one member has them */
 	uint32_t size, rank;
@@ -83,9 +85,15 @@ struct boards { /* of one group, as one member has them */
 	uint32_t shared_ids;              /* the last one of these */
 	uint64_t starts[BOARD_SLOTS];     /* where on the own ring the last operations began */
 	const struct boards_local *local; /* NULL: they are all of a group's */
-	enum board_call call; /* what the application has called, of which one is a step; ... */
-	uint64_t step;        /* ... its number */
+	enum board_call call;             /* the one under way */
+	uint64_t step;                    /* the number of the operation that is its step */
 };
+
+/* Of which call operation NUMBER is a step. */
+static inline enum board_call boards_call_of(const struct boards *b, uint64_t number)
+{
+	return b->step == number ? b->call : BOARD_CALL_NONE;
+}
 
 /* A new board, mapped writable, and its descriptor, by which others can map it read-only. 0, or a
  * negative errno. */

@@ -42,12 +42,6 @@ static uint64_t what_of(const struct slmpm_coll *c, uint32_t size)
 	return what;
 }
 
-/* Of a call's step, which call's: its kind combines nothing. */
-static uint64_t step_of(const struct boards *b)
-{
-	return UNLIKELY(b->call) && b->step == b->posted + 1 ? (uint64_t)b->call << POST_OP : 0;
-}
-
 /* What is begun now, and some bits of all before it: so members that have done different things see
  * it by the next post that one has of the other, though neither read the other's then. */
 static uint64_t with_history(struct boards *b, uint64_t what)
@@ -463,7 +457,8 @@ static void keep_short(struct flat *f, const struct slmpm_coll *c, uint64_t what
 
 int flat_begin(struct flat *f, struct boards *b, const struct slmpm_coll *c)
 {
-	const uint64_t history = b->history, what = what_of(c, b->size) | step_of(b);
+	const uint64_t call = boards_call_of(b, b->posted + 1);
+	const uint64_t history = b->history, what = what_of(c, b->size) | call << POST_OP;
 	int rc;
 
 	f->b = b;

@@ -62,8 +62,7 @@ static int differ_in(const struct flat *f, uint64_t number, const char *what, co
 
 static const char *kind_name(uint64_t what)
 {
-	const uint32_t kind = said_kind(what), call = kind >> BOARD_KIND_CALL;
-	const char *name = call ? boards_call_name(call) : plan_kind_name(kind);
+	const char *name = boards_kind_name(said_kind(what));
 
 	return name ? name : "an unknown kind";
 }

@@ -35,8 +35,8 @@
 
 #define BOARD_MAGIC UINT64_C(0x32647262706d6c73)
 
-/* post.what: kind, type and operation, a byte each; flags; root; what else must be the same: some
- * bits of all that was begun before, and of the counts. */
+/* post.what: kind, type and operation (or of which call it is a step), a byte each; flags; root;
+ * what else must be the same: some bits of all that was begun before, and of the counts. */
 #define POST_TYPE    8
 #define POST_OP      16
 #define POST_ROOT    32

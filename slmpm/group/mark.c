@@ -88,8 +88,7 @@ static uint32_t mark_kind(uint32_t mark)
 /* Of what another says as well. */
 static const char *mark_kind_name(uint32_t mark)
 {
-	const uint32_t kind = mark_kind(mark), call = kind >> BOARD_KIND_CALL;
-	const char *name = call ? boards_call_name(call) : plan_kind_name(kind);
+	const char *name = boards_kind_name(mark_kind(mark));
 
 	return name ? name : "an unknown kind";
 }

@@ -97,36 +97,31 @@ void messages_piece(struct plan_spec *spec, uint32_t width)
 		spec->piece = shared_piece(spec, width);
 }
 
-/* Of which call the one that begins is a step. */
-static enum board_call step_call(const struct group *g)
-{
-	return g->boards.step == g->messages->number ? g->boards.call : BOARD_CALL_NONE;
-}
-
 static void describe_run(const struct group *g, const struct slmpm_coll *c, struct offload_run *run)
 {
 	bool in_place = c->from == SLMPM_IN_PLACE, barrier = c->kind == SLMPM_COLL_BARRIER;
 	uint32_t width = messages_width(c);
+	uint64_t number = g->messages->number;
 
-	*run = (struct offload_run){
-		.spec = {.kind = c->kind,
-			 .size = g->boards.size,
-			 .rank = g->boards.rank,
-			 .root = flat_has_root(c->kind) ? (uint32_t)c->root : 0,
-			 .flags = (in_place ? PLAN_IN_PLACE : 0) | order_asked(g, c),
-			 .count = barrier ? 0 : c->count,
-			 .counts = c->counts,
-			 .places = c->places,
-			 .to_counts = c->to_counts,
-			 .to_places = c->to_places,
-			 .hosts = g->messages->hosts,
-			 .processors = g->messages->processors},
-		.type = c->type,
-		.op = c->op,
-		.combine = c->combine,
-		.from = in_place ? NULL : c->from,
-		.to = c->to,
-		.mark = mark_of(c, g->boards.size, g->messages->number, step_call(g))};
+	*run = (struct offload_run){.spec = {.kind = c->kind,
+					     .size = g->boards.size,
+					     .rank = g->boards.rank,
+					     .root = flat_has_root(c->kind) ? (uint32_t)c->root : 0,
+					     .flags = (in_place ? PLAN_IN_PLACE : 0) |
+						      order_asked(g, c),
+					     .count = barrier ? 0 : c->count,
+					     .counts = c->counts,
+					     .places = c->places,
+					     .to_counts = c->to_counts,
+					     .to_places = c->to_places,
+					     .hosts = g->messages->hosts,
+					     .processors = g->messages->processors},
+				    .type = c->type,
+				    .op = c->op,
+				    .combine = c->combine,
+				    .from = in_place ? NULL : c->from,
+				    .to = c->to};
+	run->mark = mark_of(c, g->boards.size, number, boards_call_of(&g->boards, number));
 	/* All send something at once: so one that has begun a round is seen to have. */
 	if (g->main && tags_is_round(c)) {
 		run->spec.algorithm = PLAN_BRUCK;

@@ -81,7 +81,7 @@ COLD int messages_broken_by(struct group *g);
 
 /* ---- mark.c: which operation a message is of ------------------------------------------------- */
 
-/* Of C, the group's NUMBER-th, of SIZE members. */
+/* Of C, the group's NUMBER-th, of SIZE members, a step of CALL. */
 uint32_t mark_of(const struct slmpm_coll *c, uint32_t size, uint64_t number, enum board_call call);
 /* That of the operation that begins is noted, and goes with what was before. */
 void mark_note(struct messages *m);

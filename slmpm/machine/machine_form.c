@@ -165,18 +165,17 @@ int machine_agree(struct group *g)
 				      .type = SLMPM_INT32,
 				      .op = SLMPM_CALC_AND,
 				      .count = 1};
-	m->run =
-		(struct offload_run){.spec = {.kind = n->coll.kind,
-					      .size = g->boards.size,
-					      .rank = g->boards.rank,
-					      .flags = PLAN_IN_PLACE,
-					      .count = 1,
-					      .hosts = m->hosts,
-					      .processors = m->processors},
-				     .type = n->coll.type,
-				     .op = n->coll.op,
-				     .to = &n->word,
-				     .mark = mark_of(&n->coll, g->boards.size, 0, BOARD_CALL_NONE)};
+	m->run = (struct offload_run){.spec = {.kind = n->coll.kind,
+					       .size = g->boards.size,
+					       .rank = g->boards.rank,
+					       .flags = PLAN_IN_PLACE,
+					       .count = 1,
+					       .hosts = m->hosts,
+					       .processors = m->processors},
+				      .type = n->coll.type,
+				      .op = n->coll.op,
+				      .to = &n->word};
+	m->run.mark = mark_of(&n->coll, g->boards.size, 0, BOARD_CALL_NONE);
 	m->run.spec.algorithm = plan_choose(&m->run.spec, sizeof(n->word));
 	return messages_exchange(g);
 }
