@@ -538,10 +538,10 @@ bool boards_pair(struct boards *b, uint32_t r, uint64_t what)
 		}
 		if (!there && at == BOARD_PAIRS)
 			at = i;
-		if (pair_lacks(there & PAIR_ASKED))
+		if (pair_errno(there & PAIR_ASKED))
 			lack = i;
 	}
-	if (at == BOARD_PAIRS && what && !pair_lacks(what))
+	if (at == BOARD_PAIRS && what && !pair_errno(what))
 		at = lack;
 	if (at < BOARD_PAIRS)
 		/* Pairs with the acquire in boards_paired; the bell is rung after it. */

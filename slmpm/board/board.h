@@ -210,14 +210,14 @@ void boards_wake_all(struct boards *b);
 #define PAIR_ASKED ((UINT64_C(1) << 52) - 1)
 #define PAIR_LACKS (UINT64_C(0xfff) << 40) /* no socket has such a number */
 
-/* That this member lacks what a connection takes, by ERROR, an errno; NUMBER tells one attempt from
- * others. And which error WHAT says; 0: it says something else. */
-static inline uint64_t pair_lack(uint32_t number, int error)
+/* This member lacks what a connection takes: ERROR, an errno. By NUMBER two attempts differ. */
+static inline uint64_t pair_of_lack(uint32_t number, int error)
 {
 	return PAIR_LACKS | (uint64_t)(number & 0xffffff) << 16 | ((uint32_t)error & 0x7fff);
 }
 
-static inline int pair_lacks(uint64_t what)
+/* Of such; 0: WHAT is none. */
+static inline int pair_errno(uint64_t what)
 {
 	return what >= PAIR_LACKS && what != PAIR_ASKED ? (int)(what & 0x7fff) : 0;
 }

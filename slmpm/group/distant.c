@@ -126,7 +126,7 @@ static void take_attempt(struct member *m, uint64_t now)
 	snprintf(d->why, sizeof(d->why), "%.*s", (int)sizeof(d->why) - 1,
 		 got.rc < 0 ? got.detail : "");
 	if (got.rc == -SLMPM_ENOFILE || got.rc == -SLMPM_ENOMEM) { /* which says nothing of M */
-		pair_lacks_here(m, got.rc);
+		pair_note_lack(m, got.rc);
 		pair_due(m, now + PAIR_AGAIN_MS * PAIR_MS);
 		return;
 	}
@@ -144,7 +144,7 @@ static void take_attempt(struct member *m, uint64_t now)
 	c.fd = got.rc;
 	rc = got.rc < 0 ? 0 : pair_adopt(m, &c, true);
 	if (rc < 0)
-		pair_lacks_here(m, rc);
+		pair_note_lack(m, rc);
 	if (got.rc < 0 || rc < 0)
 		pair_due(m, now + PAIR_AGAIN_MS * PAIR_MS);
 }

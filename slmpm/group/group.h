@@ -44,10 +44,10 @@ struct member {
 	uint32_t wanted;         /* calls that wait for one */
 	bool rung;               /* it has been asked for one, by its bell */
 	int error;               /* why there is none, for them: a negative errno */
-	bool theirs;             /* which the member has said: it lacks what one takes */
-	bool lacking;            /* this process has said so of itself: ... */
-	uint32_t lacks;          /* ... so often */
-	uint64_t had_lacked;     /* what the member had said so before one was wanted */
+	bool error_is_theirs;    /* the member lacks what one takes, by its board */
+	bool shows_lack;         /* the own board shows that this process does */
+	uint32_t lack_count;     /* how often it has shown that */
+	uint64_t lack_seen;      /* the member's board, when one was wanted or since: known */
 	/* Left out by slmpm_group_shrink: */
 	bool out;
 	uint64_t came; /* to so many meetings */

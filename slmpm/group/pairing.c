@@ -62,9 +62,9 @@ void pair_due(struct member *m, uint64_t when)
 	context_changed(ctx);
 }
 
-static bool pair_say(struct member *m, uint64_t what)
+static bool pair_show(struct member *m, uint64_t what)
 {
-	m->lacking = pair_lacks(what);
+	m->shows_lack = pair_errno(what);
 	return boards_pair(&m->group->boards, pair_rank(m), what);
 }
 
@@ -73,8 +73,8 @@ static void pair_withdraw(struct member *m)
 {
 	if (m->distant)
 		return;
-	if (!m->lacking) /* else the other side may have to see it yet */
-		(void)pair_say(m, PAIR_NONE);
+	if (!m->shows_lack) /* else the other side may have to see it yet */
+		(void)pair_show(m, PAIR_NONE);
 	if (m->offer >= 0)
 		close(m->offer);
 	m->offer = -1;
@@ -133,7 +133,7 @@ int pair_adopt(struct member *m, const struct connection *c, bool own)
 	return error_set(SLMPM_ENOMEM, "for a connection");
 }
 
-/* Of RC, as of pair_adopt. */
+/* Boards hold numbers of the system. */
 static int errno_of(int rc)
 {
 	if (rc == -SLMPM_ENOFILE)
@@ -141,11 +141,16 @@ static int errno_of(int rc)
 	return rc == -SLMPM_ENOMEM ? -ENOMEM : -EIO;
 }
 
-void pair_lacks_here(struct member *m, int rc)
+static void note_own_error(struct member *m, int error)
 {
-	m->error = errno_of(rc);
-	m->theirs = false;
-	m->group->ctx->news = true;
+	m->error = error;
+	m->error_is_theirs = false;
+	m->group->ctx->news |= error < 0;
+}
+
+void pair_note_lack(struct member *m, int rc)
+{
+	note_own_error(m, errno_of(rc));
 }
 
 /* Its connection, over FD; OWN: this side made it. As pair_adopt. */
@@ -198,35 +203,31 @@ static void pair_failed(struct member *m, int error, uint64_t now)
 {
 	if (is_closed_end(error) && !is_closed_end(m->error))
 		m->closed_at = now;
-	m->error = error;
-	m->theirs = false;
+	note_own_error(m, error);
 	if (is_ending(m, now))
 		pair_due(m, m->closed_at + PAIR_SAID_MS * PAIR_MS);
-	m->group->ctx->news |= error < 0;
 }
 
-/* This process lacks what one takes (ERROR): the other side, which may wait for it, learns that. */
-static void pair_lacking(struct member *m, int error)
+/* This process lacks what one takes: the other side may wait for it. */
+static void pair_show_lack(struct member *m, int error)
 {
 	const struct boards *b = &m->group->boards;
 
-	m->error = error;
-	m->theirs = false;
-	m->group->ctx->news = true;
-	if (pair_say(m, pair_lack(++m->lacks, -error)))
+	note_own_error(m, error);
+	if (pair_show(m, pair_of_lack(++m->lack_count, -error)))
 		(void)bell_pass(b->bells[pair_rank(m)], b->seats[b->rank], -1);
 }
 
-/* The other side has said so since one was wanted last. */
-static bool they_lack(struct member *m)
+/* True: the other side has shown one since a connection was wanted last. */
+static bool pair_take_lack(struct member *m)
 {
 	const uint64_t said = boards_paired(&m->group->boards, pair_rank(m));
 
-	if (!m->wanted || said == m->had_lacked || !pair_lacks(said))
+	if (!m->wanted || said == m->lack_seen || !pair_errno(said))
 		return false;
-	m->had_lacked = said;
-	m->error = -pair_lacks(said);
-	m->theirs = true;
+	m->lack_seen = said;
+	m->error = -pair_errno(said);
+	m->error_is_theirs = true;
 	return true;
 }
 
@@ -261,11 +262,11 @@ static void pair_make(struct member *m, uint64_t now)
 		return;
 	pair_drop(m);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) {
-		pair_lacking(m, -errno);
+		pair_show_lack(m, -errno);
 		pair_due(m, now + PAIR_AGAIN_MS * PAIR_MS);
 		return;
 	}
-	if (!pair_say(m, cookie_of(ends[1]))) {
+	if (!pair_show(m, cookie_of(ends[1]))) {
 		close(ends[0]);
 		close(ends[1]);
 		pair_due(m, now + BUSY_MS * PAIR_MS);
@@ -275,7 +276,7 @@ static void pair_make(struct member *m, uint64_t now)
 	if (rc < 0) {
 		close(ends[1]);
 		pair_withdraw(m);
-		pair_lacking(m, errno_of(rc));
+		pair_show_lack(m, errno_of(rc));
 		pair_due(m, now + PAIR_AGAIN_MS * PAIR_MS);
 		return;
 	}
@@ -301,7 +302,7 @@ static void pair_ask(struct member *m, uint64_t now)
 {
 	if (!m->wanted)
 		pair_withdraw(m);
-	else if (pair_say(m, PAIR_ASKED))
+	else if (pair_show(m, PAIR_ASKED))
 		pair_ring(m, now);
 	else
 		pair_due(m, now + BUSY_MS * PAIR_MS);
@@ -314,7 +315,7 @@ static void pair_step(struct member *m, uint64_t now)
 		distant_step(m, now);
 	else if (m->ended || has_left_group(m))
 		pair_withdraw(m);
-	else if (they_lack(m))
+	else if (pair_take_lack(m))
 		pair_withdraw(m);
 	else if (pair_lives(m->pair))
 		pair_offer(m, now);
@@ -370,7 +371,7 @@ static void pair_came(struct member *m, int fd)
 	pair_drop(m);
 	rc = pair_new(m, fd, false);
 	if (rc < 0)
-		pair_lacking(m, errno_of(rc));
+		pair_show_lack(m, errno_of(rc));
 }
 
 /* Perhaps the member's: there was no room for it. */
@@ -378,9 +379,9 @@ static void pair_missed(struct member *m)
 {
 	const uint64_t said = boards_paired(&m->group->boards, pair_rank(m));
 
-	if (!is_maker(m) && !m->ended && said && said != PAIR_ASKED && !pair_lacks(said) &&
+	if (!is_maker(m) && !m->ended && said && said != PAIR_ASKED && !pair_errno(said) &&
 	    !pair_lives(m->pair))
-		pair_lacking(m, -EMFILE);
+		pair_show_lack(m, -EMFILE);
 }
 
 /* Of a member, by its first rank. */
@@ -611,7 +612,7 @@ bool pair_is_decided(void *arg)
 COLD uint32_t pair_culprit(const struct member *m)
 {
 	const struct pair *p = m->pair;
-	const bool lacks = m->error ? !m->theirs && !is_closed_end(m->error) :
+	const bool lacks = m->error ? !m->error_is_theirs && !is_closed_end(m->error) :
 				      p && !pair_lives(p) && p->ep->life->lacks;
 
 	return lacks ? m->group->boards.rank : pair_rank(m);
@@ -623,7 +624,7 @@ static COLD int lack_error(const struct member *m, const char *call)
 	const struct boards *b = &m->group->boards;
 	char what[128];
 
-	if (m->theirs)
+	if (m->error_is_theirs)
 		(void)snprintf(what, sizeof(what), "%s: a connection of " BOARD_MEMBER, call,
 			       BOARD_MEMBER_OF(b, pair_rank(m)));
 	else
@@ -672,9 +673,9 @@ void pair_want(struct member *m)
 	if (!pair_lives(m->pair))
 		pair_drop(m);
 	if (!m->distant)
-		m->had_lacked = boards_paired(&m->group->boards, pair_rank(m));
+		m->lack_seen = boards_paired(&m->group->boards, pair_rank(m));
 	m->error = 0;
-	m->theirs = false;
+	m->error_is_theirs = false;
 	pair_due(m, 0);
 }
 

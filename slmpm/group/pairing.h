@@ -103,8 +103,8 @@ bool pair_is_decided(void *arg);
 int pair_error(struct member *m, const char *call, int timeout_ms);
 /* By which rank's doing: the member's, or this process's own, which lacks memory for it. */
 uint32_t pair_culprit(const struct member *m);
-/* This process lacks what it takes, by RC, as of pair_adopt: those who wait learn it. */
-void pair_lacks_here(struct member *m, int rc);
+/* This process lacks what it takes, by RC of pair_adopt: calls that wait end by that. */
+void pair_note_lack(struct member *m, int rc);
 /* This call does not want it any more. */
 void pair_unwant(struct member *m);
 /* That with RANK, once it is up; NULL: not yet, or not any more. */
