@@ -19,16 +19,12 @@
 #include "slmpm/link/wait.h"
 
 #define CALL     "slmpm_group_split"
-#define MARK     UINT32_C(0x74696c70) /* no allgather of the application's, as a rule */
 #define SLICE_MS 5
 #define GRACE_MS 1000 /* until all know of a death that one connection has shown */
 
 struct choice { /* of a member, as it is exchanged: in little-endian order */
-	uint32_t mark, color, key;
-	union {
-		uint32_t refuses; /* it asks for what cannot be; once all have come: */
-		uint32_t rank;
-	};
+	uint32_t wrong; /* it asks for what cannot be */
+	uint32_t color, key, rank;
 };
 
 struct split {                      /* a call of it */
@@ -80,12 +76,11 @@ static int split_collect(struct split *s, const struct slmpm_coll *c)
 
 /* ---- who wants what -------------------------------------------------------------------------- */
 
-static int exchange(struct split *s, int color, int key, int refuses, struct choice *all)
+static int exchange(struct split *s, int color, int key, bool wrong, struct choice *all)
 {
-	const struct choice own = {.mark = LITTLE_32(MARK),
+	const struct choice own = {.wrong = LITTLE_32((uint32_t)wrong),
 				   .color = LITTLE_32((uint32_t)color),
-				   .key = LITTLE_32((uint32_t)key),
-				   .refuses = LITTLE_32((uint32_t)refuses)};
+				   .key = LITTLE_32((uint32_t)key)};
 	const struct slmpm_coll c = {.size = sizeof(c),
 				     .kind = SLMPM_COLL_ALLGATHER,
 				     .type = SLMPM_UINT8,
@@ -101,7 +96,7 @@ static bool is_color(int color)
 	return color >= 0 || color == SLMPM_COLOR_NONE;
 }
 
-/* A member asks for what cannot be, the first one: all learn it alike, and the group stays. */
+/* By the first member that asks for what cannot be: the same at all. */
 static COLD int split_refused(const struct split *s, const struct choice *all)
 {
 	const struct boards *b = &s->group->boards;
@@ -109,7 +104,7 @@ static COLD int split_refused(const struct split *s, const struct choice *all)
 	uint32_t r = 0;
 	int color;
 
-	while (r < b->size && !all[r].refuses)
+	while (r < b->size && !all[r].wrong)
 		r++;
 	if (r == b->size)
 		return 0;
@@ -119,16 +114,6 @@ static COLD int split_refused(const struct split *s, const struct choice *all)
 	if (r == b->rank)
 		return error_set(SLMPM_EINVAL, "%s", why);
 	return error_set(SLMPM_EINVAL, BOARD_MEMBER " refuses: %s", BOARD_MEMBER_OF(b, r), why);
-}
-
-/* 0, or a member does another operation. */
-static int check_marks(const struct split *s, const struct choice *all)
-{
-	for (uint32_t r = 0; r < s->group->boards.size; r++)
-		if (LITTLE_32(all[r].mark) != MARK)
-			return error_set(SLMPM_EINVAL, BOARD_MEMBER " does an allgather, not " CALL,
-					 BOARD_MEMBER_OF(&s->group->boards, r));
-	return 0;
 }
 
 static void read_choices(const struct split *s, struct choice *all)
@@ -429,15 +414,15 @@ static int let_all_have_it(struct split *s)
 	return 0;
 }
 
-/* All have said what they want. */
+/* ALL are there. What is refused leaves the group as it is. */
 static int split_chosen(struct split *s, int color, struct choice *all)
 {
-	int rc = check_marks(s, all);
+	int rc = split_refused(s, all);
 
-	if (rc == 0 && split_refused(s, all) < 0)
-		return -SLMPM_EINVAL;
+	if (rc < 0)
+		return rc;
 	read_choices(s, all);
-	if (rc == 0 && color != SLMPM_COLOR_NONE)
+	if (color != SLMPM_COLOR_NONE)
 		rc = make_part(s, color, all);
 	if (rc < 0)
 		give_up_split(s, rc);
@@ -463,7 +448,7 @@ static void forget_failed(const struct group *g)
 	}
 }
 
-static int split(struct split *s, int color, int key, bool refuses)
+static int split(struct split *s, int color, int key, bool wrong)
 {
 	struct choice *all = calloc(s->group->boards.size, sizeof(*all));
 	int rc;
@@ -471,7 +456,7 @@ static int split(struct split *s, int color, int key, bool refuses)
 	if (!all)
 		return error_set(SLMPM_ENOMEM, "for what the members say");
 	forget_failed(s->group);
-	rc = exchange(s, color, key, refuses, all);
+	rc = exchange(s, color, key, wrong, all);
 	if (rc == 0)
 		rc = split_chosen(s, color, all);
 	if (rc < 0 && s->group->apart && s->group->error)
