@@ -7,19 +7,6 @@
 
 #define NAMES_MAX 1024 /* bytes of all tests' names */
 
-enum given { /* options that some tests use: bits of command.given */
-	     GIVEN_BURST,
-	     GIVEN_MORE,
-	     GIVEN_IDLE,
-	     GIVEN_STEP,
-	     GIVEN_WORK,
-	     GIVEN_TRACK,
-	     GIVEN_MEMBERS,
-	     GIVEN_SHARED,
-	     GIVEN_MODES,
-	     GIVEN_TOUCH
-};
-
 struct command {
 	struct setup setup;
 	struct job job;        /* but for test and size */
@@ -27,13 +14,12 @@ struct command {
 	const char *fabric, *listen, *connect, *mailbox, *dump, *modes, *to;
 	uint64_t size, max, times; /* each that of the one before */
 	bool sized, serve, far, sink, crew, decisions;
-	uint32_t given;
+	unsigned given; /* enum takes */
 };
 
 /* 0, or -1: it is wrong, which has been said. */
 int command_read(struct command *command, int argc, char **argv);
-/* Each option is used by one of the tests at least, as it is given: 0; or -1, and WHY says which is
- * not (given.c). */
+/* 0: each option given is used by one of the tests at least; else -1, with WHY (given.c). */
 int given_check(const struct command *c, char *why, size_t size);
 /* The library's first use: the settings have been chosen. 0, or it is said that there is none. */
 int command_check_fabric(const struct command *c);

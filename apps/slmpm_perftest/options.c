@@ -108,7 +108,7 @@ static const struct argp_option options[] = {
 	{0},
 };
 
-#define GIVEN(what) (c->given |= 1u << GIVEN_##what)
+#define GIVEN(what) (c->given |= TAKES_##what)
 #define TEXT_AT     14 /* columns of help before the texts of tests, and for these */
 #define TEXT_WIDTH  64
 #define REFUSE(...) argp_failure(state, 2, 0, __VA_ARGS__)
@@ -329,7 +329,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-/* A line of the list; longer ones go on below their text, as argp would begin them anew. */
+/* Long lines are broken here: argp would go on in the first column. */
 static void list_test(FILE *out, const struct test *t)
 {
 	const char *text = t->text;

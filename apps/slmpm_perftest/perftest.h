@@ -53,12 +53,28 @@ enum means {
 	MEANS
 };
 
+/* Options that some tests alone use. */
+enum takes {
+	TAKES_BURST = 1 << 0,
+	TAKES_MORE = 1 << 1,
+	TAKES_IDLE = 1 << 2,
+	TAKES_STEP = 1 << 3,
+	TAKES_WORK = 1 << 4,
+	TAKES_TRACK = 1 << 5,
+	TAKES_MEMBERS = 1 << 6,
+	TAKES_SHARED = 1 << 7,
+	TAKES_MODES = 1 << 8,
+	TAKES_TOUCH = 1 << 9,
+	TAKES_FEW = 1 << 10 | TAKES_BURST /* at most BURST_MAX at once */
+};
+
 struct test {
 	const char *name, *text;
 	enum kind kind;
 	enum means by;
 	uint64_t size; /* when none is given */
 	loop_fn *loop;
+	unsigned takes;
 };
 
 extern const struct test tests[];
