@@ -66,27 +66,28 @@ static int attempt_thread(struct attempt *a)
 	return rc == 0 ? 0 : -ENOMEM;
 }
 
-struct attempt *attempt_begin(const char *url, uint64_t deadline, int *bell)
+int attempt_begin(struct attempt **out, const char *url, uint64_t deadline)
 {
 	struct attempt *a = malloc(sizeof(*a));
 	int rc = -EINVAL;
 
-	*bell = -ENOMEM;
+	*out = NULL;
 	if (!a)
-		return NULL;
+		return -ENOMEM;
 	*a = (struct attempt){.holders = 2, .deadline = deadline, .result.rc = -1};
 	a->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (a->bell < 0)
 		rc = -errno;
 	else if (url_parse(&a->url, url) == 0)
 		rc = attempt_thread(a);
-	*bell = rc < 0 ? rc : a->bell;
-	if (rc == 0)
-		return a;
+	if (rc == 0) {
+		*out = a;
+		return a->bell;
+	}
 	if (a->bell >= 0)
 		close(a->bell);
 	free(a);
-	return NULL;
+	return rc;
 }
 
 void attempt_take(struct attempt *a, struct attempt_result *result)

@@ -81,8 +81,8 @@ static int dial_attempt(struct dial *d)
 	int fd;
 
 	d->state = DIAL_SOCKET;
-	d->attempt = attempt_begin(d->named->url, d->until, &fd);
-	if (!d->attempt)
+	fd = attempt_begin(&d->attempt, d->named->url, d->until);
+	if (fd < 0)
 		return error_set(SLMPM_ESYSTEM, "%.*s: no thread, memory or descriptor to connect",
 				 (int)d->named->shown, d->named->url);
 	d->answered = (struct watch){.ready = has_answered, .fd = fd, .owner = d};

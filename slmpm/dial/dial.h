@@ -80,9 +80,9 @@ struct attempt_result {
 	char detail[ERROR_DETAIL];
 };
 
-/* To URL, until DEADLINE; *BELL, which stays the attempt's, is readable once it has ended. NULL:
- * no memory, descriptors or threads; *BELL says which by a negative errno. */
-struct attempt *attempt_begin(const char *url, uint64_t deadline, int *bell);
+/* To URL, until DEADLINE: its bell, a descriptor that stays the attempt's and is readable once it
+ * has ended; or a negative errno, and *OUT is NULL. */
+int attempt_begin(struct attempt **out, const char *url, uint64_t deadline);
 /* It has ended: the result, whose socket is the caller's, and it is gone. */
 void attempt_take(struct attempt *a, struct attempt_result *result);
 /* It is not wanted any more, ended or not. */

@@ -99,15 +99,15 @@ void distant_forked(const struct member *m)
 
 static void attempt_for(struct member *m, uint64_t now)
 {
+	const uint64_t until = now + (uint64_t)config_get()->handshake_ms * PAIR_MS;
 	struct distant *d = m->distant;
+	int bell = attempt_begin(&d->attempt, d->url, until);
 
-	d->attempt = attempt_begin(d->url, now + (uint64_t)config_get()->handshake_ms * PAIR_MS,
-				   &d->answered.fd);
-	if (d->attempt && watch_add(m->group->ctx, &d->answered) == 0)
+	d->answered.fd = bell < 0 ? -1 : bell;
+	if (bell >= 0 && watch_add(m->group->ctx, &d->answered) == 0)
 		return;
-	m->error = d->attempt ? -ENOMEM : d->answered.fd;
+	m->error = bell < 0 ? bell : -ENOMEM;
 	drop_attempt_of(m);
-	d->answered.fd = -1;
 	m->group->ctx->news = true;
 	pair_due(m, now + PAIR_AGAIN_MS * PAIR_MS); /* of a thread there may be one by then */
 }
