@@ -12,7 +12,7 @@
 #define WORD_MAX 32 /* bytes: a longer one is cut */
 
 static _Thread_local char detail[ERROR_DETAIL];
-static _Thread_local const char *detail_call; /* whose name it begins with, as far as is known */
+static _Thread_local const char *detail_call; /* it begins with that; NULL: with another text */
 
 static const struct {
 	int number;
@@ -92,9 +92,15 @@ int error_of_call(int error, const char *call, const char *format, ...)
 	return -error;
 }
 
-const char *error_call(void)
+int error_name_call(const char *call, int rc)
 {
-	return detail_call;
+	const char *rest = strstr(detail, ": ");
+	char text[ERROR_DETAIL];
+
+	if (detail_call && !strcmp(detail_call, call))
+		return rc;
+	(void)snprintf(text, sizeof(text), "%s", rest ? rest + 2 : detail);
+	return error_of_call(-rc, call, "%s", text);
 }
 
 int error_set(int error, const char *format, ...)

@@ -9,17 +9,18 @@
 
 /* Sets the calling thread's detail and returns -ERROR. */
 __attribute__((format(printf, 2, 3), cold)) int error_set(int error, const char *format, ...);
-/* The same of CALL, with which the text begins; of which call that says so the thread's detail is,
- * or NULL. */
+/* The same, and the text begins with CALL. */
 __attribute__((format(printf, 3, 4), cold)) int error_of_call(int error, const char *call,
 							      const char *format, ...);
-const char *error_call(void);
+/* The error RC, with its detail, as CALL's: the text begins with that, if it does not yet. Returns
+ * RC. */
+__attribute__((cold)) int error_name_call(const char *call, int rc);
 /* The calling thread's detail, all of it; and that again, whatever has failed meanwhile. */
 __attribute__((cold)) void error_save(char kept[ERROR_DETAIL]);
 __attribute__((cold)) void error_restore(const char *kept);
-/* -SLMPM_E* for a negative errno; the same, and the detail says WHAT failed and the system's
- * text. */
+/* -SLMPM_E* for a negative errno. */
 __attribute__((cold)) int error_code(int negative_errno);
+/* The same; the detail is WHAT failed and the system's text. */
 __attribute__((cold)) int error_system(int negative_errno, const char *what);
 
 #endif

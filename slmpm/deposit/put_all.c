@@ -231,7 +231,7 @@ static int will_call_back(slmpm_group group, const char *call)
 	struct group *g = handle_get(&group_table, group.id);
 
 	if (!g)
-		return group_named(call, handle_error(&group_table, group.id));
+		return error_name_call(call, handle_error(&group_table, group.id));
 	engine_leave_handlers(g->ctx);
 	g->ctx->calls_back = true;
 	return 0;
@@ -276,7 +276,7 @@ static int set_deposits(struct group *g, const struct slmpm_deposits *how)
 		return error_set(SLMPM_ENOMEM, DEPOSITS ": for those of a group");
 	rc = completion_find(g->ctx, (slmpm_ctr){0}, how->cq, &none, &queue);
 	if (rc < 0)
-		return group_named(DEPOSITS, rc);
+		return error_name_call(DEPOSITS, rc);
 	if (queue)
 		queue->users++;
 	if (d->queue)

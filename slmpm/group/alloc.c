@@ -541,7 +541,7 @@ int slmpm_group_alloc(slmpm_group_memory *out, slmpm_group group, uint64_t len, 
 
 		rc = alloc_in(g, out, &own, timeout_ms);
 		if (rc < 0)
-			rc = group_named(CALL, rc);
+			rc = error_name_call(CALL, rc);
 	}
 	context_unlock(ctx);
 	return rc;

@@ -335,7 +335,7 @@ int slmpm_collective(slmpm_group group, const struct slmpm_coll *coll, int timeo
 
 		g = CONTEXT_LOCK_OBJECT(&group_table, struct group, group.id, &rc);
 		if (UNLIKELY(!g))
-			return group_named(CALL, rc);
+			return error_name_call(CALL, rc);
 	}
 	if (UNLIKELY(!coll || coll->size != sizeof(*coll)))
 		return collect_full(g, coll, timeout_ms);

@@ -30,7 +30,7 @@ const char *operation_call(const char *call, uint32_t kind)
 
 COLD int operation_refused(const struct slmpm_coll *c, const char *call, int rc)
 {
-	return plan_kind_name(c->kind) ? rc : group_named(operation_call(call, c->kind), rc);
+	return plan_kind_name(c->kind) ? rc : error_name_call(operation_call(call, c->kind), rc);
 }
 
 /* ---- operations of the program's own --------------------------------------------------------- */

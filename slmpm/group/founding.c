@@ -161,7 +161,7 @@ struct group *formation_new(const char *call, struct context *ctx, const slmpm_p
 	if (g || of)
 		return g;
 	asked = asked || *rc == -SLMPM_EINVAL || *rc == -SLMPM_EHANDLE;
-	*rc = group_named(call, *rc);
+	*rc = error_name_call(call, *rc);
 	if (!asked)
 		refuse_all(ctx, members, n, tag, -*rc);
 	return NULL;

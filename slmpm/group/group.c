@@ -292,7 +292,7 @@ int slmpm_group_create_start(slmpm_group *out, slmpm_ctx handle, const slmpm_pee
 	struct group *g;
 
 	if (!ctx)
-		return group_named("slmpm_group_create_start", rc);
+		return error_name_call("slmpm_group_create_start", rc);
 	context_lock(ctx);
 	g = begin_create("slmpm_group_create_start", ctx, out, members, n, tag, -1, &rc);
 	if (g)
@@ -309,7 +309,7 @@ int slmpm_group_create(slmpm_group *out, slmpm_ctx handle, const slmpm_peer *mem
 	struct group *g;
 
 	if (!ctx)
-		return group_named("slmpm_group_create", rc);
+		return error_name_call("slmpm_group_create", rc);
 	context_lock(ctx);
 	g = begin_create("slmpm_group_create", ctx, out, members, n, tag, timeout_ms, &rc);
 	if (g) {
@@ -391,7 +391,7 @@ static struct group *begin_join(const char *call, struct endpoint *ep, const slm
 	if (*rc == 0 && !out)
 		*rc = error_set(SLMPM_EINVAL, "%s: no place for the handle", call);
 	if (*rc == 0 && (*rc = may_join(ep)) < 0)
-		*rc = group_named(call, *rc);
+		*rc = error_name_call(call, *rc);
 	if (*rc == 0 && !timeout_ms)
 		*rc = late_error(ep->ctx, ep, 0,
 				 "%s: a timeout of 0 is not enough for %s, which founds group %u, "
@@ -401,7 +401,7 @@ static struct group *begin_join(const char *call, struct endpoint *ep, const slm
 		return NULL;
 	g = group_ask(ep, tag, false, rc);
 	if (!g)
-		*rc = group_named(call, *rc);
+		*rc = error_name_call(call, *rc);
 	return g;
 }
 
@@ -412,7 +412,7 @@ int slmpm_group_join_start(slmpm_group *out, slmpm_peer founder, uint32_t tag)
 	int rc = 0;
 
 	if (!ep || !endpoint_lock(ep, founder))
-		return group_named("slmpm_group_join_start", endpoint_bad_handle(founder));
+		return error_name_call("slmpm_group_join_start", endpoint_bad_handle(founder));
 	g = begin_join("slmpm_group_join_start", ep, out, tag, -1, &rc);
 	if (g)
 		out->id = handle_id(g);
@@ -428,7 +428,7 @@ int slmpm_group_join(slmpm_group *out, slmpm_peer founder, uint32_t tag, int tim
 	int rc = 0;
 
 	if (!ep || !endpoint_lock(ep, founder))
-		return group_named("slmpm_group_join", endpoint_bad_handle(founder));
+		return error_name_call("slmpm_group_join", endpoint_bad_handle(founder));
 	ctx = ep->ctx;
 	g = begin_join("slmpm_group_join", ep, out, tag, timeout_ms, &rc);
 	if (g) {

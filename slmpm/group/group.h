@@ -214,8 +214,6 @@ extern struct handle_table group_table;
 struct group *group_lock(slmpm_group group, const char *call, struct context **ctx, int *rc);
 /* This thread's detail but for the error's own text, which is set before it again. */
 const char *group_detail(void);
-/* RC, of which the detail says more, is CALL's: so it begins with that, if it does not yet. */
-COLD int group_named(const char *call, int rc);
 /* Of a group that has not formed, or is forming: why, to CALL. */
 COLD int group_unformed(const struct group *g, const char *call);
 /* -SLMPM_ESTATE: this process has founded it alone, and CALL is for members. */

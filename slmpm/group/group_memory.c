@@ -81,7 +81,7 @@ int slmpm_group_part(slmpm_group_memory memory, int rank, void **base, uint64_t 
 	struct context *ctx;
 
 	if (!m)
-		return group_named("slmpm_group_part", rc);
+		return error_name_call("slmpm_group_part", rc);
 	ctx = m->ctx;
 	if (!base || !len) {
 		rc = error_set(SLMPM_EINVAL, "slmpm_group_part: no place for what it is");
@@ -117,7 +117,7 @@ int slmpm_group_free(slmpm_group_memory memory)
 	struct context *ctx;
 
 	if (!m)
-		return group_named("slmpm_group_free", rc);
+		return error_name_call("slmpm_group_free", rc);
 	ctx = m->ctx;
 	if (m->group->begun != m->group->done || tags_wait(m->group))
 		rc = error_set(SLMPM_EBUSY, "slmpm_group_free: an operation is under way");

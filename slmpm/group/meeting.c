@@ -227,7 +227,7 @@ static COLD int meeting_form(struct group *g, int *timeout_ms)
 	if (*timeout_ms > 0)
 		*timeout_ms = clock_ms(clock_now(), deadline, -1);
 	if (rc < 0)
-		return group_named(CALL, rc);
+		return error_name_call(CALL, rc);
 	return g->state == GROUP_HAS_FAILED ? meeting_forbidden(g) : 0;
 }
 

@@ -24,7 +24,7 @@ struct group *group_lock(slmpm_group group, const char *call, struct context **c
 
 	*ctx = g ? g->ctx : NULL;
 	if (UNLIKELY(!g))
-		*rc = group_named(call, *rc);
+		*rc = error_name_call(call, *rc);
 	return g;
 }
 
@@ -35,20 +35,10 @@ const char *group_detail(void)
 	return rest ? rest + 2 : detail;
 }
 
-COLD int group_named(const char *call, int rc)
-{
-	char text[ERROR_DETAIL];
-
-	if (error_call() && !strcmp(error_call(), call))
-		return rc;
-	(void)snprintf(text, sizeof(text), "%s", group_detail());
-	return error_of_call(-rc, call, "%s", text);
-}
-
 COLD int group_unformed(const struct group *g, const char *call)
 {
 	if (g->state == GROUP_IS_FORMING)
-		return group_named(call, group_late_to_form(g, 0));
+		return error_name_call(call, group_late_to_form(g, 0));
 	return error_of_call(-g->error, call, "%s", g->detail);
 }
 

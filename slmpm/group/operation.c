@@ -189,7 +189,7 @@ int operation_may_be_driven(struct group *g, uint32_t kind, const char *call)
 		rc = error_set(-g->error, "%s", g->detail);
 	else if (group_is_broken(g))
 		rc = break_as_is(g, g->begun + 1, kind);
-	return rc < 0 && call ? group_named(call, rc) : rc;
+	return rc < 0 && call ? error_name_call(call, rc) : rc;
 }
 
 int operation_may_begin(struct group *g, uint32_t kind, const char *call)

@@ -59,7 +59,7 @@ int slmpm_group_plan(slmpm_group group, const char *text)
 	if (rc == 0 && text)
 		rc = plan_text_load(&t, text);
 	if (rc < 0)
-		return group_named(CALL, rc);
+		return error_name_call(CALL, rc);
 	g = group_lock(group, CALL, &ctx, &rc);
 	if (!g) {
 		plan_text_free(t);

@@ -106,7 +106,7 @@ int slmpm_prepared_start(slmpm_prepared prepared, const struct slmpm_how *how, s
 	struct context *ctx;
 
 	if (!p)
-		return group_named(START, rc);
+		return error_name_call(START, rc);
 	ctx = p->ctx;
 	rc = how_take(START, &all, how, 0);
 	if (rc == 0)
@@ -131,7 +131,7 @@ int slmpm_prepared_destroy(slmpm_prepared prepared)
 	struct context *ctx;
 
 	if (!p)
-		return group_named(DESTROY, rc);
+		return error_name_call(DESTROY, rc);
 	ctx = p->ctx;
 	rc = prepared_is_free(p, DESTROY);
 	if (rc == 0)

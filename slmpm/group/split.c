@@ -22,7 +22,7 @@
 #define SLICE_MS 5
 #define GRACE_MS 1000 /* until all know of a death that one connection has shown */
 
-struct choice { /* of a member, as it is exchanged: in little-endian order */
+struct choice {         /* of a member, as it is exchanged: in little-endian order */
 	uint32_t wrong; /* it asks for what cannot be */
 	uint32_t color, key, rank;
 };
@@ -485,7 +485,7 @@ static int conclude_split(struct split *s, slmpm_group *part, int rc)
 	if (rc == 0)
 		part->id = s->part ? handle_id(s->part) : 0;
 	else
-		rc = group_named(CALL, rc);
+		rc = error_name_call(CALL, rc);
 	if (rc < 0 && s->part)
 		group_quit(s->part);
 	return rc;
