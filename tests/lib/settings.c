@@ -87,15 +87,6 @@ static int run(void *arg)
 	return r->body(current);
 }
 
-/* Data races show in programs with threads: of the others, which wait most of their time under a
- * thread sanitizer, a third of the settings will do. */
-static bool is_tried(size_t i)
-{
-	const char *sanitizer = getenv("SLMPM_SAN");
-
-	return sanitizer && strcmp(sanitizer, "thread") == 0 ? i % 3 == 0 : actor_tries(i);
-}
-
 /* Where a fabric is named already, one of another fabric is no setting of it. */
 static bool is_of_this_fabric(const struct setting *s)
 {
@@ -121,7 +112,7 @@ int settings_each(int (*body)(const struct setting *s), unsigned seconds)
 		int status;
 
 		if (only ? strcmp(only, s->name) != 0 :
-			   !is_tried((size_t)(s - settings)) || !is_of_this_fabric(s))
+			   !actor_tries((size_t)(s - settings)) || !is_of_this_fabric(s))
 			continue;
 		status = child_run(run, &r, seconds * (unsigned)actor_slow());
 		printf("%-26s %s %lld ms\n", s->name,
