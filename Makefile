@@ -246,7 +246,8 @@ $(OUT)/lib/mpi_coll-%.so: $(MPI_SRC) $(wildcard apps/mpi_coll/*.h include/*.h) $
 # the quickest that is here, one thread each as make has jobs enough, and what a sanitizer adds is not relocated anew by each process.
 LINK_TEST := $(LINK) $(if $(CROSS)$(LTO),,$(if $(shell command -v ld.lld; :),-fuse-ld=lld -Wl$(comma)--threads=1)) $(if $(SAN),-no-pie,$(if $(QUICK),-Wl$(comma)-S))
 # What a sanitizer adds takes twice as long to compile where it is optimized; little of what runs is that code. Not so in
-# unit tests, which compute much, and have the library's inline functions in them; nor in what tests have in common.
+# unit tests, which compute much, and have the library's inline functions in them; nor in what tests have in common, nor in
+# the two programs that compute.
 UNHURRIED := $(if $(SAN),$(filter $(OBJ)/tests/unit/%,$(TEST_OBJ)) $(TEST_LIB))
 APP_OBJ   := $(if $(SAN),$(patsubst %.c,$(OBJ)/%.o,$(filter-out apps/jacobi/% apps/slmpm_sim/%,$(wildcard apps/*.c apps/*/*.c))))
 $(filter-out $(UNHURRIED),$(TEST_OBJ) $(TEST_LIB)) $(APP_OBJ): private BASE += $(QUICKLY)
@@ -504,8 +505,8 @@ include $(SYSROOT)/.done
 endif
 endif
 
-# $(call apt,PACKAGES[,MAKEFILE]): install those that are missing. Where that cannot be MAKEFILE, which make reads next,
-# ends it by saying so: for behind a rule that fails make has more to say.
+# $(call apt,PACKAGES[,MAKEFILE]): install those that are missing. Where that fails, MAKEFILE, which make reads next, ends make
+# with the message: behind a failed rule make would print more.
 apt = missing=$$(for p in $(1); do dpkg-query -Wf '$${db:Status-Status}' $$p 2>/dev/null | grep -q '^installed' || echo $$p; done); \
 	[ -n "$$missing" ] || exit 0; echo '  APT  ' $$missing; \
 	command -v apt-get >/dev/null || { echo "no apt-get here: install these by hand"; exit 0; }; \

@@ -15,9 +15,8 @@
 
 #define OPTIONS_SPECIAL 0x1000000 /* argp's own keys from here on */
 
-/* At the end of a program that has been asked for help, or its version: argp ends it by 0, written
- * or not. */
-static inline void options_written(void)
+/* argp exits by 0 behind help and the version, written or not. */
+static inline void options_check_output(void)
 {
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return;
@@ -121,7 +120,7 @@ static inline error_t options_parse_as(const struct argp *argp, int argc, char *
 	spelling = whole;
 	spelling.parser = before ? options_accept_before : options_accept;
 	if (options_ask_for_help(argc, argv))
-		atexit(options_written);
+		atexit(options_check_output);
 	else if (argp_parse(&spelling, argc, argv, ARGP_NO_ERRS | ARGP_NO_EXIT | ARGP_IN_ORDER,
 			    NULL, &well)) {
 		well = well < argc ? well : argc - 1;

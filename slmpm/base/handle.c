@@ -7,7 +7,8 @@
 
 #include "slmpm/base/error.h"
 
-/* A slot is used as often, by a power of two, before it is named as those of another kind are. */
+/* Generations of two tables begin so far apart, by a power of two: room for 64 tables, and for 2^25
+ * objects in a slot before its handle may be one of another table's. */
 #define KIND_SHIFT 26
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

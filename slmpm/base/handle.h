@@ -2,8 +2,7 @@
 /*
  * Handles {index, generation} and the tables behind them. Objects of a table keep their address
  * and their type for ever, so that a stale handle finds a slot with another generation: an error,
- * never a crash. The generations of each table begin far from those of all others: so does a handle
- * of another kind.
+ * never a crash. Generations of two tables begin far apart: a handle of another kind is as stale.
  */
 #ifndef SLMPM_BASE_HANDLE_H
 #define SLMPM_BASE_HANDLE_H
@@ -33,7 +32,7 @@ struct handle_table {
 	pthread_mutex_t lock;      /* for allocation only */
 	uint32_t count;            /* slots ever used */
 	uint32_t first_free;       /* index + 1 */
-	uint32_t first;            /* generation of slots that never had an object: even */
+	uint32_t first;            /* generation of a new slot: even */
 	struct handle_table *next; /* of those of which objects have been wanted */
 	_Atomic(unsigned char *) chunks[HANDLE_CHUNKS];
 };

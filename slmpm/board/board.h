@@ -223,8 +223,8 @@ static inline int pair_errno(uint64_t what)
 }
 
 /* This member says of its connection with R: that it asks for one, which socket (by a number that
- * the system never gives twice) it gives to R, what it lacks, or nothing any more. False: of too
- * many now. What it lacks makes room for the rest. */
+ * the system never gives twice) it gives to R, what it lacks, or nothing any more. False: there are
+ * too many now; one that it lacks makes room for others. */
 bool boards_pair(struct boards *b, uint32_t r, uint64_t what);
 /* What R says of its connection with this member. */
 uint64_t boards_paired(const struct boards *b, uint32_t r);

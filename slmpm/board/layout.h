@@ -130,7 +130,7 @@ struct board {
 _Static_assert(SLMPM_GROUP_MAX + ASLEEP_RANK < ASLEEP_OVER, "a rank has room");
 
 /* pairs: above, the other member's first rank and 1; below, which socket, that one is asked for, or
- * what there is not for one. */
+ * what this member lacks for it. */
 #define PAIR_RANK 52
 _Static_assert(SLMPM_GROUP_MAX < 1 << (64 - PAIR_RANK), "a rank has room");
 

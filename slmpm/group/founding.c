@@ -149,20 +149,20 @@ struct group *formation_new(const char *call, struct context *ctx, const slmpm_p
 {
 	struct group *g = NULL;
 	uint32_t self;
-	bool asked; /* for what cannot be: the others need not know it */
+	bool local; /* an error of the arguments: the others need not know */
 
 	*rc = check_members(ctx, members, n, &self);
-	asked = *rc == 0 && timeout_ms == 0 && (n > 1 || self != 0);
-	if (asked)
+	local = *rc == 0 && timeout_ms == 0 && (n > 1 || self != 0);
+	if (local)
 		*rc = error_set(SLMPM_EAGAIN,
 				"a timeout of 0 is not enough for the others to answer");
 	if (*rc == 0)
 		g = formation_make(ctx, members, n, self, tag, of, rc);
 	if (g || of)
 		return g;
-	asked = asked || *rc == -SLMPM_EINVAL || *rc == -SLMPM_EHANDLE;
+	local = local || *rc == -SLMPM_EINVAL || *rc == -SLMPM_EHANDLE;
 	*rc = error_name_call(call, *rc);
-	if (!asked)
+	if (!local)
 		refuse_all(ctx, members, n, tag, -*rc);
 	return NULL;
 }

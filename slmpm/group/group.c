@@ -249,7 +249,7 @@ int group_await(struct group *g, int timeout_ms)
 /* Gives out its handle if it has formed; else takes it apart. */
 static int conclude_group(struct group *g, const char *call, slmpm_group *out)
 {
-	int rc = g->state == GROUP_HAS_FORMED ? 0 : error_set(-g->error, "%s: %s", call, g->detail);
+	int rc = g->state == GROUP_HAS_FORMED ? 0 : group_unformed(g, call);
 
 	if (rc == 0) {
 		out->id = handle_id(g);

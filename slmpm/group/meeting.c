@@ -209,7 +209,7 @@ static COLD int meeting_forbidden(struct group *g)
 	if (g->ctx->handling)
 		return context_forbids(g->ctx, CALL);
 	if (g->state == GROUP_HAS_FAILED)
-		return error_set(-g->error, CALL ": %s", g->detail);
+		return group_unformed(g, CALL);
 	if (!g->boards.own)
 		return founder_refused(CALL);
 	return error_set(SLMPM_EBUSY, CALL ": another thread waits in it");

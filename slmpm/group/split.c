@@ -222,8 +222,7 @@ static bool is_lack(int error)
 	return error == -SLMPM_ENOFILE || error == -SLMPM_ENOMEM || error == -SLMPM_EFBIG;
 }
 
-/* What this member lacks the others are to learn as its doing: RC, of which the detail says
- * more. */
+/* RC: where this member lacks something, the others learn which member it is. */
 static COLD int cannot_begin(struct split *s, int rc)
 {
 	const struct boards *b = &s->group->boards;
@@ -429,8 +428,8 @@ static int split_chosen(struct split *s, int color, struct choice *all)
 	return let_all_have_it(s);
 }
 
-/* What came to nothing in splits before, of which some that had failed may not have been needed:
- * none can be of this one before this member has said what it wants. */
+/* Failed joins of earlier splits, which may have come after those had ended. None is of this split:
+ * its parts begin behind the exchange. */
 static void forget_failed(const struct group *g)
 {
 	for (uint32_t r = 0; r < g->boards.size; r++) {

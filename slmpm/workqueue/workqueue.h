@@ -211,7 +211,7 @@ static inline void workqueue_leave(const struct workqueue *wq)
 }
 /* The context's, when it ends. */
 void workqueue_shut(struct context *ctx);
-/* One of the library's own, which the program knows nothing of: it is shown no more. */
+/* One of the library's own is not shown in the statistics. */
 int workqueue_hide(slmpm_wq handle);
 /* W, which has ended and is not kept, is no more. */
 void workqueue_drop(struct workqueue *wq, struct work *w);

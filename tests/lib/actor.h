@@ -58,8 +58,8 @@ void actor_idle(slmpm_ctx ctx, unsigned *times);
 int64_t actor_now_ms(void);
 /* What to multiply patience with: more than 1 under sanitizers and emulators. */
 int actor_slow(void);
-/* Is the Ith of a list that several programs try, to be tried by this one? With SLMPM_TEST_QUICK, or
- * under a thread sanitizer, a third of it is, by the program's name: all together try the whole. */
+/* Is the Ith of a list that several programs try to be tried by this one? With SLMPM_TEST_QUICK or
+ * a thread sanitizer a third of it is, by the program's name: all together try the whole. */
 bool actor_tries(size_t i);
 /* But for the totals by peer, which a process keeps. */
 int actor_descriptors(void);
