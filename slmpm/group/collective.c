@@ -247,8 +247,15 @@ static int step_ends(struct group *g, int rc)
 
 int step_may_begin(struct group *g, uint32_t kind, enum board_call call)
 {
+	const enum board_call other = g->boards.call; /* another thread's, which may wait yet */
+	const uint64_t step = g->boards.step;
+	int rc;
+
 	step_begins(g, call);
-	return step_ends(g, operation_may_begin(g, kind, boards_call_name(call)));
+	rc = operation_may_begin(g, kind, boards_call_name(call));
+	g->boards.call = other;
+	g->boards.step = step;
+	return rc;
 }
 
 int step_await(struct group *g, const struct slmpm_coll *c, enum board_call call, int timeout_ms)
