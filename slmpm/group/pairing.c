@@ -315,7 +315,7 @@ static void pair_step(struct member *m, uint64_t now)
 		distant_step(m, now);
 	else if (m->ended || has_left_group(m))
 		pair_withdraw(m);
-	else if (pair_take_lack(m))
+	else if (!pair_is_up(m->pair) && pair_take_lack(m))
 		pair_withdraw(m);
 	else if (pair_lives(m->pair))
 		pair_offer(m, now);
@@ -441,6 +441,8 @@ void pair_up(struct endpoint *ep)
 	if (ep->rooms->listener)
 		listener_take(ep);
 	pair_withdraw(p->member);
+	p->member->error = 0;
+	p->member->error_is_theirs = false;
 	distant_up(p->member);
 	ep->ctx->news = true;
 }
