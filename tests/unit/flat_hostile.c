@@ -326,6 +326,7 @@ static void any_words(struct rng *g)
 			b.reached = b.posted;
 		}
 	}
+	liar->ended = 0;
 	printf("%u errors, %u waits, %u done\n", outcome[0], outcome[1], outcome[2]);
 	CHECK(outcome[0] > ROUNDS / 20 && outcome[1] > ROUNDS / 100 && outcome[2] > ROUNDS / 20,
 	      "one-sided");
