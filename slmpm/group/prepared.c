@@ -89,8 +89,10 @@ int slmpm_collective_prepare(slmpm_prepared *out, slmpm_group group, const struc
 static int run_awaited(struct prepared *p, int timeout_ms)
 {
 	uint64_t id = handle_id(p);
-	int rc;
+	int rc = context_forbids(p->ctx, START);
 
+	if (rc < 0)
+		return rc;
 	p->awaited = true;
 	rc = operation_await(p->operation->group, p->operation->coll, START, timeout_ms);
 	if (handle_get(&prepared_table, id) == p)
@@ -116,10 +118,9 @@ int slmpm_prepared_start(slmpm_prepared prepared, const struct slmpm_how *how, s
 	if (rc == 0 && p->generation != p->operation->group->boards.generation)
 		rc = error_set(SLMPM_ESTATE, START ": it was prepared before "
 						   "slmpm_group_shrink, for other members");
-	if (rc == 0 && !completion_blocks(&all, req))
-		rc = operation_start(p->operation, &all, req);
-	else if (rc == 0 && (rc = context_forbids(ctx, START)) == 0)
-		rc = run_awaited(p, all.timeout_ms);
+	if (rc == 0)
+		rc = completion_blocks(&all, req) ? run_awaited(p, all.timeout_ms) :
+						    operation_start(p->operation, &all, req);
 	context_unlock(ctx);
 	return rc;
 }
