@@ -7,19 +7,19 @@
 static const struct {
 	enum takes takes;
 	const char *option;
-} some[] = {
+} options[] = {
 	{TAKES_BURST, "--burst"},     {TAKES_MORE, "--more"},           {TAKES_IDLE, "--idle-us"},
 	{TAKES_STEP, "--step"},       {TAKES_WORK, "--work-us"},        {TAKES_TRACK, "--track"},
 	{TAKES_MEMBERS, "--members"}, {TAKES_SHARED, "--group-memory"}, {TAKES_MODES, "--modes"},
 	{TAKES_TOUCH, "--touch"},
 };
 
-static unsigned taken(const char *names)
+static unsigned taken(const char *list)
 {
 	char all[NAMES_MAX], *rest, *name;
 	unsigned takes = 0;
 
-	snprintf(all, sizeof(all), "%s", names);
+	snprintf(all, sizeof(all), "%s", list);
 	for (name = strtok_r(all, ",", &rest); name; name = strtok_r(NULL, ",", &rest))
 		takes |= test_find(name)->takes;
 	return takes;
@@ -36,11 +36,12 @@ int given_check(const struct command *c, char *why, size_t size)
 {
 	const unsigned takes = taken(c->names), unused = c->given & ~takes;
 
-	for (size_t i = 0; i < sizeof(some) / sizeof(some[0]); i++) {
-		if (!(unused & some[i].takes))
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+		if (!(unused & options[i].takes))
 			continue;
-		snprintf(why, size, "%s: %s does not use it; these do:", some[i].option, c->names);
-		list_takers(why, size, some[i].takes);
+		snprintf(why, size, "%s: %s does not use it; these do:", options[i].option,
+			 c->names);
+		list_takers(why, size, options[i].takes);
 		return -1;
 	}
 	if (c->job.burst <= BURST_MAX || c->job.more || (takes & TAKES_FEW) != TAKES_FEW)
