@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,7 +13,6 @@
 #define WORD_MAX 32 /* bytes: a longer one is cut */
 
 static _Thread_local char detail[ERROR_DETAIL];
-static _Thread_local const char *detail_call; /* it begins with that; NULL: with another text */
 
 static const struct {
 	int number;
@@ -69,14 +69,27 @@ int slmpm_perror(const char *what)
 }
 
 /* What was too long ends before a word: a part of a number would be another one. */
-static void cut_detail(void)
+static void cut_at_word(char *text, size_t size)
 {
-	const size_t end = sizeof(detail) - sizeof(" ...");
+	const size_t end = size - sizeof(" ...");
 	size_t at = end;
 
-	while (at > end - WORD_MAX && detail[at] != ' ')
+	while (at > end - WORD_MAX && text[at] != ' ')
 		at--;
-	strcpy(detail + (detail[at] == ' ' ? at : end), " ...");
+	strcpy(text + (text[at] == ' ' ? at : end), " ...");
+}
+
+void error_fit(char *to, size_t size, const char *text)
+{
+	if (snprintf(to, size, "%s", text) >= (int)size)
+		cut_at_word(to, size);
+}
+
+static bool names_call(const char *text, const char *call)
+{
+	const size_t n = strlen(call);
+
+	return !strncmp(text, call, n) && text[n] == ':';
 }
 
 int error_of_call(int error, const char *call, const char *format, ...)
@@ -87,9 +100,10 @@ int error_of_call(int error, const char *call, const char *format, ...)
 	va_start(args, format);
 	(void)vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	(void)error_set(error, "%s: %s", call, text);
-	detail_call = call;
-	return -error;
+	/* A text that was kept may name it already. */
+	if (names_call(text, call))
+		return error_set(error, "%s", text);
+	return error_set(error, "%s: %s", call, text);
 }
 
 int error_name_call(const char *call, int rc)
@@ -97,8 +111,6 @@ int error_name_call(const char *call, int rc)
 	const char *rest = strstr(detail, ": ");
 	char text[ERROR_DETAIL];
 
-	if (detail_call && !strcmp(detail_call, call))
-		return rc;
 	(void)snprintf(text, sizeof(text), "%s", rest ? rest + 2 : detail);
 	return error_of_call(-rc, call, "%s", text);
 }
@@ -111,9 +123,8 @@ int error_set(int error, const char *format, ...)
 	va_start(args, format);
 	n += vsnprintf(detail + n, sizeof(detail) - (size_t)n, format, args);
 	va_end(args);
-	detail_call = NULL;
 	if (n >= (int)sizeof(detail))
-		cut_detail();
+		cut_at_word(detail, sizeof(detail));
 	return -error;
 }
 
@@ -125,7 +136,6 @@ void error_save(char kept[ERROR_DETAIL])
 void error_restore(const char *kept)
 {
 	(void)snprintf(detail, sizeof(detail), "%s", kept);
-	detail_call = NULL;
 }
 
 static int from_errno(int e)

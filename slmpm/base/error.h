@@ -18,6 +18,8 @@ __attribute__((cold)) int error_name_call(const char *call, int rc);
 /* The calling thread's detail, all of it; and that again, whatever has failed meanwhile. */
 __attribute__((cold)) void error_save(char kept[ERROR_DETAIL]);
 __attribute__((cold)) void error_restore(const char *kept);
+/* TEXT into TO of SIZE bytes, at least 64; what is too long ends before a word, by " ...". */
+__attribute__((cold)) void error_fit(char *to, size_t size, const char *text);
 /* -SLMPM_E* for a negative errno. */
 __attribute__((cold)) int error_code(int negative_errno);
 /* The same; the detail is WHAT failed and the system's text. */

@@ -259,8 +259,7 @@ static struct wire_group broken_packet(const struct group *g, int error, uint32_
 		.rank = LITTLE_32(culprit < g->boards.size ? culprit + 1 : 0),
 	};
 
-	snprintf(packet.text, sizeof(packet.text), "%.*s", (int)sizeof(packet.text) - 1,
-		 g->error ? g->detail : g->said);
+	error_fit(packet.text, sizeof(packet.text), g->error ? g->detail : g->said);
 	return packet;
 }
 

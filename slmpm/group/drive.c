@@ -54,6 +54,7 @@ __attribute__((format(printf, 4, 5), cold)) static void drive_fail(struct drive 
 								   uint32_t culprit,
 								   const char *format, ...)
 {
+	char text[ERROR_DETAIL];
 	va_list args;
 
 	if (d->status < 0)
@@ -61,8 +62,9 @@ __attribute__((format(printf, 4, 5), cold)) static void drive_fail(struct drive 
 	d->status = status;
 	d->culprit = culprit;
 	va_start(args, format);
-	vsnprintf(d->text, sizeof(d->text), format, args);
+	(void)vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
+	error_fit(d->text, sizeof(d->text), text);
 }
 
 static struct drive_address address_for(const struct drive *d, uint32_t rank)
@@ -95,7 +97,7 @@ static void drive_say(struct drive *d, enum drive_word word)
 				    .error = LITTLE_32(wire_error(d->status)),
 				    .culprit = LITTLE_32(culprit)};
 
-	snprintf(w.text, sizeof(w.text), "%.*s", DRIVE_TEXT - 1, d->status < 0 ? d->text : "");
+	error_fit(w.text, sizeof(w.text), d->status < 0 ? d->text : "");
 	for (uint32_t r = 0; r < g->boards.size; r++) {
 		w.which = address_for(d, r);
 		if (r != g->boards.rank)

@@ -47,7 +47,7 @@ static void send_word(struct endpoint *ep, const struct drive_address *which, en
 	};
 	int rc;
 
-	snprintf(w.text, sizeof(w.text), "%.*s", DRIVE_TEXT - 1, text);
+	error_fit(w.text, sizeof(w.text), text);
 	rc = am_answer(ep, DRIVE_WORD, &w, sizeof(w), NULL, 0);
 	if (rc == -SLMPM_ELIMIT)
 		endpoint_poison(ep, "number of operations under way");

@@ -90,8 +90,7 @@ static void join_failed(struct joining *j, struct group *g, uint32_t rank, int r
 	} else { /* who joins learns it now, the others when it is founded */
 		of->failed = (struct failed_join){
 			.tag = j->tag, .part = j->part, .here = true, .error = error};
-		snprintf(of->failed.text, sizeof(of->failed.text), "%.*s",
-			 (int)sizeof(of->failed.text) - 1, text);
+		error_fit(of->failed.text, sizeof(of->failed.text), text);
 	}
 	joining_end(j, error, text);
 }

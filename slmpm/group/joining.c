@@ -4,7 +4,6 @@
 #include "slmpm/group/group.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -248,7 +247,7 @@ void joining_fail(struct groups *of, uint32_t tag, bool part, int error, const c
 	j->part = part;
 	j->over = true;
 	j->error = error;
-	snprintf(j->text, sizeof(j->text), "%s", text);
+	error_fit(j->text, sizeof(j->text), text);
 	joining_send(j, DUE_JOIN);
 }
 
@@ -272,7 +271,7 @@ void joining_end(struct joining *j, int error, const char *text)
 	j->group = NULL;
 	j->over = true;
 	j->error = error;
-	snprintf(j->text, sizeof(j->text), "%s", text);
+	error_fit(j->text, sizeof(j->text), text);
 	j->due &= DUE_JOIN; /* its number is not left out */
 	joining_send(j, j->ours ? DUE_WITHDRAWN : DUE_REFUSED);
 }
@@ -287,7 +286,7 @@ void joining_refuse_next(struct endpoint *ep, uint32_t tag, bool part, int error
 	next = &of->their_refused;
 	*next = (struct failed_join){
 		.tag = tag, .part = part, .behind = of->their_last, .error = error};
-	snprintf(next->text, sizeof(next->text), "%s", text);
+	error_fit(next->text, sizeof(next->text), text);
 	if (ep->state == SLMPM_PEER_UP)
 		joining_refuse_unsaid(ep);
 }
