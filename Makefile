@@ -55,7 +55,7 @@ NM ?= $(if $(CROSS),$(CROSS)-)nm
 
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion $(if $(SAN),,$(WERROR))	# with a sanitizer gcc sees ghosts
 QUICKLY := $(if $(QUICK),$(if $(SAN),-O0,-O1 -g0))
-OPT  ?= $(if $(SAN),-O1 -g1 -fno-omit-frame-pointer,$(or $(if $(CROSS),$(QUICKLY)),-O3 -g))
+OPT  ?= $(if $(SAN),-O1 -g1 -fno-omit-frame-pointer,$(or $(if $(CROSS),$(QUICKLY)),-O3 $(if $(QUICK),-g0,-g)))
 LTO_FLAGS := $(if $(LTO),-flto=auto -ffat-lto-objects)
 SAN_FLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -DSLMPM_COMPARE)
 SAN_FLAGS += $(if $(filter thread,$(SAN)),-Wno-tsan)	# fences: the tests that need them say so
