@@ -88,6 +88,7 @@ static uint8_t tries_of(const struct choice *c)
 static void end_run(struct choice *c)
 {
 	c->run = 0;
+	c->tried = true;
 	c->left = c->tries ? c->tries * SELDOM : PAUSE;
 	c->then = c->cost[c->usual];
 }
@@ -223,13 +224,13 @@ static void estimate(struct choice *c, bool other, uint32_t cost)
 	c->seen[other] = 0;
 }
 
-/* The rest of a run would change nothing. */
+/* The rest of a run would change nothing; the first one may touch memory for the first time. */
 static bool is_lost(const struct choice *c, bool other, uint32_t cost)
 {
 	uint32_t usual = c->cost[c->usual];
 
-	return cost / HOPELESS > usual ||
-	       (c->seen[other] >= AGREED && c->least[other] - c->least[other] / 5 > usual);
+	return cost / HOPELESS > usual || (c->tried && c->seen[other] >= AGREED &&
+					   c->least[other] - c->least[other] / 5 > usual);
 }
 
 void choice_learn(struct choice *c, bool other, enum choice_note note, uint64_t took,

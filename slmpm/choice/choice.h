@@ -25,6 +25,7 @@ struct choice {
 	uint32_t cost[2], least[2];
 	uint8_t seen[2];  /* how many of them there were */
 	bool usual, last; /* which is taken unless the other is tried; and was taken */
+	bool tried;       /* a try has ended, or the usual way has changed */
 	/* Turns of a try, where it is asked seldom: there is one the sooner again. 0: often. */
 	uint8_t tries;
 	uint8_t begun;       /* turns before the first one, at most as many */

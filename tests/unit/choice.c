@@ -122,6 +122,24 @@ static void outlasts_a_slow_change(void)
 	expect(1.03, &even, 20000);
 }
 
+/* The other way touches its memory for the first time, each turn a tenth less of it: a program of
+ * some hundred turns has use of it. */
+static void is_touched_first(void)
+{
+	uint64_t touched = 25000;
+
+	forget();
+	for (int i = 0; i < 40; i++) {
+		struct choice *c = choice_of(choices, LENGTH);
+		bool other = is_other(c);
+
+		choice_learn(c, other, choice_taken(c, other), other ? touched : 17000, LENGTH);
+		if (other && touched > 9000)
+			touched -= touched / 10;
+	}
+	CHECK(is_other(choice_of(choices, LENGTH)), "given up at %d ns", (int)touched);
+}
+
 /* Two loads by turns, each with another shorter way: both are found within N turns. */
 static void follows(const struct ways *plain, const struct ways *touched, double most, int n)
 {
@@ -386,6 +404,7 @@ int main(void)
 	notices();
 	outlasts_the_change();
 	outlasts_a_slow_change();
+	is_touched_first();
 	begins_anew();
 	follows_changes();
 	forgives();
