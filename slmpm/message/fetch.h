@@ -183,6 +183,8 @@ bool fetch_undo(struct inbound *m);
  * end. */
 bool fetch_abandon(struct inbound *m);
 void fetch_drop(struct inbound *m);
+/* The sender is to send it in packets; WHY 1: it cannot be read, nor any other. */
+void fetch_refuse(struct inbound *m, uint64_t why);
 int fetch_read_step(struct endpoint *ep, struct fetch_in *p);
 
 /* ---- both (fetch.c) ------------------------------------------------------------------------- */

@@ -181,8 +181,7 @@ static void fetch_complete(struct inbound *m)
 	inbound_finish(m);
 }
 
-/* The sender is to send it in packets; WHY 1: it cannot be read, nor any other. */
-static void fetch_refuse(struct inbound *m, uint64_t why)
+void fetch_refuse(struct inbound *m, uint64_t why)
 {
 	fetch_drop(m);
 	m->cleared = true;

@@ -123,6 +123,19 @@ static bool room_for_hold(struct inbound *m)
 	return m->area || inbound_room(m, m->total ? m->total : 1);
 }
 
+/* A hold of M had no memory for it: the rest is dropped as it comes, for it may be on its way, and
+ * its sender is not to wait for a receive that none can be any more. */
+static void match_drop(struct inbound *m)
+{
+	m->receive = NULL;
+	m->cut = true;
+	inbound_drop_data(m);
+	if (m->fetch)
+		fetch_refuse(m, 0);
+	else
+		start_rest(m);
+}
+
 static void give_what_came(struct inbound *m, struct request *r)
 {
 	if (m->area)
@@ -148,10 +161,9 @@ void match_give(struct inbound *m, struct request *r)
 	if (r->kind == REQUEST_RECV) {
 		give_what_came(m, r);
 	} else if (!room_for_hold(m)) {
-		request_finish(r, -SLMPM_ENOMEM);
-		m->receive = NULL;
 		r->message = NULL;
-		inbound_free(m);
+		match_drop(m);
+		request_finish(r, -SLMPM_ENOMEM);
 		return;
 	}
 	if (inbound_complete(m) || (m->area && r->kind == REQUEST_HOLD)) {
