@@ -125,6 +125,7 @@ struct life {
 	uint64_t loan_max;  /* bytes of areas, each way */
 	uint64_t eager_max; /* longest message sent without asking ... */
 	uint64_t eager_max_in; /* ... and that comes so: the peer's ring may differ */
+	bool unasked;          /* as much of a longer one does so, too */
 	struct list events;    /* struct event: not asked for yet */
 	struct event ending;   /* the event of its end: among these */
 };

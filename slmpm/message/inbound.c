@@ -131,6 +131,8 @@ void inbound_free(struct inbound *m)
 {
 	match_forget(m);
 	list_remove(&m->parts);
+	if (m->ep->messages->unasked_in == m)
+		m->ep->messages->unasked_in = NULL;
 	landing_moved(m->ep);
 	if (m->area)
 		area_done(m->ep, m->area);
@@ -192,6 +194,7 @@ void inbound_finish(struct inbound *m)
 
 void inbound_end(struct endpoint *ep)
 {
+	ep->messages->unasked_out = NULL;
 	LIST_EACH_ENTRY(struct inbound, m, &ep->messages->assembling, parts) {
 		if (m->receive) {
 			inbound_describe(m, &m->receive->result);

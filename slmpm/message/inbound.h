@@ -29,7 +29,7 @@ struct inbound {
 	bool released;          /* area: the reader released it before the end */
 };
 
-struct messages {               /* of an endpoint: those that come */
+struct messages {               /* of an endpoint: those that come, but for unasked_out */
 	struct list unexpected; /* struct inbound in order of arrival, no receive yet */
 	struct list posted;     /* receives from this peer in posting order, struct request */
 	struct list assembling; /* struct inbound with packets missing */
@@ -44,6 +44,9 @@ struct messages {               /* of an endpoint: those that come */
 		uint64_t until; /* ns */
 		uint32_t stream;
 	} full; /* where ep->link.full */
+	/* Announced, not cleared, and goes on all the same: one each way at a time, or NULL. */
+	struct request *unasked_out;
+	struct inbound *unasked_in;
 };
 
 void inbound_begin(struct endpoint *ep);

@@ -113,7 +113,9 @@ static void message_recall(struct request *r)
 		r->ep->stats->sent_messages--;
 		r->ep->stats->sent_bytes -= r->length;
 	}
-	if (r->announced && !r->cleared)
+	if (r->ep->messages->unasked_out == r)
+		r->ep->messages->unasked_out = NULL;
+	if (r->announced && !r->streaming)
 		list_remove(&r->node);
 	else
 		link_dequeue(r->ep, r);

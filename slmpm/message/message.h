@@ -40,7 +40,7 @@ static inline void message_set_active(struct endpoint *ep, struct request *r)
 	ep->link.active = r;
 	endpoint_block(ep, BLOCK_ACTIVE, r);
 }
-/* The announced message with that envelope, or NULL. */
+/* The message with that envelope that is not cleared yet, or NULL. */
 struct request *message_announced(struct endpoint *ep, uint64_t seq);
 /* R, announced, may go on. */
 void message_clear(struct request *r);

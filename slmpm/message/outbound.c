@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A message on its way out: First, Middle..., Last, or Only; beyond the eager limit only its First
- * goes, and the rest when the peer has a receive for it. */
+ * goes, or as much as that limit, and the rest when the peer has a receive for it. */
 #include <errno.h>
 
 #include "slmpm/bond/bond.h"
@@ -115,6 +115,13 @@ static int begin_message(struct endpoint *ep, struct request *r)
 	return 1;
 }
 
+/* More of R than the next packet may go: it is cleared, or that one leaves room. */
+static bool goes_on_behind(const struct endpoint *ep, const struct request *r)
+{
+	return !r->announced || r->cleared ||
+	       r->offset + 2 * (uint64_t)ep->packet_max <= ep->life->eager_max;
+}
+
 /* MORE: once it is taken, the next one follows at once. */
 static int continue_with(struct endpoint *ep, struct request *r, bool more)
 {
@@ -122,7 +129,7 @@ static int continue_with(struct endpoint *ep, struct request *r, bool more)
 	bool last = left <= ep->packet_max;
 	struct packet p = {
 		.opcode = last ? WIRE_SEND_LAST : WIRE_SEND_MIDDLE,
-		.flags = more && !last ? FABRIC_STAYS : 0,
+		.flags = more && !last && goes_on_behind(ep, r) ? FABRIC_STAYS : 0,
 		.length = last ? (uint32_t)left : ep->packet_max,
 		.seq = r->seq,
 		.route = wire_route(r->stream, r->result.imm),
@@ -148,6 +155,22 @@ void message_sent(struct endpoint *ep, struct request *r)
 	request_finish(r, 0);
 }
 
+/*
+ * Of an announced message as much goes at once as of one that needs no asking, so that its reader
+ * finds it when it is through with what came before. Of one at a time: it costs no credit, and the
+ * peer may have to keep it.
+ */
+static bool claim_unasked(struct endpoint *ep, struct request *r)
+{
+	struct request **unasked = &ep->messages->unasked_out;
+
+	if (!ep->life->unasked || (*unasked && *unasked != r) || r->fetch || r->wire ||
+	    r->offset + ep->packet_max > ep->life->eager_max)
+		return false;
+	*unasked = r;
+	return true;
+}
+
 /* A packet of R's has gone: may the next? Else R is out, awaits its clear, or the link lags. */
 static bool message_goes_on(struct endpoint *ep, struct request *r, bool *stop)
 {
@@ -161,7 +184,7 @@ static bool message_goes_on(struct endpoint *ep, struct request *r, bool *stop)
 			message_sent(ep, r);
 		return false;
 	}
-	if (r->announced && !r->cleared) {
+	if (r->announced && !r->cleared && !claim_unasked(ep, r)) {
 		link_dequeue(ep, r);
 		list_append(&ep->link.announced, &r->node);
 		return false;
@@ -202,6 +225,8 @@ int message_push(struct endpoint *ep, struct request *r, bool *stop)
 
 struct request *message_announced(struct endpoint *ep, uint64_t seq)
 {
+	if (ep->messages->unasked_out && ep->messages->unasked_out->seq == seq)
+		return ep->messages->unasked_out;
 	LIST_EACH_ENTRY(struct request, r, &ep->link.announced, node)
 		if (r->seq == seq)
 			return r;
@@ -210,8 +235,12 @@ struct request *message_announced(struct endpoint *ep, uint64_t seq)
 
 void message_clear(struct request *r)
 {
-	list_remove(&r->node);
 	r->cleared = true;
+	if (r->ep->messages->unasked_out == r)
+		r->ep->messages->unasked_out = NULL;
+	if (r->streaming)
+		return; /* it has not stopped */
+	list_remove(&r->node);
 	link_enqueue(r->ep, r);
 	link_streams(r->ep, r);
 	(void)link_push(r->ep);

@@ -187,13 +187,33 @@ void arrival_first(struct endpoint *ep, const struct head *h)
 		match_keep(m);
 }
 
+static bool awaits_clear(const struct inbound *m)
+{
+	return m->announced && !m->cleared;
+}
+
+/* Bytes of M up to END: asked for, or within what comes without, of one message at a time. */
+static bool admit_bytes(struct inbound *m, uint64_t end)
+{
+	struct inbound **unasked = &m->ep->messages->unasked_in;
+
+	if (!awaits_clear(m))
+		return true;
+	if (!m->ep->life->unasked || m->fetch || m->active || end > m->ep->life->eager_max_in ||
+	    (*unasked && *unasked != m && awaits_clear(*unasked)))
+		return false;
+	*unasked = m;
+	return true;
+}
+
 void arrival_more(struct endpoint *ep, const struct head *h)
 {
 	bool last = h->opcode == WIRE_SEND_LAST;
 	struct inbound *m = inbound_unfinished(ep, h->seq);
 	uint64_t offset = h->extent & WIRE_LENGTH_MASK;
 
-	if (PEER_FAULT(!m || m->area || (m->announced && !m->cleared) || m->stream != h->stream)) {
+	if (PEER_FAULT(!m || m->area || m->stream != h->stream ||
+		       !admit_bytes(m, offset + h->length))) {
 		endpoint_poison(ep, "continuation of no message");
 		return;
 	}
@@ -220,7 +240,7 @@ void arrival_more(struct endpoint *ep, const struct head *h)
 		else if (m->data)
 			inbound_drop_data(m);
 	} else if (!m->cut) {
-		if (!inbound_room(m, m->total)) {
+		if (!inbound_room(m, awaits_clear(m) ? ep->life->eager_max_in : m->total)) {
 			inbound_defer(ep, h->seq, offset);
 			return;
 		}
@@ -318,8 +338,7 @@ static void *in_message(struct endpoint *ep, const struct fabric_arrival *a, uin
 {
 	struct inbound *m = inbound_unfinished(ep, a->head[0]);
 
-	if (!m || m->area || (m->announced && !m->cleared) || offset != m->got ||
-	    a->length > m->total - offset)
+	if (!m || m->area || awaits_clear(m) || offset != m->got || a->length > m->total - offset)
 		return NULL;
 	if (m->active)
 		return am_landing(m, a->length);
