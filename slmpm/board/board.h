@@ -47,11 +47,12 @@ const char *boards_kind_name(uint32_t kind);
 
 struct boards { /* of one group, as one member has them */
 	uint32_t size, rank;
-	uint16_t crowded;        /* members for each processor, where there are several; else 0 */
-	bool demotes;            /* `demote` does something on this processor */
-	bool fences;             /* who posts fences: not all of them can be fenced from outside */
-	uint32_t backed;         /* bytes of the own ring that have memory (boards_back) */
-	struct board *own;       /* NULL: rank is BOARD_NONE */
+	uint16_t crowded;  /* members for each processor, where there are several; else 0 */
+	bool demotes;      /* `demote` does something on this processor */
+	uint8_t rests;     /* of two, where it does not: by how long lines take (flat_short.c) */
+	bool fences;       /* who posts fences: not all of them can be fenced from outside */
+	uint32_t backed;   /* bytes of the own ring that have memory (boards_back) */
+	struct board *own; /* NULL: rank is BOARD_NONE */
 	const struct board **of; /* by rank; that of `rank` is own; NULL: not there yet */
 	/* By rank, where to ring a member that says it sleeps (bell.h); -1: none */
 	int *bells;

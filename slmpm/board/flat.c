@@ -18,11 +18,6 @@ static uint64_t hash_of(const struct slmpm_coll *c, uint32_t size)
 	return (h >> 48) | 1;
 }
 
-static inline uint64_t post_root(const struct slmpm_coll *c)
-{
-	return (uint64_t)(uint32_t)c->root << POST_ROOT;
-}
-
 static uint64_t what_of(const struct slmpm_coll *c, uint32_t size)
 {
 	uint64_t what = c->kind;
@@ -36,18 +31,9 @@ static uint64_t what_of(const struct slmpm_coll *c, uint32_t size)
 			what |= (uint64_t)c->op << POST_OP;
 	}
 	if (flat_has_root(c->kind))
-		what |= post_root(c);
+		what |= flat_post_root(c);
 	if (c->kind == SLMPM_COLL_REDUCE_SCATTER)
 		what |= hash_of(c, size) << POST_SAME;
-	return what;
-}
-
-/* What is begun now, and some bits of all before it: so members that have done different things see
- * it by the next post that one has of the other, though neither read the other's then. */
-static uint64_t with_history(struct boards *b, uint64_t what)
-{
-	what ^= b->history & POST_HISTORY;
-	b->history = (b->history ^ what) * UINT64_C(0x9e3779b97f4a7c15);
 	return what;
 }
 
@@ -377,56 +363,29 @@ static NOINLINE int begin_long(struct flat *f, const struct slmpm_coll *c)
 	return rc;
 }
 
-/* By the fields that count for its kind, each as it was stored: a wider load would wait until
- * stores of several have left the processor, and what was posted before them. */
-static INLINE bool is_as_before(const struct slmpm_coll *c, const struct flat_same *s,
-				uint32_t size)
-{
-	uint32_t root = (uint32_t)c->root;
-
-	if (c->kind != s->kind || c->flags)
-		return false;
-	if (c->kind == SLMPM_COLL_BARRIER)
-		return true;
-	if ((c->type ^ s->type) | (c->op ^ s->op) || c->count != s->count || c->from != s->from ||
-	    c->to != s->to)
-		return false;
-	if ((uintptr_t)c->counts | (uintptr_t)c->places | (uintptr_t)c->to_counts |
-	    (uintptr_t)c->to_places)
-		return false;
-	return c->kind != SLMPM_COLL_BROADCAST || root < size;
-}
-
-bool flat_repeats(const struct flat *f, const struct boards *b, const struct slmpm_coll *c)
-{
-	return f->repeats && f->b == b && f->generation == b->generation &&
-	       is_as_before(c, &f->same, b->size);
-}
-
 /* What each one has of its own. */
-static INLINE void number_it(struct flat *f, struct boards *b, const struct slmpm_coll *c,
-			     uint64_t what)
+static INLINE void number_it(struct flat *f, const struct slmpm_coll *c, uint64_t number)
 {
 	f->coll = c;
-	f->number = b->posted + 1;
+	f->number = number;
 	f->posted = f->again = false;
 	f->between = 6;
 	f->awaited = NULL;
 	f->culprit = BOARD_NONE;
-	f->what = with_history(b, what) | post_lap(f->number);
+}
+
+void flat_plan_again(struct flat *f, const struct slmpm_coll *c, uint64_t number, uint64_t what)
+{
+	if (c->kind == SLMPM_COLL_BROADCAST)
+		plan_broadcast(f, (uint32_t)c->root);
+	number_it(f, c, number);
+	f->what = what;
+	f->next = f->here = f->first;
 }
 
 void flat_repeat(struct flat *f, struct boards *b, const struct slmpm_coll *c)
 {
-	uint64_t what = f->same.what;
-
-	if (c->kind == SLMPM_COLL_BROADCAST) {
-		what |= post_root(c);
-		plan_broadcast(f, (uint32_t)c->root);
-	}
-	number_it(f, b, c, what);
-	f->what |= POST_IN_LINE;
-	f->next = f->here = f->first;
+	flat_plan_again(f, c, b->posted + 1, flat_what_again(f, b, c));
 }
 
 /* The next one may be the same, a broadcast also by another root. */
@@ -440,11 +399,14 @@ static void keep_short(struct flat *f, const struct slmpm_coll *c, uint64_t what
 		/* Either may be used: neither is NULL or SLMPM_IN_PLACE. */
 		if (from + 1 <= 1 || to + 1 <= 1)
 			return;
-		what ^= post_root(c);
+		what ^= flat_post_root(c);
 	} else if (flat_has_root(c->kind)) {
 		return;
 	}
 	f->repeats = true;
+	f->of_two = f->b->size == 2 &&
+		    (c->kind == SLMPM_COLL_BARRIER || c->kind == SLMPM_COLL_BROADCAST ||
+		     c->kind == SLMPM_COLL_ALLREDUCE);
 	f->generation = f->b->generation;
 	f->same = (struct flat_same){.kind = c->kind,
 				     .type = c->type,
@@ -464,7 +426,8 @@ int flat_begin(struct flat *f, struct boards *b, const struct slmpm_coll *c)
 	f->b = b;
 	f->repeats = false;
 	f->in_place = c->from == SLMPM_IN_PLACE;
-	number_it(f, b, c, what);
+	number_it(f, c, b->posted + 1);
+	f->what = flat_with_history(b, what) | post_lap(f->number);
 	f->count = 0;
 	f->shift = 0;
 	f->bytes = 0;

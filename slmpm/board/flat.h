@@ -13,6 +13,7 @@
 #include <slmpm_group.h>
 #include <stdatomic.h>
 
+#include "shm/compiler.h"
 #include "slmpm/base/clock.h"
 #include "slmpm/board/board.h"
 #include "slmpm/calc/calc.h"
@@ -100,8 +101,8 @@ struct flat {
 	 * each combines a piece and reads the others'; a result takes the place of a contribution. */
 	bool shared, in_pieces, replaces;
 	uint32_t stage, from_in, to_in;
-	/* The next operation may be a repeat of this short one. */
-	bool repeats;
+	/* The next operation may be a repeat of this short one; flat_again may do that in one. */
+	bool repeats, of_two;
 	uint32_t generation;
 	struct flat_same same;
 	/* Of a long one this member measures which route to take, or NULL; since when, and since when
@@ -123,10 +124,38 @@ int flat_needs(const struct slmpm_coll *c, uint32_t size, uint32_t rank, uint64_
 /* Begins C, which has been checked, and posts it if that can be. Where it has a `combine`, it is
  * one of SLMPM_UINT8, whole elements by its width. 0, or -SLMPM_ENOMEM. */
 int flat_begin(struct flat *f, struct boards *b, const struct slmpm_coll *c);
+/* By the fields that count for its kind, each as it was stored: a wider load would wait until
+ * stores of several have left the processor, and what was posted before them. */
+static INLINE bool flat_is_same(const struct slmpm_coll *c, const struct flat_same *s,
+				uint32_t size)
+{
+	uint32_t root = (uint32_t)c->root;
+
+	if (c->kind != s->kind || c->flags)
+		return false;
+	if (c->kind == SLMPM_COLL_BARRIER)
+		return true;
+	if ((c->type ^ s->type) | (c->op ^ s->op) || c->count != s->count || c->from != s->from ||
+	    c->to != s->to)
+		return false;
+	if ((uintptr_t)c->counts | (uintptr_t)c->places | (uintptr_t)c->to_counts |
+	    (uintptr_t)c->to_places)
+		return false;
+	return c->kind != SLMPM_COLL_BROADCAST || root < size;
+}
+
 /* Whether C, which has no `combine`, is as the last one was, a broadcast perhaps by another root:
  * it needs neither flat_check nor flat_begin: flat_repeat does for it. */
-bool flat_repeats(const struct flat *f, const struct boards *b, const struct slmpm_coll *c);
+static INLINE bool flat_repeats(const struct flat *f, const struct boards *b,
+				const struct slmpm_coll *c)
+{
+	return f->repeats && f->b == b && f->generation == b->generation &&
+	       flat_is_same(c, &f->same, b->size);
+}
+
 void flat_repeat(struct flat *f, struct boards *b, const struct slmpm_coll *c);
+/* The same, and flat_step. */
+int flat_again(struct flat *f, struct boards *b, const struct slmpm_coll *c);
 /* It is a step of WHOLE, an operation of a group of which these boards' members are a part: what is
  * posted, and compared, is that one's, and the HISTORY of that group. Just behind flat_begin. */
 void flat_step_of(struct flat *f, const struct slmpm_coll *whole, uint32_t history);

@@ -30,6 +30,31 @@ static inline bool flat_has_root(uint32_t kind)
 	       kind == SLMPM_COLL_SCATTER || kind == SLMPM_COLL_GATHER;
 }
 
+static INLINE uint64_t flat_post_root(const struct slmpm_coll *c)
+{
+	return (uint64_t)(uint32_t)c->root << POST_ROOT;
+}
+
+/* What is begun now, and some bits of all before it: so members that have done different things see
+ * it by the next post that one has of the other, though neither read the other's then. */
+static inline uint64_t flat_with_history(struct boards *b, uint64_t what)
+{
+	what ^= b->history & POST_HISTORY;
+	b->history = (b->history ^ what) * UINT64_C(0x9e3779b97f4a7c15);
+	return what;
+}
+
+/* What C posts, which flat_repeats. */
+static INLINE uint64_t flat_what_again(const struct flat *f, struct boards *b,
+				       const struct slmpm_coll *c)
+{
+	uint64_t what = f->same.what;
+
+	if (c->kind == SLMPM_COLL_BROADCAST)
+		what |= flat_post_root(c);
+	return flat_with_history(b, what) | post_lap(b->posted + 1) | POST_IN_LINE;
+}
+
 static inline uint64_t flat_count(const uint64_t *counts, uint64_t count, uint32_t r)
 {
 	return counts ? counts[r] : count;
@@ -92,15 +117,20 @@ static inline int flat_may_post(struct flat *f, uint32_t *who)
 	return LIKELY(f->b->reached + BOARD_SLOTS > f->number) ? 1 : flat_catch_up(f, who);
 }
 
-/* It is done; where it has read all others' posts these are as far as this member. */
+/* It is done; where it has read all others' posts these are as far as this member: of two a
+ * broadcast's root may be all others. */
 static inline int flat_done(const struct flat *f)
 {
-	if (f->last - f->first == f->b->size)
+	const bool among = f->first <= f->b->rank && f->b->rank < f->last;
+
+	if (f->last - f->first + !among == f->b->size)
 		f->b->reached = f->number;
 	return 1;
 }
 
 /* flat.c: */
+/* C, which flat_repeats, is numbered and posted so. */
+void flat_plan_again(struct flat *f, const struct slmpm_coll *c, uint64_t number, uint64_t what);
 int flat_long_turn(struct flat *f);
 /* This member's own block is where it belongs, if it is to be kept. */
 void flat_keep_own(struct flat *f);

@@ -228,8 +228,8 @@ static inline bool boards_share(const struct boards *b, uint32_t r)
 
 void boards_ring(struct boards *b, uint32_t r, uint64_t asleep);
 
-/* After each store that another member may wait for. */
-static inline void boards_wake(struct boards *b)
+/* Between a store that another member may wait for and a look whether it sleeps. */
+static inline void boards_stored(const struct boards *b)
 {
 	if (b->fences)
 		/* Pairs with the fence in boards_announce. */
@@ -237,6 +237,12 @@ static inline void boards_wake(struct boards *b)
 	else
 		/* Pairs with the sleeper's barrier_all there. */
 		atomic_signal_fence(memory_order_seq_cst);
+}
+
+/* After each such store. */
+static inline void boards_wake(struct boards *b)
+{
+	boards_stored(b);
 	for (uint32_t r = 0; r < b->size; r++) {
 		uint64_t asleep = board_load(&b->of[r]->asleep);
 
@@ -285,13 +291,19 @@ static INLINE void boards_give_way(const struct boards *b)
 	fetch_ahead(board_post(b->own, b->posted - 1), sizeof(struct post));
 }
 
-static inline void boards_post(struct boards *b)
+/* Without waking any. */
+static inline void boards_post_quietly(struct boards *b)
 {
 	struct post *slot = boards_slot(b);
 
 	b->starts[++b->posted % BOARD_SLOTS] = b->written;
 	/* Pairs with the acquire in board_number. */
 	atomic_store_explicit(&slot->number, b->posted, memory_order_release);
+}
+
+static inline void boards_post(struct boards *b)
+{
+	boards_post_quietly(b);
 	boards_wake(b);
 }
 

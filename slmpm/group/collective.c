@@ -293,35 +293,69 @@ static NOINLINE int collect_in_order(struct group *g, const struct slmpm_coll *c
 	return collected(ctx, collective_await(g, c, NULL, timeout_ms));
 }
 
+/* C is under way: RC of its first step. */
+static INLINE int collect_on(struct group *g, const struct slmpm_coll *c, int timeout_ms, int rc)
+{
+	struct context *ctx = g->ctx;
+	int passes = collective_passes(ctx);
+
+	g->begun++;
+	rc = operation_stepped(g, rc);
+	while (rc == 0 && --passes > 0) {
+		flat_between_looks(&g->flat);
+		rc = operation_step(g);
+	}
+	if (UNLIKELY(rc == 0))
+		return collect_with_others(g, c, timeout_ms);
+	g->done++;
+	return collected(ctx, rc);
+}
+
+/* As the one before, and not done at once. */
+static NOINLINE int collect_rest(struct group *g, const struct slmpm_coll *c, int timeout_ms,
+				 int rc)
+{
+	return collect_on(g, c, timeout_ms, rc);
+}
+
+/* C is not as the one before. */
+static NOINLINE int collect_other(struct group *g, const struct slmpm_coll *c, int timeout_ms)
+{
+	int rc = flat_check(c, g->boards.size, g->boards.rank);
+
+	if (UNLIKELY(rc == 0 && !timeout_ms && g->boards.size > 1))
+		rc = no_time(c, NULL);
+	if (UNLIKELY(rc < 0))
+		return collected(g->ctx, operation_refused(c, NULL, rc));
+	rc = operation_begin_flat(g, c);
+	if (UNLIKELY(rc < 0))
+		return collected(g->ctx, rc);
+	return collect_on(g, c, timeout_ms, flat_step(&g->flat));
+}
+
+/* Apart, so that what is done most needs no registers of the caller's. */
+static NOINLINE int collected_locked(struct context *ctx)
+{
+	return collected(ctx, 0);
+}
+
 static INLINE int collect(struct group *g, const struct slmpm_coll *c, int timeout_ms)
 {
 	struct context *ctx = g->ctx;
-	int passes = collective_passes(ctx), rc;
-	bool again;
+	int rc;
 
 	if (UNLIKELY(g->apart | ctx->handling | !g->boards.own | g->error | g->under_way |
 		     g->serves | (c->combine != NULL) | (c->tag != 0) | (c->reserved != 0)) ||
 	    group_is_broken(g))
 		return collect_in_order(g, c, timeout_ms);
-	again = flat_repeats(&g->flat, &g->boards, c);
-	rc = again ? 0 : flat_check(c, g->boards.size, g->boards.rank);
-	if (UNLIKELY(rc == 0 && !timeout_ms && g->boards.size > 1))
-		rc = no_time(c, NULL);
-	if (UNLIKELY(rc < 0))
-		return collected(ctx, operation_refused(c, NULL, rc));
-	if (again)
-		flat_repeat(&g->flat, &g->boards, c);
-	else
-		rc = operation_begin_flat(g, c);
-	if (UNLIKELY(rc < 0))
-		return collected(ctx, rc);
+	if (!timeout_ms || !flat_repeats(&g->flat, &g->boards, c))
+		return collect_other(g, c, timeout_ms);
+	rc = flat_again(&g->flat, &g->boards, c);
+	if (UNLIKELY(rc != 1))
+		return collect_rest(g, c, timeout_ms, rc);
 	g->begun++;
-	while ((rc = operation_step(g)) == 0 && --passes > 0)
-		flat_between_looks(&g->flat);
-	if (UNLIKELY(rc == 0))
-		return collect_with_others(g, c, timeout_ms);
 	g->done++;
-	return collected(ctx, rc);
+	return UNLIKELY(ctx->multiple) ? collected_locked(ctx) : 0;
 }
 
 /* C is of another size. */
@@ -333,18 +367,25 @@ static COLD int collect_full(struct group *g, const struct slmpm_coll *c, int ti
 	return rc < 0 ? collected(g->ctx, rc) : collect(g, &full, timeout_ms);
 }
 
+/* Of a context that several threads use, a C of another size, or a handle of no group. */
+static NOINLINE int collect_locked(slmpm_group group, const struct slmpm_coll *c, int timeout_ms)
+{
+	int rc = 0;
+	struct group *g = CONTEXT_LOCK_OBJECT(&group_table, struct group, group.id, &rc);
+
+	if (!g)
+		return error_name_call(CALL, rc);
+	if (!c || c->size != sizeof(*c))
+		return collect_full(g, c, timeout_ms);
+	return collect(g, c, timeout_ms);
+}
+
 int slmpm_collective(slmpm_group group, const struct slmpm_coll *coll, int timeout_ms)
 {
-	struct group *g;
-	{
-		/* Of no use behind it, or the calls below would not be the last ones. */
-		int rc = 0;
+	struct group *g = handle_get_sized(&group_table, group.id, sizeof(struct group));
 
-		g = CONTEXT_LOCK_OBJECT(&group_table, struct group, group.id, &rc);
-		if (UNLIKELY(!g))
-			return error_name_call(CALL, rc);
-	}
-	if (UNLIKELY(!coll || coll->size != sizeof(*coll)))
-		return collect_full(g, coll, timeout_ms);
+	if (UNLIKELY(!g || __atomic_load_n(&g->ctx, __ATOMIC_RELAXED)->multiple || !coll ||
+		     coll->size != sizeof(*coll)))
+		return collect_locked(group, coll, timeout_ms);
 	return collect(g, coll, timeout_ms);
 }

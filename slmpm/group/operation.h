@@ -71,14 +71,17 @@ static inline bool group_is_broken(const struct group *g)
 	return UNLIKELY(g->status) && !g->left;
 }
 
-/* As flat_step, of a group with boards; negative: the group is broken. */
-static inline int operation_step(struct group *g)
+/* RC of flat_step, of a group with boards; negative: the group is broken. */
+static inline int operation_stepped(struct group *g, int rc)
 {
-	int rc = flat_step(&g->flat);
-
 	if (LIKELY(rc > 0) || LIKELY(rc == 0 && !group_is_broken(g)))
 		return rc;
 	return operation_broken(g, rc);
+}
+
+static inline int operation_step(struct group *g)
+{
+	return operation_stepped(g, flat_step(&g->flat));
 }
 
 /* ---- those that wait ------------------------------------------------------------------------- */
