@@ -135,6 +135,7 @@ struct fabric_caps {
 	uint32_t memory;      /* FABRIC_MEMORY_*: what it can read payload from and write it to */
 	uint64_t message_max; /* payload of one post on the largest ring */
 	uint32_t packet_best; /* payload of a packet that serves long messages best */
+	uint32_t whole_best;  /* likewise of a message that goes in one, as one of a stream */
 	uint32_t land_min;    /* arrivals from this length on come without data first; 0: none do */
 	enum fabric_commit commit;
 	bool membarrier; /* a sleeper can pay for the barrier of both sides */

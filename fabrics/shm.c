@@ -39,6 +39,7 @@ static int shm_probe(const struct fabric_config *config, struct fabric_caps *cap
 		.memory = FABRIC_MEMORY_HOST,
 		.message_max = RING_LENGTH_MAX - RING_WORD - FABRIC_HEAD_SIZE,
 		.packet_best = 16384,
+		.whole_best = copy_has_vectors() ? 65536 : 0, /* elsewhere not measured */
 		.commit = FABRIC_COMMIT_WORD,
 		.membarrier = barrier_works(),
 		.link_memory = config ? shm_link_memory(config) : 0,

@@ -35,6 +35,11 @@ __attribute__((target("avx2"))) static void copy_vectors(void *to, const void *f
 	copy_short(t, f, n);
 }
 
+bool copy_has_vectors(void)
+{
+	return __builtin_cpu_is("amdfam19h") && __builtin_cpu_supports("avx2");
+}
+
 /*
  * memcpy of glibc 2.36 is rep movsb wherever the processor says that it has a quick one. AMD's of
  * family 25 (others were not measured) takes sixteen times as long where TO lies 1 to 31 bytes
@@ -43,13 +48,18 @@ __attribute__((target("avx2"))) static void copy_vectors(void *to, const void *f
  */
 void copy_long(void *to, const void *from, size_t n)
 {
-	if (__builtin_cpu_is("amdfam19h") && __builtin_cpu_supports("avx2"))
+	if (copy_has_vectors())
 		copy_vectors(to, from, n);
 	else
 		memcpy(to, from, n);
 }
 
 #else
+
+bool copy_has_vectors(void)
+{
+	return false;
+}
 
 void copy_long(void *to, const void *from, size_t n)
 {

@@ -3,6 +3,7 @@
 #ifndef SHM_COPY_H
 #define SHM_COPY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -36,6 +37,8 @@ static inline void copy_short(unsigned char *t, const unsigned char *f, size_t n
  */
 void copy_in_steps(void *to, const void *from, size_t n);
 
+/* Copies from COPY_LONG bytes on are of vectors here. */
+bool copy_has_vectors(void);
 /* memcpy from COPY_LONG bytes on, by whichever instructions serve this processor. */
 void copy_long(void *to, const void *from, size_t n);
 

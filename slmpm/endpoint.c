@@ -222,6 +222,28 @@ void endpoint_up(struct endpoint *ep)
 		(*part)(ep);
 }
 
+/* Of what the longest packet holds no more than half: there is to be room for the next meanwhile;
+ * and what is announced goes in packets. */
+static uint32_t whole_limit(const struct endpoint *ep, uint32_t payload_max, uint64_t eager_max)
+{
+	uint32_t room = payload_max - endpoint_lead(ep) - CHECKSUM_SPARE;
+
+	return (uint32_t)least_of(least_of(WIRE_WHOLE, room / 2), eager_max);
+}
+
+void endpoint_whole(struct endpoint *ep)
+{
+	const struct fabric_link *port = ep->link.port;
+	uint32_t most = whole_limit(ep, port->payload_max, ep->life->eager_max);
+	uint32_t most_in = whole_limit(ep, port->payload_max_in, ep->life->eager_max_in);
+
+	if (ep->only_max_in < most_in)
+		ep->only_max_in = most_in;
+	ep->life->answered = ep->received - 1;
+	ep->life->whole_max =
+		(uint32_t)least_of(most, domain_caps(port->domain->fabric)->whole_best);
+}
+
 /* ---- looking at it -------------------------------------------------------------------------- */
 
 int slmpm_peer_query(slmpm_peer peer, struct slmpm_peer_info *info)

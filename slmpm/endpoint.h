@@ -125,6 +125,8 @@ struct life {
 	uint64_t loan_max;  /* bytes of areas, each way */
 	uint64_t eager_max; /* longest message sent without asking ... */
 	uint64_t eager_max_in; /* ... and that comes so: the peer's ring may differ */
+	uint32_t whole_max;    /* payload of the Only of one in a stream of long ones; 0: as else */
+	uint64_t answered;     /* `received` as the last long message began */
 	bool unasked;          /* as much of a longer one does so, too */
 	struct list events;    /* struct event: not asked for yet */
 	struct event ending;   /* the event of its end: among these */
@@ -325,6 +327,8 @@ static inline bool endpoint_lock(struct endpoint *ep, slmpm_peer peer)
 void endpoint_name(struct endpoint *ep);
 /* The handshake is through. */
 void endpoint_up(struct endpoint *ep);
+/* And the peer takes a message of WIRE_WHOLE bytes in one packet. */
+void endpoint_whole(struct endpoint *ep);
 /* Ends: each idempotent; the first cause stays. The peer broke RULE: false, for the check. */
 bool endpoint_poison(struct endpoint *ep, const char *rule);
 /* FAULT: the peer broke RULE, and has ended. */

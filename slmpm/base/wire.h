@@ -328,12 +328,16 @@ struct wire_control_head {
 #define WIRE_FEATURE_LOCAL     UINT64_C(16777216) /* and WIRE_GROUP_LOCAL, WIRE_GROUP_LOST */
 #define WIRE_FEATURE_FETCH     UINT64_C(4194304)  /* takes opcodes 46 to 50 */
 #define WIRE_FEATURE_UNASKED   UINT64_C(33554432) /* long messages go on before WIRE_CLEAR */
+#define WIRE_FEATURE_WHOLE     UINT64_C(67108864) /* takes an Only of WIRE_WHOLE bytes */
 #define WIRE_FEATURES                                                                              \
 	(WIRE_FEATURE_BUNDLE | WIRE_FEATURE_MEMORY | WIRE_FEATURE_FETCH | WIRE_FEATURE_ACTIVE |    \
 	 WIRE_FEATURE_SHARE | WIRE_FEATURE_ECHO | WIRE_FEATURE_MIRROR | WIRE_FEATURE_AGGREGATE |   \
-	 WIRE_FEATURE_TIMED | WIRE_FEATURE_GROUP | WIRE_FEATURE_LOCAL |                            \
-	 WIRE_FEATURE_UNASKED) /* and LINKS, ATTACH, ENGINE, IDS, PLACES where they are set */
+	 WIRE_FEATURE_TIMED | WIRE_FEATURE_GROUP | WIRE_FEATURE_LOCAL | WIRE_FEATURE_UNASKED |     \
+	 WIRE_FEATURE_WHOLE) /* and LINKS, ATTACH, ENGINE, IDS, PLACES where they are set */
 #define WIRE_REQUIRABLE (WIRE_FEATURES | WIRE_FEATURE_IDS | WIRE_FEATURE_PLACES)
+
+/* Of a plain message, beyond the packet maximum; at most half of what the ring takes in one. */
+#define WIRE_WHOLE 65536
 
 struct wire_hello {
 	struct wire_control_head head;

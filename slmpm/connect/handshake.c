@@ -189,6 +189,8 @@ static void connected(struct control *c)
 	endpoint_up(ep);
 	if (!(c->features & WIRE_FEATURE_BUNDLE))
 		ep->bundle.most = 0;
+	if (c->features & WIRE_FEATURE_WHOLE)
+		endpoint_whole(ep);
 	/* Where bytes are to land in their place only what is asked for has one. */
 	ep->life->unasked = c->features & WIRE_FEATURE_UNASKED &&
 			    !domain_caps(ep->link.port->domain->fabric)->land_min;

@@ -25,6 +25,8 @@ uint64_t secondary_features(const struct endpoint *ep)
 	const struct routes *routes = &config_get()->routes;
 	uint64_t features = WIRE_FEATURES;
 
+	if (config_get()->packet_max) /* packets are to be no longer */
+		features &= ~WIRE_FEATURE_WHOLE;
 	if (config_get()->engine == ENGINE_THREAD)
 		features |= WIRE_FEATURE_ENGINE;
 	for (uint32_t i = 0; i < routes->count; i++)

@@ -67,12 +67,19 @@ bool message_ready(struct endpoint *ep, struct request *r, bool first)
 	return !ep->link.active && (first ? message_may_begin(ep, r) : is_uncharged(r));
 }
 
+/* One of a stream: the last long message has gone, and nothing has come since. Its reader is busy
+ * with those, and gains by what each packet costs; a lone one's would gain by beginning sooner. */
+static bool goes_whole(const struct endpoint *ep, const struct request *r)
+{
+	return r->length <= ep->life->whole_max && !r->wire && ep->received == ep->life->answered;
+}
+
 /* The first packet: the whole message, or as much as one carries. message_ready has seen to the
  * credit and chosen the way, but for those that need none. */
 static int begin_message(struct endpoint *ep, struct request *r)
 {
 	bool announce = r->length > ep->life->eager_max;
-	bool only = r->length <= (r->wire ? ep->packet_max : ep->only_max);
+	bool only = r->length <= (r->wire ? ep->packet_max : ep->only_max) || goes_whole(ep, r);
 	uint32_t first = only ? (uint32_t)r->length : ep->packet_max;
 	struct packet p = {
 		.opcode = only ? WIRE_SEND_ONLY : WIRE_SEND_FIRST,
@@ -90,7 +97,8 @@ static int begin_message(struct endpoint *ep, struct request *r)
 		choose_route(ep, r);
 	if (UNLIKELY(r->mode.way != MODE_PACKETS))
 		return r->mode.way == MODE_FETCHED ? fetch_announce(ep, r) : -ENOLINK;
-	timed = UNLIKELY(endpoint_is_blocked(ep, BLOCK_SAMPLE)) && only && !announce && !r->wire;
+	timed = UNLIKELY(endpoint_is_blocked(ep, BLOCK_SAMPLE)) && r->length <= ep->only_max &&
+		!announce && !r->wire;
 	if (timed || r->length >= MONITOR_LONG || r->length >= ep->fetch_min)
 		began = clock_ticks();
 	if (timed)
@@ -99,6 +107,8 @@ static int begin_message(struct endpoint *ep, struct request *r)
 	if (rc != 1)
 		return rc;
 	link_begun(ep, r->length);
+	if (r->length > ep->packet_max)
+		ep->life->answered = ep->received;
 	endpoint_block(ep, BLOCK_SAMPLE, false);
 	r->began = timed ? 0 : began;
 	ep->charged += charge_of(ep, r);

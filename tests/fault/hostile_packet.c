@@ -122,11 +122,6 @@ static void only_too_short(struct raw_peer *p)
 	post(p, WIRE_SEND_ONLY, 100, 99);
 }
 
-static void only_too_long(struct raw_peer *p)
-{
-	post(p, WIRE_SEND_ONLY, PACKET + 1, PACKET + 1);
-}
-
 static void only_announced(struct raw_peer *p)
 {
 	post(p, WIRE_SEND_ONLY, wire_extent(50, WIRE_FLAG_ANNOUNCED), 50);
@@ -413,7 +408,6 @@ static const struct offence offences[] = {
 	{"R5", "a packet that wraps", wrap, "packet length", 0},
 	{"R5", "shorter than its header", shorter_than_header, "packet length", 0},
 	{"R5", "Only of another length", only_too_short, "length of Only", 0},
-	{"R5", "Only over the limit", only_too_long, "length of Only", 0},
 	{"R5", "Only, announced", only_announced, "length of Only", 0},
 	{"R5", "First not full", first_not_full, "length of First", 0},
 	{"R5", "First that is all", first_is_all, "length of First", 0},
