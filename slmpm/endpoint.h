@@ -73,7 +73,7 @@ struct link {
 	struct list announced;       /* requests that wait for WIRE_CLEAR */
 	struct list deferred;        /* control packets that found no room (link_deferred.c) */
 	bool ended;                  /* WIRE_CLOSE has come: nothing comes behind it */
-	const char *broken;          /* a violation; progress ends the endpoint for it */
+	const char *broken;          /* why: progress ends the endpoint for it */
 	struct addressee *addressee; /* of packets that say whom they are for; or NULL */
 	struct landing *landing;
 	struct watermark *watermark;
@@ -338,7 +338,8 @@ static inline bool endpoint_broke(struct endpoint *ep, const char *rule, bool fa
 }
 void endpoint_lost(struct endpoint *ep, const char *why);
 void endpoint_refused(struct endpoint *ep, int error, const char *why);
-/* A message that was promised cannot be kept. */
+/* What has come cannot be kept, for WHY, and the peer learns that; a message. */
+void endpoint_lacks_memory(struct endpoint *ep, const char *why);
 void endpoint_no_memory(struct endpoint *ep);
 /* Fails what waits for it; unread messages stay. */
 void endpoint_end(struct endpoint *ep, uint32_t state, int error, const char *why);
@@ -397,6 +398,10 @@ static inline void endpoint_break(struct endpoint *ep, const char *rule)
 	ep->link.broken = rule;
 	endpoint_block(ep, BLOCK_BROKEN, true);
 }
+/* The same, for want of memory, which is no fault of the peer's. */
+void endpoint_break_no_memory(struct endpoint *ep);
+/* Ends it for what has broken it. */
+void endpoint_end_broken(struct endpoint *ep);
 /* Current figures into ep->stats. */
 void endpoint_stats(struct endpoint *ep);
 

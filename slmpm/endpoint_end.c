@@ -60,9 +60,32 @@ bool endpoint_poison(struct endpoint *ep, const char *rule)
 	return false;
 }
 
+static const char no_memory[] = "no memory for a message";
+
+void endpoint_lacks_memory(struct endpoint *ep, const char *why)
+{
+	if (endpoint_has_ended(ep))
+		return;
+	endpoint_end(ep, SLMPM_PEER_DEAD, SLMPM_ENOMEM, why);
+	parts.hang_up(ep, why);
+}
+
 void endpoint_no_memory(struct endpoint *ep)
 {
-	endpoint_end(ep, SLMPM_PEER_DEAD, SLMPM_ENOMEM, "no memory for a message");
+	endpoint_lacks_memory(ep, no_memory);
+}
+
+void endpoint_break_no_memory(struct endpoint *ep)
+{
+	endpoint_break(ep, no_memory);
+}
+
+void endpoint_end_broken(struct endpoint *ep)
+{
+	if (ep->link.broken == no_memory)
+		endpoint_no_memory(ep);
+	else
+		endpoint_poison(ep, ep->link.broken);
 }
 
 void endpoint_lost(struct endpoint *ep, const char *why)

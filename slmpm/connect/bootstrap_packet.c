@@ -81,6 +81,16 @@ static int packet_broken(struct control *c, bool ahead, const char *rule)
 	return -EPROTO;
 }
 
+/* WHY: what came cannot be kept, which is no fault of the peer's. */
+static int packet_unkept(struct control *c, bool ahead, const char *why)
+{
+	if (ahead)
+		endpoint_break_no_memory(c->ep);
+	else
+		endpoint_lacks_memory(c->ep, why);
+	return -EPROTO;
+}
+
 /* LOST: its descriptor, at the limit of them. */
 static int take_grant(struct control *c, struct received *r, bool lost, bool ahead)
 {
@@ -90,11 +100,9 @@ static int take_grant(struct control *c, struct received *r, bool lost, bool ahe
 		rc = memory_granted(c->ep, &r->packet.grant, r->length, &fd, lost);
 	if (r->fd_count)
 		r->fds[0] = fd;
-	if (rc == -SLMPM_ENOMEM && !ahead)
-		endpoint_end(c->ep, SLMPM_PEER_DEAD, SLMPM_ENOMEM, "no memory for its regions");
-	else if (rc < 0)
-		return packet_broken(c, ahead, "granted region");
-	return rc < 0 ? -EPROTO : 0;
+	if (rc == -SLMPM_ENOMEM)
+		return packet_unkept(c, ahead, "no memory for its regions");
+	return rc < 0 ? packet_broken(c, ahead, "granted region") : 0;
 }
 
 static int take_group(struct control *c, struct received *r, bool lost, bool ahead)
@@ -103,22 +111,22 @@ static int take_group(struct control *c, struct received *r, bool lost, bool ahe
 
 	if (c->step == CONNECTED && r->length == sizeof(r->packet.group))
 		rc = parts.grouped(c->ep, &r->packet.group, r->fds, r->fd_count, lost);
-	if (rc == -SLMPM_ENOMEM && !ahead)
-		endpoint_end(c->ep, SLMPM_PEER_DEAD, SLMPM_ENOMEM, "no memory for its group");
-	else if (rc < 0)
-		return packet_broken(c, ahead, "packet of a group");
-	return rc < 0 ? -EPROTO : 0;
+	if (rc == -SLMPM_ENOMEM)
+		return packet_unkept(c, ahead, "no memory for its group");
+	return rc < 0 ? packet_broken(c, ahead, "packet of a group") : 0;
 }
 
 static int take_area(struct control *c, struct received *r, bool ahead)
 {
 	const struct wire_area *area = &r->packet.area;
+	int rc;
 
 	if (c->step != CONNECTED || r->length != sizeof(*area) || r->fd_count != 1)
 		return packet_broken(c, ahead, "offer of an area");
-	if (area_offered(c->ep, LITTLE_32(area->area), LITTLE_64(area->size), r->fds[0]) < 0)
-		return packet_broken(c, ahead, "offered area");
-	return 0;
+	rc = area_offered(c->ep, LITTLE_32(area->area), LITTLE_64(area->size), r->fds[0]);
+	if (rc == -ENOMEM)
+		return packet_unkept(c, ahead, "no memory for a loan");
+	return rc < 0 ? packet_broken(c, ahead, "offered area") : 0;
 }
 
 static int take_bye(struct control *c, const struct received *r, bool ahead)

@@ -43,7 +43,7 @@ static void defer(struct endpoint *ep, const struct packet *p)
 		return;
 	o = malloc(sizeof(*o));
 	if (!o) {
-		endpoint_break(ep, "state: no memory for a control packet");
+		endpoint_break_no_memory(ep);
 		return;
 	}
 	o->packet = *p;

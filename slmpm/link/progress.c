@@ -170,7 +170,7 @@ static INLINE int progress_endpoint(struct endpoint *ep, uint32_t polls)
 		n += take_steps(ep);
 	}
 	if (UNLIKELY(ep->link.broken != NULL))
-		endpoint_poison(ep, ep->link.broken);
+		endpoint_end_broken(ep);
 	return n;
 }
 

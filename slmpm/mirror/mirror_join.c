@@ -126,7 +126,7 @@ void attachment_lose(struct attachment *a)
 	struct attachment *left = calloc(1, sizeof(*left));
 
 	if (!left) {
-		endpoint_end(ep, SLMPM_PEER_DEAD, SLMPM_ENOMEM, "no memory for a mirror's end");
+		endpoint_lacks_memory(ep, "no memory for a mirror's end");
 		return;
 	}
 	left->ep = ep;

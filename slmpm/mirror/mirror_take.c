@@ -207,7 +207,7 @@ static const char *asked(struct endpoint *ep, const struct head *h)
 	}
 	kept = malloc(sizeof(*kept));
 	if (!kept) {
-		endpoint_end(ep, SLMPM_PEER_DEAD, SLMPM_ENOMEM, "no memory for its mirrors");
+		endpoint_lacks_memory(ep, "no memory for its mirrors");
 		return NULL;
 	}
 	*kept = asks;
@@ -271,7 +271,7 @@ static const char *mirror_take_any(struct endpoint *ep, const struct head *h)
 	if (PEER_FAULT(!ep->life->mirrored || h->flags & ~WIRE_FLAG_CHECK))
 		return "packet about a mirror";
 	if (!mirrors_of(ep)) {
-		endpoint_end(ep, SLMPM_PEER_DEAD, SLMPM_ENOMEM, "no memory for its mirrors");
+		endpoint_lacks_memory(ep, "no memory for its mirrors");
 		return NULL;
 	}
 	/* A lost change is the mirror's end, anything else lost would part what the sides know. */

@@ -136,7 +136,7 @@ static const char *granted_in_band(struct endpoint *ep, uint32_t id, const struc
 		return rule;
 	rc = offer_take(ep, &granted, &blob, h->seq, false);
 	if (rc == -SLMPM_ENOMEM)
-		endpoint_end(ep, SLMPM_PEER_DEAD, SLMPM_ENOMEM, "no memory for its regions");
+		endpoint_lacks_memory(ep, "no memory for its regions");
 	if (rc < 0)
 		return rc == -SLMPM_ENOMEM ? NULL : rule;
 	ep->rooms->regions->notified = id;

@@ -64,6 +64,8 @@ void arrival_loan(struct endpoint *ep, const struct head *h)
 	if (!take_loan(ep, h, &loan) || !inbound_envelope(ep, h, WIRE_ENVELOPE))
 		return;
 	area = area_lent(ep, loan.area, loan.capacity);
+	if (!area && ep->link.broken) /* as it was offered: it ends for that */
+		return;
 	if (PEER_FAULT(!area || !is_here(ep, area, loan.ready))) {
 		endpoint_poison(ep, "area of a loan");
 		return;
