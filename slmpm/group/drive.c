@@ -595,6 +595,8 @@ int slmpm_group_drive(slmpm_group group, const struct slmpm_drive *drive,
 	}
 	if (rc == 0)
 		rc = drive_begin(g, &full, &all, req);
+	if (rc < 0)
+		rc = error_name_call(CALL, rc);
 	context_unlock(ctx);
 	return rc;
 }

@@ -438,7 +438,9 @@ static int dies_asked(void *unused)
 	fill();
 	shortly.timeout_ms = SOON;
 	REFUSED(slmpm_group_drive(h.group, &d, &shortly, NULL), SLMPM_ETIMEOUT, "rank 2 (");
-	CHECK(strstr(slmpm_error_detail(), "has not agreed, suspect"), "%s", slmpm_error_detail());
+	CHECK(strstr(slmpm_error_detail(), "has not agreed, suspect") &&
+		      strstr(slmpm_error_detail(), "slmpm_group_drive: "),
+	      "%s", slmpm_error_detail());
 	OK(slmpm_group_drive(h.group, &d, &tries, &req));
 	kill(h.c.pids[2], SIGKILL);
 	OK(slmpm_wait(&req, 1, &done, PATIENCE));
