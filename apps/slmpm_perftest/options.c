@@ -191,7 +191,7 @@ static void check_tests(struct argp_state *state, struct command *c)
 		strncat(known, t->name, sizeof(known) - strlen(known) - 1);
 	}
 	if (!*c->names)
-		REFUSE("say what to measure with -t; there are:%s", known);
+		REFUSE("say what to measure; there are:%s", known);
 	if (strlen(c->names) + 1 >= sizeof(names)) /* cut off */
 		REFUSE("-t: that many tests are more than a call can take");
 	snprintf(names, sizeof(names), "%s", c->names);
@@ -234,7 +234,7 @@ static void check(struct argp_state *state, struct command *c)
 		check_tests(state, c);
 }
 
-/* Another one behind that of -t. */
+/* Another one, behind those of -t. */
 static void add_test(struct argp_state *state, struct command *c, const char *name)
 {
 	size_t used = strlen(c->names);
@@ -244,9 +244,7 @@ static void add_test(struct argp_state *state, struct command *c, const char *na
 		REFUSE("\"%s\" is no test; sizes go with -s: -s 64, or -s 8:64k, each twice the one "
 		       "before",
 		       name);
-	if (!used)
-		REFUSE("what is \"%s\"? Tests are named with -t", name);
-	snprintf(c->names + used, sizeof(c->names) - used, ",%s", name);
+	snprintf(c->names + used, sizeof(c->names) - used, "%s%s", used ? "," : "", name);
 }
 
 static int parse_how(int key, char *arg, struct argp_state *state, struct command *c)

@@ -274,7 +274,7 @@ refused() { # refused WHAT ARGUMENTS...: exit status 2, and a line that says WHA
 	[ "$(wc -l <"$dir/err")" = 1 ] || fail "$*: not one line"
 	grep -q -- "$what" "$dir/err" || fail "$*: does not say \"$what\""
 }
-refused "-t; there are: send_lat"
+refused "say what to measure; there are: send_lat"
 refused "there are: send_lat send_bw" -t nonsense
 refused "more than a call" -t "$(printf 'send_lat,%.0s' {1..200})"
 refused "as in -s 64" -t send_lat -s big
@@ -307,7 +307,9 @@ done
 "$perf" --help | sed -n '/^Tests:/,/^$/p' | grep -q '^[a-z]' && fail "--help: the list goes on in the first column"
 "$perf" -t am_rate --burst 65 -n 130 --samples 1 >/dev/null || fail "65 active messages"
 refused "a number from 1" -t tide --work-us 0
-refused "named with -t" send_lat
+"$perf" send_lat -s 8 -n 10 --samples 1 put_lat >"$dir/out" || fail "tests without -t"
+[ "$(grep -cE '^(send|put)_lat +8 ' "$dir/out")" = 2 ] || { cat "$dir/out"; fail "tests without -t: not two lines"; }
+refused 'unknown test "nothing"' nothing
 for url in "nonsense" "tcp4:x" "shm:"; do
 	"$perf" --connect "$url" -t send_lat >"$dir/out" 2>"$dir/err" && fail "$url: connected"
 	[ "$(wc -l <"$dir/err")" = 1 ] || fail "$url: not one line"
