@@ -125,21 +125,14 @@ static int begin_message(struct endpoint *ep, struct request *r)
 	return 1;
 }
 
-/* More of R than the next packet may go: it is cleared, or that one leaves room. */
-static bool goes_on_behind(const struct endpoint *ep, const struct request *r)
-{
-	return !r->announced || r->cleared ||
-	       r->offset + 2 * (uint64_t)ep->packet_max <= ep->life->eager_max;
-}
-
-/* MORE: once it is taken, the next one follows at once. */
+/* MORE: once it is taken, the next one follows at once; not so one that goes unasked. */
 static int continue_with(struct endpoint *ep, struct request *r, bool more)
 {
 	uint64_t left = r->length - r->offset;
 	bool last = left <= ep->packet_max;
 	struct packet p = {
 		.opcode = last ? WIRE_SEND_LAST : WIRE_SEND_MIDDLE,
-		.flags = more && !last && goes_on_behind(ep, r) ? FABRIC_STAYS : 0,
+		.flags = more && !last && (r->cleared || !r->announced) ? FABRIC_STAYS : 0,
 		.length = last ? (uint32_t)left : ep->packet_max,
 		.seq = r->seq,
 		.route = wire_route(r->stream, r->result.imm),
