@@ -162,7 +162,7 @@ static void *shm_reserve(struct fabric_link *link, uint32_t length)
 	return l->staged ? stage(l) : at + FABRIC_HEAD_SIZE;
 }
 
-static int shm_post(struct fabric_link *link, const struct fabric_wr *wr)
+static HOT int shm_post(struct fabric_link *link, const struct fabric_wr *wr)
 {
 	struct shm_link *l = (struct shm_link *)link;
 	unsigned char *at;
@@ -189,7 +189,7 @@ static int shm_post(struct fabric_link *link, const struct fabric_wr *wr)
 	return 1;
 }
 
-static int shm_poll(struct fabric_link *link, struct fabric_arrival *arrivals, int n)
+static HOT int shm_poll(struct fabric_link *link, struct fabric_arrival *arrivals, int n)
 {
 	struct shm_link *l = (struct shm_link *)link;
 	uint64_t published = l->reader.published;
@@ -229,7 +229,7 @@ static int shm_poll(struct fabric_link *link, struct fabric_arrival *arrivals, i
 	return got;
 }
 
-static void shm_release(struct fabric_link *link, const struct fabric_arrival *a)
+static HOT void shm_release(struct fabric_link *link, const struct fabric_arrival *a)
 {
 	struct shm_link *l = (struct shm_link *)link;
 	struct ring_packet p = {.total = a->token, .segments = a->span};

@@ -282,7 +282,7 @@ static uint64_t known_produced(struct ring_reader *r)
 }
 
 /* Publish when the writer sees the ring filling and a batch is there. */
-void ring_consider(struct ring_reader *r)
+HOT void ring_consider(struct ring_reader *r)
 {
 	uint64_t j = r->read;
 

@@ -222,8 +222,8 @@ static COLD int let_leave(slmpm_peer peer)
 	return 0;
 }
 
-int slmpm_am(slmpm_peer peer, uint16_t id, const void *head, size_t head_len, const void *data,
-	     size_t len, const struct slmpm_how *how, slmpm_req *req)
+HOT int slmpm_am(slmpm_peer peer, uint16_t id, const void *head, size_t head_len, const void *data,
+		 size_t len, const struct slmpm_how *how, slmpm_req *req)
 {
 	struct endpoint *ep = endpoint_get(peer);
 	enum sent sent = NOT_SENT;

@@ -155,7 +155,7 @@ static void keep_only(struct endpoint *ep, const struct head *h, uint64_t charge
 	am_keep(m);
 }
 
-void am_only(struct endpoint *ep, const struct head *h)
+HOT void am_only(struct endpoint *ep, const struct head *h)
 {
 	uint64_t charge = h->flags & WIRE_FLAG_UNCHARGED ? 0 : wire_charge(h->length);
 

@@ -267,7 +267,7 @@ static INLINE void take_other(struct flat *f, const unsigned char *at, bool all)
 
 /* Both post at about the same time, so all that lies between a look that finds the other's post and
  * the next own post is in the way of both: what is needed only where it waits is done there. */
-int flat_again(struct flat *f, struct boards *b, const struct slmpm_coll *c)
+HOT int flat_again(struct flat *f, struct boards *b, const struct slmpm_coll *c)
 {
 	const bool all = c->kind != SLMPM_COLL_BROADCAST;
 	const bool gives = all || (uint32_t)c->root == b->rank;

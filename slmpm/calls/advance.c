@@ -81,7 +81,7 @@ static int progress_locked(struct context *ctx)
 	return n;
 }
 
-int slmpm_progress(slmpm_ctx handle)
+HOT int slmpm_progress(slmpm_ctx handle)
 {
 	int rc = 0, taken = 0;
 	struct context *ctx = context_get_quickly(handle, &rc);

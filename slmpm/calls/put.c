@@ -121,8 +121,8 @@ static NOINLINE int get_slow_path(slmpm_rmem from, uint64_t offset, void *to, si
 	return operate_one("slmpm_get", REQUEST_GET, from, offset, to, len, how, req);
 }
 
-int slmpm_put(slmpm_rmem to, uint64_t offset, const void *from, size_t len,
-	      const struct slmpm_how *how, slmpm_req *req)
+HOT int slmpm_put(slmpm_rmem to, uint64_t offset, const void *from, size_t len,
+		  const struct slmpm_how *how, slmpm_req *req)
 {
 	struct remote *remote = remote_get(to);
 
@@ -149,8 +149,8 @@ int slmpm_put(slmpm_rmem to, uint64_t offset, const void *from, size_t len,
 	return put_slow_path(to, offset, from, len, how, req);
 }
 
-int slmpm_get(slmpm_rmem from, uint64_t offset, void *to, size_t len, const struct slmpm_how *how,
-	      slmpm_req *req)
+HOT int slmpm_get(slmpm_rmem from, uint64_t offset, void *to, size_t len,
+		  const struct slmpm_how *how, slmpm_req *req)
 {
 	struct remote *remote = remote_get(from);
 

@@ -312,8 +312,8 @@ static INLINE int collect_on(struct group *g, const struct slmpm_coll *c, int ti
 }
 
 /* As the one before, and not done at once. */
-static NOINLINE int collect_rest(struct group *g, const struct slmpm_coll *c, int timeout_ms,
-				 int rc)
+static NOINLINE HOT int collect_rest(struct group *g, const struct slmpm_coll *c, int timeout_ms,
+				     int rc)
 {
 	return collect_on(g, c, timeout_ms, rc);
 }
@@ -380,7 +380,7 @@ static NOINLINE int collect_locked(slmpm_group group, const struct slmpm_coll *c
 	return collect(g, c, timeout_ms);
 }
 
-int slmpm_collective(slmpm_group group, const struct slmpm_coll *coll, int timeout_ms)
+HOT int slmpm_collective(slmpm_group group, const struct slmpm_coll *coll, int timeout_ms)
 {
 	struct group *g = handle_get_sized(&group_table, group.id, sizeof(struct group));
 

@@ -235,7 +235,7 @@ static COLD int inspect_in_turn(struct context *ctx)
 	return n;
 }
 
-int progress_polling(struct context *ctx, uint32_t polls)
+HOT int progress_polling(struct context *ctx, uint32_t polls)
 {
 	int n;
 

@@ -115,7 +115,7 @@ static NOINLINE int add_slow_path(slmpm_rmem mem, uint64_t offset, uint64_t oper
 }
 
 /* The most frequent one: each store ahead of the instruction delays it, a saved register too. */
-static NOINLINE int atomic_add(slmpm_rmem mem, uint64_t offset, uint64_t operand, void *old)
+static NOINLINE HOT int atomic_add(slmpm_rmem mem, uint64_t offset, uint64_t operand, void *old)
 {
 	const struct remote *remote;
 	uint64_t was;

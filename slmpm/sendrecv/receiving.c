@@ -59,8 +59,8 @@ static inline bool is_message(uint8_t kind)
 
 /* What EP's ring has for a receive on STREAM, in at most so many polls. 1: *A is the message, not
  * yet released. 2: the opened bundle has it. 0: not this way; what else came has been handled. */
-static inline int recv_direct(struct endpoint *ep, uint32_t stream, int polls,
-			      struct fabric_arrival **a)
+static inline HOT int recv_direct(struct endpoint *ep, uint32_t stream, int polls,
+				  struct fabric_arrival **a)
 {
 	bool may = message_is_first(ep) || message_passes(ep, stream);
 
@@ -169,8 +169,8 @@ static inline int64_t take_arrival(struct endpoint *ep, const struct fabric_arri
 	return LIKELY(fits) ? (int64_t)whole.len : message_truncated(&whole, cap);
 }
 
-static int64_t receive_from(struct endpoint *ep, uint32_t stream, void *buf, size_t cap,
-			    struct slmpm_done *done, int timeout_ms)
+static HOT int64_t receive_from(struct endpoint *ep, uint32_t stream, void *buf, size_t cap,
+				struct slmpm_done *done, int timeout_ms)
 {
 	const struct slmpm_iov iov = {buf, cap};
 	struct fabric_arrival *a;
@@ -258,8 +258,8 @@ static NOINLINE int64_t take_long(struct endpoint *ep, void *buf, struct slmpm_d
 	return bundle_take(ep, buf, done);
 }
 
-int64_t slmpm_recv(slmpm_peer peer, uint32_t stream, void *buf, size_t cap, struct slmpm_done *done,
-		   int timeout_ms)
+HOT int64_t slmpm_recv(slmpm_peer peer, uint32_t stream, void *buf, size_t cap,
+		       struct slmpm_done *done, int timeout_ms)
 {
 	struct endpoint *ep = endpoint_get(peer);
 

@@ -151,7 +151,7 @@ static COLD int send_slow(slmpm_peer peer, uint32_t stream, const void *buf, siz
 	return slmpm_sendv(peer, stream, &piece, 1, &how, NULL);
 }
 
-int slmpm_send(slmpm_peer peer, uint32_t stream, const void *buf, size_t len, int timeout_ms)
+HOT int slmpm_send(slmpm_peer peer, uint32_t stream, const void *buf, size_t len, int timeout_ms)
 {
 	struct endpoint *ep = endpoint_get(peer);
 	enum sent sent;
