@@ -207,6 +207,35 @@ void ring_mark_stale(struct ring_writer *w, uint64_t from, uint32_t count)
 	}
 }
 
+/* What begins at AT looks open. */
+HOT void ring_clear(struct ring_writer *w, uint64_t at)
+{
+	bit_clear(w->stale, at);
+	ORDER_STORE(clear, (_Atomic uint64_t *)(void *)(w->segments + (at << w->shift)), 0,
+		    memory_order_relaxed);
+}
+
+#define CLEARED 16 /* segments */
+
+/*
+ * The packet just written had to clear its successor before its commit; those to come would each
+ * wait so for a line that the reader has. Where packets of K segments begin within the next 16 or
+ * so, one place at least.
+ */
+HOT void ring_clear_ahead(struct ring_writer *w, uint32_t k)
+{
+	uint64_t first = w->produced + 1, total = first;
+
+	do {
+		total += k;
+		/* What the reader has not given back is not ours, even stale: of a packet's interior. */
+		if (total - w->consumed > w->mask + 1 && ORDER_RULE(ahead_room))
+			return;
+		if (bit_is_set(w->stale, ring_at(total, w->mask)))
+			ring_clear(w, ring_at(total, w->mask));
+	} while (total - first < CLEARED);
+}
+
 COLD bool ring_bad_tag(struct ring_reader *r)
 {
 	if (!ORDER_RULE(check_tag))
@@ -256,18 +285,16 @@ COLD void ring_release_gap(struct ring_reader *r, const struct ring_packet *p)
 	if (p->total == r->consumed + 1) {
 		r->consumed += p->segments;
 	} else {
-		for (uint32_t i = 0; i < p->segments; i++) {
-			uint64_t at = ring_at(p->total + i, r->mask);
-			r->done[at >> 6] |= UINT64_C(1) << (at & 63);
-		}
+		for (uint32_t i = 0; i < p->segments; i++)
+			bit_set(r->done, ring_at(p->total + i, r->mask));
 		r->gaps += p->segments;
 	}
 	while (r->gaps) {
 		uint64_t at = ring_at(r->consumed + 1, r->mask);
 
-		if (!(r->done[at >> 6] >> (at & 63) & 1))
+		if (!bit_is_set(r->done, at))
 			break;
-		r->done[at >> 6] &= ~(UINT64_C(1) << (at & 63));
+		bit_clear(r->done, at);
 		r->consumed++;
 		r->gaps--;
 	}

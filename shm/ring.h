@@ -23,6 +23,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "shm/bits.h"
 #include "shm/order.h"
 
 #define RING_PAD         (UINT64_C(1) << 63)
@@ -155,6 +156,8 @@ void ring_hold_back(struct ring_writer *w, uint32_t n);
 /* Cold halves of the inline functions below. */
 bool ring_make_room(struct ring_writer *w, uint32_t k);
 void ring_mark_stale(struct ring_writer *w, uint64_t from, uint32_t count);
+void ring_clear(struct ring_writer *w, uint64_t at);
+void ring_clear_ahead(struct ring_writer *w, uint32_t k);
 bool ring_bad_tag(struct ring_reader *r);
 #define RING_PADDED 2
 int ring_unusual(struct ring_reader *r, uint64_t word, uint32_t k);
@@ -203,9 +206,7 @@ static inline void *ring_reserve(struct ring_writer *w, uint32_t bytes)
 /* Short packets mark within one word of bits; the call is for the rest. */
 static inline void ring_mark_interior(struct ring_writer *w, uint64_t from, uint32_t count)
 {
-	if (LIKELY((from & 63) + count <= 63))
-		w->stale[from >> 6] |= ((UINT64_C(1) << count) - 1) << (from & 63);
-	else
+	if (UNLIKELY(!bits_set_in_word(w->stale, from, count)))
 		ring_mark_stale(w, from, count);
 }
 
@@ -220,21 +221,22 @@ static inline void ring_commit(struct ring_writer *w, uint32_t bytes, uint8_t ki
 	uint32_t k = ring_span(bytes, w->shift);
 	uint64_t next = ring_at(total + k, w->mask);
 	uint64_t word = (uint64_t)kind << 54 | (uint64_t)bytes << 32 | ring_tag(total, w->epoch);
+	bool stale;
 
 	if (w->reserved > 1 && ORDER_RULE(mark_interior))
 		ring_mark_interior(w, at + 1, w->reserved - 1);
-	if ((w->stale[next >> 6] >> (next & 63) & 1) && ORDER_RULE(clear_successor)) {
-		w->stale[next >> 6] &= ~(UINT64_C(1) << (next & 63));
-		/* Ordered before the commit word by its release. */
-		ORDER_STORE(clear, (_Atomic uint64_t *)(void *)(w->segments + (next << w->shift)),
-			    0, memory_order_relaxed);
-	}
+	stale = bit_is_set(w->stale, next) && ORDER_RULE(clear_successor);
+	/* Ordered before the commit word by its release. */
+	if (UNLIKELY(stale))
+		ring_clear(w, next);
 	/* Pairs with the acquire in ring_peek: the payload and the cleared successor come first. */
 	ORDER_STORE(commit, (_Atomic uint64_t *)(void *)(w->segments + (at << w->shift)),
 		    LITTLE_64(word), memory_order_release);
 	w->reserved = 0;
 	w->produced += k;
 	w->writes++;
+	if (UNLIKELY(stale))
+		ring_clear_ahead(w, k);
 	if (UNLIKELY(w->produced - w->announced >= w->lag) && ORDER_RULE(lag))
 		ring_publish_produced(w);
 }

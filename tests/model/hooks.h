@@ -30,6 +30,7 @@
 	SITE(mark_aborted)                                                                         \
 	SITE(mark_pad)                                                                             \
 	SITE(clear_successor)                                                                      \
+	SITE(ahead_room)                                                                           \
 	SITE(open_tag)                                                                             \
 	SITE(lag)                                                                                  \
 	SITE(consider)                                                                             \

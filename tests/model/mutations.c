@@ -25,6 +25,7 @@ const struct mutation mutations[] = {
 	{SITE_mark_aborted, WEAK_OMITTED, "aborted"},
 	{SITE_mark_pad, WEAK_OMITTED, "stale words of sixteen"},
 	{SITE_clear_successor, WEAK_OMITTED, "stale words of four"},
+	{SITE_ahead_room, WEAK_OMITTED, "stale words of four"},
 	{SITE_lag, WEAK_OMITTED, "four"},
 
 	/* ring: rules of the reader */
