@@ -137,7 +137,7 @@ const struct metric_kind KIND[METRICS] = {
 		.rival_order = "send_lat",
 		.options = "",
 		.key = "lat_us",
-		.ours = "ours",
+		.ours = "ours-am",
 		.rival = "ours-send",
 		.bar = {1.1}},
 	[FETCH_ADD] = {.name = "fadd",
