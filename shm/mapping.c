@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -215,14 +216,17 @@ static bool has_future_write(void)
 	return has;
 }
 
-bool mapping_seals_closed(int fd)
+static bool are_closed(int seals)
 {
-	int seals = fcntl(fd, F_GET_SEALS);
-
 	if (seals < 0 || !(seals & F_SEAL_SEAL) || (seals & SIZE_SEALS) != SIZE_SEALS)
 		return false;
 	/* Without that one its owner can let a third write: only where there is none. */
 	return seals & F_SEAL_FUTURE_WRITE || !has_future_write();
+}
+
+bool mapping_seals_closed(int fd)
+{
+	return are_closed(fcntl(fd, F_GET_SEALS));
 }
 
 bool mapping_is_read_only(int fd)
@@ -232,23 +236,52 @@ bool mapping_is_read_only(int fd)
 	return seals >= 0 && (seals & CLOSING_SEALS) == CLOSING_SEALS;
 }
 
-int mapping_attach(struct mapping *m, int fd, size_t size, enum mapping_access access)
+/* Huge pages come from a pool: a hole in them may be a signal later. Sealed objects without a name
+ * have one file system all, or two, which stay: it is asked once. */
+static int pages_are_small(int fd, dev_t device)
 {
-	struct stat st;
+	static _Atomic dev_t known; /* of small pages; 0: none is yet */
 	struct statfs fs;
-	int seals = fcntl(fd, F_GET_SEALS);
 
-	*m = (struct mapping){.fd = -1};
-	if (seals < 0 || (seals & SIZE_SEALS) != SIZE_SEALS)
-		return -EPERM;
-	if (fstat(fd, &st) != 0 || fstatfs(fd, &fs) != 0)
+	if (atomic_load_explicit(&known, memory_order_relaxed) == device)
+		return 0;
+	if (fstatfs(fd, &fs) != 0)
 		return -errno;
-	/* Huge pages come from a pool: a hole in them may be a signal later. */
 	if (fs.f_type != TMPFS)
 		return -EPERM;
+	atomic_store_explicit(&known, device, memory_order_relaxed);
+	return 0;
+}
+
+static int attach(struct mapping *m, int fd, int seals, size_t size, enum mapping_access access)
+{
+	struct stat st;
+	int rc;
+
+	if (seals < 0 || (seals & SIZE_SEALS) != SIZE_SEALS)
+		return -EPERM;
+	if (fstat(fd, &st) != 0)
+		return -errno;
+	rc = pages_are_small(fd, st.st_dev);
+	if (rc < 0)
+		return rc;
 	if (st.st_size < 0 || (uint64_t)st.st_size != size)
 		return -EPROTO;
 	return map(m, fd, size, access == MAPPING_WRITE ? PROT_READ | PROT_WRITE : PROT_READ);
+}
+
+int mapping_attach(struct mapping *m, int fd, size_t size, enum mapping_access access)
+{
+	*m = (struct mapping){.fd = -1};
+	return attach(m, fd, fcntl(fd, F_GET_SEALS), size, access);
+}
+
+int mapping_attach_closed(struct mapping *m, int fd, size_t size)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+
+	*m = (struct mapping){.fd = -1};
+	return are_closed(seals) ? attach(m, fd, seals, size, MAPPING_READ) : -EPERM;
 }
 
 /* Before 5.14 page by page: where there is none left that is a signal. */

@@ -51,22 +51,17 @@ int board_map(const struct board **board, int fd)
 {
 	struct mapping m;
 	uint64_t magic;
-	int rc;
+	int rc = mapping_attach_closed(&m, fd, BOARD_LANES * sizeof(struct board));
 
-	if (!mapping_seals_closed(fd))
-		return -EPROTO;
-	rc = mapping_attach(&m, fd, BOARD_LANES * sizeof(struct board), MAPPING_READ);
 	if (rc < 0)
 		return rc == -EPERM ? -EPROTO : rc;
 	*board = m.base;
+	/* That fault brings the pages behind, too, as far as its member has made them. */
 	magic = *(const volatile uint64_t *)&(*board)->magic;
-	if (magic != BOARD_MAGIC) {
-		mapping_destroy(&m);
-		return __builtin_bswap64(magic) == BOARD_MAGIC ? -ENOTSUP : -EPROTO;
-	}
-	m.size = PRESENT;
-	(void)mapping_populate(&m, fd);
-	return 0;
+	if (magic == BOARD_MAGIC)
+		return 0;
+	mapping_destroy(&m);
+	return __builtin_bswap64(magic) == BOARD_MAGIC ? -ENOTSUP : -EPROTO;
 }
 
 /* Pages of it that nothing comes for take no memory. */

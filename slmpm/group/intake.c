@@ -348,6 +348,7 @@ static int take_member(struct came *c, struct joining *j)
 		(void)drop_descriptors(c);
 		return joining_give_up(j, rc, what);
 	}
+	close(take_fd(c, 0)); /* it is mapped: memory, of which none is asked */
 	c->fds[1] = c->fds[2] = -1;
 	j->next++;
 	skip_own(j);
