@@ -88,17 +88,30 @@ static int populate(const struct mapping *m, size_t size, uint64_t deadline, siz
 	return 0;
 }
 
-static int map(struct mapping *m, int fd, size_t size, int protection)
+/* A forked child must not write a peer's ring; a core dump needs none of it. */
+static void mapping_keep_apart(void *base, size_t size)
+{
+	(void)madvise(base, size, MADV_DONTFORK);
+	(void)madvise(base, size, MADV_DONTDUMP);
+}
+
+static int map_only(struct mapping *m, int fd, size_t size, int protection)
 {
 	void *base = mmap(NULL, size, protection, MAP_SHARED, fd, 0);
 
 	if (base == MAP_FAILED)
 		return -errno;
-	/* A forked child must not write a peer's ring; a core dump needs none of it. */
-	(void)madvise(base, size, MADV_DONTFORK);
-	(void)madvise(base, size, MADV_DONTDUMP);
 	*m = (struct mapping){.base = base, .size = size, .fd = -1};
 	return 0;
+}
+
+static int map(struct mapping *m, int fd, size_t size, int protection)
+{
+	int rc = map_only(m, fd, size, protection);
+
+	if (rc == 0)
+		mapping_keep_apart(m->base, size);
+	return rc;
 }
 
 static int reserve(struct mapping *m, const char *label, size_t size, int protection)
@@ -253,7 +266,8 @@ static int pages_are_small(int fd, dev_t device)
 	return 0;
 }
 
-static int attach(struct mapping *m, int fd, int seals, size_t size, enum mapping_access access)
+/* Can FD, with those SEALS, be mapped? */
+static int mapping_suits(int fd, int seals, size_t size)
 {
 	struct stat st;
 	int rc;
@@ -265,23 +279,57 @@ static int attach(struct mapping *m, int fd, int seals, size_t size, enum mappin
 	rc = pages_are_small(fd, st.st_dev);
 	if (rc < 0)
 		return rc;
-	if (st.st_size < 0 || (uint64_t)st.st_size != size)
-		return -EPROTO;
-	return map(m, fd, size, access == MAPPING_WRITE ? PROT_READ | PROT_WRITE : PROT_READ);
+	return st.st_size < 0 || (uint64_t)st.st_size != size ? -EPROTO : 0;
 }
 
 int mapping_attach(struct mapping *m, int fd, size_t size, enum mapping_access access)
 {
+	int rc = mapping_suits(fd, fcntl(fd, F_GET_SEALS), size);
+
 	*m = (struct mapping){.fd = -1};
-	return attach(m, fd, fcntl(fd, F_GET_SEALS), size, access);
+	if (rc < 0)
+		return rc;
+	return map(m, fd, size, access == MAPPING_WRITE ? PROT_READ | PROT_WRITE : PROT_READ);
 }
 
-int mapping_attach_closed(struct mapping *m, int fd, size_t size)
+static int attach_closed(struct mapping *m, int fd, size_t size)
 {
-	int seals = fcntl(fd, F_GET_SEALS);
+	int seals = fcntl(fd, F_GET_SEALS), rc = are_closed(seals) ? 0 : -EPERM;
 
-	*m = (struct mapping){.fd = -1};
-	return are_closed(seals) ? attach(m, fd, seals, size, MAPPING_READ) : -EPERM;
+	if (rc == 0)
+		rc = mapping_suits(fd, seals, size);
+	return rc < 0 ? rc : map_only(m, fd, size, PROT_READ);
+}
+
+/* The kernel puts one below the other, as a rule: these are one range. */
+static void keep_all_apart(const struct mapping *m, size_t n)
+{
+	for (size_t i = 0; i < n;) {
+		unsigned char *low = m[i].base, *high = low + m[i].size;
+
+		for (i++; i < n; i++) {
+			unsigned char *next = m[i].base;
+
+			if (next + m[i].size == low)
+				low = next;
+			else if (next == high)
+				high += m[i].size;
+			else
+				break;
+		}
+		mapping_keep_apart(low, (size_t)(high - low));
+	}
+}
+
+size_t mapping_attach_all(struct mapping *m, const int *fds, size_t n, size_t size, int *error)
+{
+	size_t i = 0;
+
+	*error = 0;
+	while (i < n && (*error = attach_closed(&m[i], fds[i], size)) == 0)
+		i++;
+	keep_all_apart(m, i);
+	return i;
 }
 
 /* Before 5.14 page by page: where there is none left that is a signal. */

@@ -63,8 +63,10 @@ bool mapping_is_read_only(int fd);
  * closes FD.
  */
 int mapping_attach(struct mapping *m, int fd, size_t size, enum mapping_access access);
-/* The same to be read, of one whose seals are closed (mapping_seals_closed), else -EPERM. */
-int mapping_attach_closed(struct mapping *m, int fd, size_t size);
+/* The same of the N objects FDS, each SIZE bytes long, to be read; seals that are not closed
+ * (mapping_seals_closed) are -EPERM. Returns how many are mapped: those before the one for which
+ * *ERROR is negative. */
+size_t mapping_attach_all(struct mapping *m, const int *fds, size_t n, size_t size, int *error);
 /* SIZE bytes at BASE, of a mapping, have memory from now on: 0, or -ENOMEM. With MAPPING_WRITE
  * nothing has been stored there yet. */
 int mapping_fill(const void *base, size_t size, enum mapping_access access);

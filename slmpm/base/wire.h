@@ -324,16 +324,18 @@ struct wire_control_head {
 /* Each packet names its addressee; and its place. Required of the other side, too. */
 #define WIRE_FEATURE_IDS       UINT64_C(262144)
 #define WIRE_FEATURE_PLACES    UINT64_C(524288)
-#define WIRE_FEATURE_GROUP     UINT64_C(1048576)  /* takes WIRE_GROUP */
-#define WIRE_FEATURE_LOCAL     UINT64_C(16777216) /* and WIRE_GROUP_LOCAL, WIRE_GROUP_LOST */
-#define WIRE_FEATURE_FETCH     UINT64_C(4194304)  /* takes opcodes 46 to 50 */
-#define WIRE_FEATURE_UNASKED   UINT64_C(33554432) /* long messages go on before WIRE_CLEAR */
-#define WIRE_FEATURE_WHOLE     UINT64_C(67108864) /* takes an Only of WIRE_WHOLE bytes */
+#define WIRE_FEATURE_GROUP     UINT64_C(1048576)   /* takes WIRE_GROUP */
+#define WIRE_FEATURE_LOCAL     UINT64_C(16777216)  /* and WIRE_GROUP_LOCAL, WIRE_GROUP_LOST */
+#define WIRE_FEATURE_FETCH     UINT64_C(4194304)   /* takes opcodes 46 to 50 */
+#define WIRE_FEATURE_UNASKED   UINT64_C(33554432)  /* long messages go on before WIRE_CLEAR */
+#define WIRE_FEATURE_WHOLE     UINT64_C(67108864)  /* takes an Only of WIRE_WHOLE bytes */
+#define WIRE_FEATURE_MEMBERS   UINT64_C(134217728) /* takes several in a GROUP_MEMBER */
 #define WIRE_FEATURES                                                                              \
 	(WIRE_FEATURE_BUNDLE | WIRE_FEATURE_MEMORY | WIRE_FEATURE_FETCH | WIRE_FEATURE_ACTIVE |    \
 	 WIRE_FEATURE_SHARE | WIRE_FEATURE_ECHO | WIRE_FEATURE_MIRROR | WIRE_FEATURE_AGGREGATE |   \
 	 WIRE_FEATURE_TIMED | WIRE_FEATURE_GROUP | WIRE_FEATURE_LOCAL | WIRE_FEATURE_UNASKED |     \
-	 WIRE_FEATURE_WHOLE) /* and LINKS, ATTACH, ENGINE, IDS, PLACES where they are set */
+	 WIRE_FEATURE_WHOLE |                                                                      \
+	 WIRE_FEATURE_MEMBERS) /* and LINKS, ATTACH, ENGINE, IDS, PLACES where they are set */
 #define WIRE_REQUIRABLE (WIRE_FEATURES | WIRE_FEATURE_IDS | WIRE_FEATURE_PLACES)
 
 /* Of a plain message, beyond the packet maximum; at most half of what the ring takes in one. */
@@ -406,10 +408,10 @@ _Static_assert(sizeof(struct wire_grant) == 184, "wire layout");
 
 /*
  * How a group forms. Who joins sends JOIN with its board and its bell; once all have, who founds
- * sends BEGIN to each, and a MEMBER for each of the others, by rank: its board, its bell, its
- * process. Who has them all is READY, and once all are it has FORMED. Instead of its next step each
- * side may end it, with an error and a text: WITHDRAWN who joins, REFUSED who founds. Who joins
- * numbers its joins, from 1.
+ * sends BEGIN to each, and a MEMBER for each of the others, or some of them, by rank: its board,
+ * its bell, its process. Who has them all is READY, and once all are it has FORMED. Instead of its
+ * next step each side may end it, with an error and a text: WITHDRAWN who joins, REFUSED who
+ * founds. Who joins numbers its joins, from 1.
  */
 enum wire_group_step {
 	GROUP_JOIN = 1,
@@ -448,15 +450,15 @@ struct wire_group {
 		uint32_t about; /* STANDS: number, the low half, of an operation of that ... */
 	};
 	union {
-		uint32_t size;    /* of BEGIN */
+		uint32_t size;    /* of BEGIN; MEMBER with descriptors: of so many; 0: of one */
 		uint32_t machine; /* LISTENS, MEMBER without descriptors: which one it is on; 0 */
 		uint32_t within;  /* STANDS: ms, in which it says so again; 0: it does not wait */
 	};
-	/* Of BEGIN; rank: of MEMBER; of ENDED, and 1 more: by which; of ATTENDS, as it was at
+	/* Of BEGIN; rank: of MEMBER, the first; of ENDED, and 1 more: by which; of ATTENDS, as it was at
 	 * first, and 1 more: who is gone; of STANDS, and 1 more: for which it waits in the end; 0. */
 	uint32_t rank;
 	union {
-		int32_t pid;  /* of MEMBER */
+		int32_t pid;  /* of MEMBER, of the first */
 		int32_t root; /* STANDS: ... root ... */
 	};
 	union {
@@ -465,8 +467,9 @@ struct wire_group {
 	};
 	uint32_t what; /* JOIN, BEGIN, ENDED, STANDS: WIRE_GROUP_*; LISTENS: the port */
 	union {
-		char text[120]; /* ... and why; BEGIN: where to listen, "": where connected */
-		struct {        /* MEMBER, without descriptors */
+		char text[120];  /* ... and why; BEGIN: where to listen, "": where connected */
+		int32_t pids[4]; /* MEMBER, with descriptors: of those behind the first */
+		struct {         /* MEMBER, without descriptors */
 			char url[96];
 			unsigned char key[16]; /* that the two prove to each other */
 		};
@@ -505,7 +508,8 @@ _Static_assert(sizeof(struct wire_group) == 176, "wire layout");
 #define WIRE_GROUP_LANE     1u /* STANDS: of those with tags */
 #define WIRE_GROUP_ASKS     2u /* STANDS: for the same of the other side */
 #define WIRE_GROUP_BLOCKS   4u /* STANDS: in a call of a tag, and starts no other until then */
-#define WIRE_GROUP_FDS      3
+#define WIRE_GROUP_FDS      3  /* of a member */
+#define WIRE_GROUP_MEMBERS  5u /* in a packet, at most */
 #define WIRE_GROUP_JOINS    16 /* of one peer's, that are under way or wait for who founds */
 
 struct wire_bye {

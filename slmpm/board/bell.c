@@ -17,13 +17,21 @@ int bell_make(int *own, int *other)
 	return 0;
 }
 
-bool bell_is(int other)
+bool bell_is_local(int other)
 {
-	int domain = 0, type = 0;
+	int domain = 0;
 	socklen_t size = sizeof(domain);
 
-	return getsockopt(other, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 && domain == AF_UNIX &&
-	       getsockopt(other, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_DGRAM;
+	return getsockopt(other, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 && domain == AF_UNIX;
+}
+
+bool bell_is(int other)
+{
+	int type = 0;
+	socklen_t size = sizeof(type);
+
+	return bell_is_local(other) && getsockopt(other, SOL_SOCKET, SO_TYPE, &type, &size) == 0 &&
+	       type == SOCK_DGRAM;
 }
 
 bool bell_ring(int other)

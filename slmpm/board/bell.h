@@ -14,6 +14,8 @@
 int bell_make(int *own, int *other);
 /* Is it one that others may hold: ringing it, or closing it, never blocks? */
 bool bell_is(int other);
+/* The same of one whose type another process has seen: half of that question. */
+bool bell_is_local(int other);
 /* Never blocks; false: it is out of order, by its owner's doing or another holder's. */
 bool bell_ring(int other);
 

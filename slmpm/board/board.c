@@ -47,21 +47,37 @@ int board_make(struct board **own, int *fd)
 	return 0;
 }
 
-int board_map(const struct board **board, int fd)
+/* That fault brings the pages behind, too, as far as its member has made them. */
+static int inspect_magic(const struct mapping *m)
 {
-	struct mapping m;
-	uint64_t magic;
-	int rc = mapping_attach_closed(&m, fd, BOARD_LANES * sizeof(struct board));
+	uint64_t magic = *(const volatile uint64_t *)&((const struct board *)m->base)->magic;
 
-	if (rc < 0)
-		return rc == -EPERM ? -EPROTO : rc;
-	*board = m.base;
-	/* That fault brings the pages behind, too, as far as its member has made them. */
-	magic = *(const volatile uint64_t *)&(*board)->magic;
 	if (magic == BOARD_MAGIC)
 		return 0;
-	mapping_destroy(&m);
 	return __builtin_bswap64(magic) == BOARD_MAGIC ? -ENOTSUP : -EPROTO;
+}
+
+uint32_t boards_map(const struct board **boards, const int *fds, uint32_t n, int *error)
+{
+	struct mapping m[BOARD_MAPS];
+	uint32_t mapped, i = 0;
+	int rc = 0;
+
+	mapped = (uint32_t)mapping_attach_all(m, fds, n, BOARD_LANES * sizeof(struct board), error);
+	for (; i < mapped && (rc = inspect_magic(&m[i])) == 0; i++)
+		boards[i] = m[i].base;
+	for (uint32_t k = i; k < mapped; k++)
+		mapping_destroy(&m[k]);
+	*error = rc < 0 ? rc : *error == -EPERM ? -EPROTO : *error;
+	return i;
+}
+
+int board_map(const struct board **board, int fd)
+{
+	int error;
+
+	(void)boards_map(board, &fd, 1, &error);
+	return error;
 }
 
 /* Pages of it that nothing comes for take no memory. */

@@ -99,8 +99,13 @@ static inline enum board_call boards_call_of(const struct boards *b, uint64_t nu
 /* A new board, mapped writable, and its descriptor, by which others can map it read-only. 0, or a
  * negative errno. */
 int board_make(struct board **own, int *fd);
-/* Another member's by its descriptor, which stays the caller's: -EPROTO: it is no board that only
- * its owner can write and none can cut short; -ENOTSUP: of a member of another byte order. */
+/* Those of N other members, up to BOARD_MAPS, by their descriptors, which stay the caller's.
+ * Returns how many are mapped: those before the one for which *ERROR is negative: -EPROTO: it is no
+ * board that only its owner can write and none can cut short; -ENOTSUP: of a member of another byte
+ * order. */
+#define BOARD_MAPS 8u
+uint32_t boards_map(const struct board **boards, const int *fds, uint32_t n, int *error);
+/* The same of one: 0, or that error. */
 int board_map(const struct board **board, int fd);
 /* Memory in place of one: for what comes of its member by messages. NULL: there is none. */
 struct board *board_copy(void);

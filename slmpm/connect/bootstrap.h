@@ -51,6 +51,8 @@ bool bootstrap_passes(const struct endpoint *ep);
 bool bootstrap_forms_groups(const struct endpoint *ep);
 /* The latter also of those that meet in memory within a machine. */
 bool bootstrap_forms_local(const struct endpoint *ep);
+/* Several members in a packet, too. */
+bool bootstrap_takes_members(const struct endpoint *ep);
 /* The address of this end of a stream, or the OTHER's; false: it is none. */
 bool bootstrap_host(const struct endpoint *ep, bool other, char host[NET_NAME]);
 /* Is it on this machine, as far as its connection says? */

@@ -55,6 +55,11 @@ bool bootstrap_forms_local(const struct endpoint *ep)
 	return ep->rooms->control && ep->rooms->control->features & WIRE_FEATURE_LOCAL;
 }
 
+bool bootstrap_takes_members(const struct endpoint *ep)
+{
+	return ep->rooms->control && ep->rooms->control->features & WIRE_FEATURE_MEMBERS;
+}
+
 int bootstrap_process(const struct endpoint *ep)
 {
 	return ep->rooms->control ? ep->rooms->control->process.fd : -1;

@@ -11,6 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+_Static_assert(FOREIGN_EACH >= CONTROL_FDS, "room for a packet's");
+
 #define LEFT_UNREAD 65536 /* bytes that are read from who is left, at most */
 
 /* ---- on a packet socket ---- */

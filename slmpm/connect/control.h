@@ -56,7 +56,8 @@ union control_packet {
 	struct wire_bye bye;
 };
 
-#define CONTROL_FDS        4    /* more than any packet has */
+#define CONTROL_FDS 16 /* more than any packet has */
+_Static_assert(CONTROL_FDS > WIRE_GROUP_MEMBERS * WIRE_GROUP_FDS, "more than any packet has");
 #define CONTROL_STREAM_OUT 2048 /* more than a handshake says */
 
 /* What a stream needs besides. */

@@ -2,6 +2,7 @@
 /* Closing what a peer has sent, apart (foreign.h). */
 #include "slmpm/connect/foreign.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
@@ -15,6 +16,10 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#ifndef SYS_pidfd_send_signal
+#define SYS_pidfd_send_signal 424
+#endif
 
 #define NOBODY    (-1)
 #define CLOSING   (-2)
@@ -219,9 +224,29 @@ void foreign_forked(void)
 	kept = false;
 }
 
+static int signal_error(int fd)
+{
+	return syscall(SYS_pidfd_send_signal, fd, 0, NULL, 0) == 0 ? 0 : errno;
+}
+
+/* It may belong to another user, or be in another namespace (EINVAL). A filter of system calls says
+ * EPERM, too, of any. */
+bool foreign_is_process(int fd)
+{
+	switch (signal_error(fd)) {
+	case 0:
+	case ESRCH:
+	case EINVAL: return true;
+	case EPERM: return signal_error(-1) == EBADF;
+	default: return false;
+	}
+}
+
 void foreign_close(int fd, pid_t sender)
 {
-	if (fcntl(fd, F_GET_SEALS) >= 0) { /* memory: nobody is asked */
+	/* No file system is asked. Of sockets one may be: who holds the last end of one closes the
+	 * files that wait in it. */
+	if (fcntl(fd, F_GET_SEALS) >= 0 || foreign_is_process(fd)) {
 		close(fd);
 		return;
 	}

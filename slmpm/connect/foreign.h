@@ -12,11 +12,13 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#define FOREIGN_MAX  128 /* that may wait to be closed */
-#define FOREIGN_EACH 16  /* of one sender: the others still have room */
+#define FOREIGN_MAX  224 /* that may wait to be closed */
+#define FOREIGN_EACH 28  /* of one sender, a packet's among them: the others still have room */
 
-/* Closes FD, which process SENDER (0: unknown) has sent: sealed memory at once, all else apart.
- * Never blocks. */
+/* Is it of a process? */
+bool foreign_is_process(int fd);
+/* Closes FD, which process SENDER (0: unknown) has sent: memory, and what is of a process, at once,
+ * all else apart. Never blocks. */
 void foreign_close(int fd, pid_t sender);
 /* May N more of SENDER's be received? */
 bool foreign_has_room(int n, pid_t sender);

@@ -6,12 +6,12 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "slmpm/board/reach.h"
 #include "slmpm/connect/bootstrap.h"
 #include "slmpm/connect/control.h"
+#include "slmpm/connect/foreign.h"
 #include "slmpm/endpoint.h"
 #include "slmpm/group/page.h"
 #include "slmpm/net/net.h"
@@ -25,40 +25,25 @@ struct came { /* a packet */
 	bool lost;
 };
 
-#ifndef SYS_pidfd_send_signal
-#define SYS_pidfd_send_signal 424
-#endif
+_Static_assert(WIRE_GROUP_MEMBERS <= BOARD_MAPS, "a packet's boards");
+_Static_assert(sizeof(((struct wire_group *)0)->pids) == (WIRE_GROUP_MEMBERS - 1) * sizeof(int32_t),
+	       "those behind the first");
 
-static int signal_error(int fd)
+/* Of each member a board, a bell, a process. What is none of these is for others to close: with
+ * some it may take for ever. */
+static bool are_known(const int *fds, uint32_t members)
 {
-	return syscall(SYS_pidfd_send_signal, fd, 0, NULL, 0) == 0 ? 0 : errno;
+	for (uint32_t i = 0; i < members; i++, fds += WIRE_GROUP_FDS)
+		if (!bell_is_local(fds[1]) || !foreign_is_process(fds[2]))
+			return false;
+	return true;
 }
 
-/* It may belong to another user, or be in another namespace (EINVAL). A filter of system calls says
- * EPERM, too, of any. */
-static bool is_process(int fd)
-{
-	switch (signal_error(fd)) {
-	case 0:
-	case ESRCH:
-	case EINVAL: return true;
-	case EPERM: return signal_error(-1) == EBADF;
-	default: return false;
-	}
-}
-
-/* A board, a bell, and a process where there are three. What is none of these is for others to
- * close: with some it may take for ever. */
-static bool are_known(const int *fds, int n)
-{
-	return bell_is(fds[1]) && (n < WIRE_GROUP_FDS || is_process(fds[2]));
-}
-
-/* A packet that comes too late. */
-static int drop_descriptors(struct came *c)
+/* Bells of a packet that comes too late, or in vain. */
+static int drop_bells(struct came *c)
 {
 	for (int i = 0; i < c->n; i++)
-		if (i < WIRE_GROUP_FDS && (bell_is(c->fds[i]) || is_process(c->fds[i]))) {
+		if (c->fds[i] >= 0 && bell_is(c->fds[i])) {
 			close(c->fds[i]);
 			c->fds[i] = -1;
 		}
@@ -138,7 +123,7 @@ static int take_join(struct came *c)
 		return -SLMPM_EPROTO;
 	if (c->packet->error)
 		return take_failed_join(c, of);
-	if (PEER_FAULT(passes && !c->lost && (c->n != 2 || !are_known(c->fds, c->n))))
+	if (PEER_FAULT(passes && !c->lost && (c->n != 2 || !bell_is(c->fds[1]))))
 		return -SLMPM_EPROTO;
 	rc = c->lost ? -EMFILE : passes ? board_map(&map, c->fds[0]) : 0;
 	if (rc == -EPROTO)
@@ -222,10 +207,12 @@ static int joining_give_up(struct joining *j, int rc, const char *what)
 
 static void skip_own(struct joining *j)
 {
-	const struct boards *b = &j->group->boards;
+	j->next += j->next == j->group->boards.rank;
+}
 
-	j->next += j->next == b->rank;
-	if (j->next < b->size)
+static void note_all(struct joining *j)
+{
+	if (j->next < j->group->boards.size)
 		return;
 	j->ready = true;
 	if (j->ep->life->attach)
@@ -297,6 +284,7 @@ static int take_begin(struct came *c, struct joining *j)
 		joining_send(j, DUE_LISTENS);
 	}
 	skip_own(j);
+	note_all(j);
 	return 0;
 }
 
@@ -320,38 +308,80 @@ static int take_distant(struct came *c, struct joining *j)
 	j->group->members[j->next].machine = LITTLE_32(c->packet->machine);
 	j->next++;
 	skip_own(j);
+	note_all(j);
 	return 0;
+}
+
+/* Others of whom nothing has come. */
+static uint32_t members_left(const struct joining *j)
+{
+	const struct boards *b = &j->group->boards;
+
+	return b->size - j->next - (b->rank > j->next);
+}
+
+/* N, by descriptors: as they must be, or lost. */
+static bool members_are_sound(const struct came *c, const struct joining *j, uint32_t n)
+{
+	if (!j->begun || j->ready || LITTLE_32(c->packet->rank) != j->next ||
+	    n > WIRE_GROUP_MEMBERS || n > members_left(j))
+		return false;
+	return c->lost || (c->n == (int)(n * WIRE_GROUP_FDS) && are_known(c->fds, n));
+}
+
+/* The Ith of a packet; MAP is the group's then, else the caller's. */
+static int put_member(struct came *c, struct joining *j, uint32_t i, const struct board *map)
+{
+	int *fds = c->fds + (size_t)i * WIRE_GROUP_FDS;
+	int32_t pid = i ? c->packet->pids[i - 1] : c->packet->pid;
+	int rc = group_put(j->group, j->next, map, fds[1], fds[2],
+			   (int32_t)LITTLE_32((uint32_t)pid));
+
+	if (rc < 0)
+		return rc;
+	close(fds[0]); /* it is mapped: memory, of which none is asked */
+	fds[0] = fds[1] = fds[2] = -1;
+	j->next++;
+	skip_own(j);
+	return 0;
+}
+
+/* As many of N as can be: 0, or a negative errno for the next one. */
+static int put_members(struct came *c, struct joining *j, uint32_t n)
+{
+	const struct board *maps[WIRE_GROUP_MEMBERS];
+	int boards[WIRE_GROUP_MEMBERS], error, rc = 0;
+	uint32_t mapped, i;
+
+	for (i = 0; i < n; i++)
+		boards[i] = c->fds[i * WIRE_GROUP_FDS];
+	mapped = boards_map(maps, boards, n, &error);
+	for (i = 0; i < mapped && error != -EPROTO && rc == 0; i += rc == 0)
+		rc = put_member(c, j, i, maps[i]);
+	while (i < mapped)
+		board_unmap(maps[i++]);
+	return rc < 0 ? rc : error;
 }
 
 static int take_member(struct came *c, struct joining *j)
 {
-	const struct board *map = NULL;
+	uint32_t n = c->packet->size ? LITTLE_32(c->packet->size) : 1;
+	char what[32];
 	int rc;
 
 	if (j->group->apart)
 		return take_distant(c, j);
-
-	if (PEER_FAULT(!j->begun || j->ready || LITTLE_32(c->packet->rank) != j->next ||
-		       (!c->lost && (c->n != WIRE_GROUP_FDS || !are_known(c->fds, c->n)))))
+	if (PEER_FAULT(!members_are_sound(c, j, n)))
 		return -SLMPM_EPROTO;
-	rc = c->lost ? -EMFILE : board_map(&map, c->fds[0]);
+	rc = c->lost ? -EMFILE : put_members(c, j, n);
 	if (rc == -EPROTO)
 		return -SLMPM_EPROTO;
-	if (rc == 0)
-		rc = group_put(j->group, j->next, map, c->fds[1], c->fds[2],
-			       (int32_t)LITTLE_32((uint32_t)c->packet->pid));
 	if (rc < 0) {
-		char what[32];
-
-		board_unmap(map);
 		snprintf(what, sizeof(what), "the board of rank %u", j->next);
-		(void)drop_descriptors(c);
+		(void)drop_bells(c);
 		return joining_give_up(j, rc, what);
 	}
-	close(take_fd(c, 0)); /* it is mapped: memory, of which none is asked */
-	c->fds[1] = c->fds[2] = -1;
-	j->next++;
-	skip_own(j);
+	note_all(j);
 	return 0;
 }
 
@@ -455,5 +485,5 @@ int group_packet(struct endpoint *ep, const struct wire_group *packet, int *fds,
 		joining_free(j);
 	else if (j && !j->over)
 		return take_step(&c, j);
-	return drop_descriptors(&c);
+	return drop_bells(&c);
 }

@@ -13,6 +13,8 @@
 #include "slmpm/net/net.h"
 #include "slmpm/plan/plan.h"
 
+_Static_assert(WIRE_GROUP_MEMBERS *WIRE_GROUP_FDS <= NET_FDS, "a packet's descriptors");
+
 #define RETRY_NS UINT64_C(1000000) /* where descriptors under way are too many for the kernel */
 
 struct joining *joining_new(struct groups *of, bool ours)
@@ -125,27 +127,52 @@ static int send_begin(struct joining *j)
 	return send_step(j, GROUP_BEGIN, &packet, NULL, 0);
 }
 
+/* What follows from *RANK on: it is behind those then. */
+static int send_some(struct joining *j, uint32_t *rank)
+{
+	const uint32_t most = bootstrap_takes_members(j->ep) ? WIRE_GROUP_MEMBERS : 1;
+	struct wire_group packet = {.rank = LITTLE_32(*rank)};
+	int fds[WIRE_GROUP_MEMBERS * WIRE_GROUP_FDS];
+	uint32_t n = 0;
+
+	for (; *rank < j->group->boards.size && n < most; ++*rank) {
+		int32_t pid;
+
+		if (*rank == j->rank)
+			continue;
+		pid = formation_fds(j->group, *rank, fds + n * WIRE_GROUP_FDS);
+		*(n ? &packet.pids[n - 1] : &packet.pid) = (int32_t)LITTLE_32((uint32_t)pid);
+		n++;
+	}
+	packet.size = LITTLE_32(n > 1 ? n : 0);
+	return send_step(j, GROUP_MEMBER, &packet, fds, n * WIRE_GROUP_FDS);
+}
+
+static int send_address(struct joining *j, uint32_t *rank)
+{
+	struct wire_group packet = {.rank = LITTLE_32(*rank)};
+
+	formation_address(j, (*rank)++, &packet);
+	return send_step(j, GROUP_MEMBER, &packet, NULL, 0);
+}
+
 static int send_members(struct joining *j)
 {
-	for (; j->next < j->group->boards.size; j->next++) {
-		struct wire_group packet = {.rank = LITTLE_32(j->next)};
-		int fds[WIRE_GROUP_FDS], rc;
+	const struct group *g = j->group;
 
-		if (j->next == j->rank)
-			continue;
-		if (j->group->apart) {
-			formation_address(j, j->next, &packet);
-			rc = send_step(j, GROUP_MEMBER, &packet, NULL, 0);
-			if (rc < 0)
-				return rc;
-			continue;
-		}
-		packet.pid = (int32_t)LITTLE_32((uint32_t)formation_fds(j->group, j->next, fds));
-		rc = send_step(j, GROUP_MEMBER, &packet, fds, WIRE_GROUP_FDS);
+	for (;;) {
+		uint32_t next;
+		int rc;
+
+		j->next += j->next == j->rank;
+		if (j->next >= g->boards.size)
+			return 0;
+		next = j->next;
+		rc = g->apart ? send_address(j, &next) : send_some(j, &next);
 		if (rc < 0)
 			return rc;
+		j->next = next;
 	}
-	return 0;
 }
 
 static int send_listens(struct joining *j)

@@ -42,7 +42,7 @@ static inline uint32_t net_processors(uint32_t machine)
 	return machine >> 16 & NET_PROCESSORS;
 }
 
-#define NET_FDS 3
+#define NET_FDS 15
 /* A packet through a socket of this machine, with COUNT descriptors, up to NET_FDS. Never blocks.
  * Negative errno. */
 int net_send(int socket, const void *packet, size_t length, const int *fds, size_t count);

@@ -11,6 +11,8 @@
 #include "tests/lib/raw_group.h"
 #include "tests/lib/test.h"
 
+#define MEMBERS_MOST 6 /* one more than a packet has */
+
 static struct victim v;
 
 static int64_t join_it(slmpm_peer peer, const struct offence *o)
@@ -196,6 +198,128 @@ static void member_of_no_process(struct raw_peer *p)
 		   raw_group_bell(SOCK_DGRAM));
 }
 
+/* A packet that is of N members, from RANK on, with the descriptors of HAVE. */
+static void members(struct raw_peer *p, uint32_t rank, uint32_t n, int have)
+{
+	struct wire_group g = raw_group_of(GROUP_MEMBER, 1);
+	int fds[MEMBERS_MOST * 3];
+
+	for (int i = 0; i < have; i++) {
+		fds[3 * i] = raw_group_right_board();
+		fds[3 * i + 1] = raw_group_bell(SOCK_DGRAM);
+		fds[3 * i + 2] = raw_group_process();
+	}
+	g.rank = LITTLE_32(rank);
+	g.size = LITTLE_32(n);
+	raw_group_say(p, g, fds, 3 * have);
+}
+
+static void members_beyond(struct raw_peer *p)
+{
+	raw_group_found(p, 4, 0);
+	members(p, 1, 4, 4);
+}
+
+static void members_beyond_own(struct raw_peer *p)
+{
+	raw_group_found(p, 4, 3);
+	members(p, 0, 4, 4);
+}
+
+static void members_from_beyond(struct raw_peer *p)
+{
+	raw_group_found(p, 4, 0);
+	members(p, 4, 2, 2);
+}
+
+static void members_out_of_turn(struct raw_peer *p)
+{
+	raw_group_found(p, 6, 0);
+	members(p, 2, 2, 2);
+}
+
+static void members_again(struct raw_peer *p)
+{
+	raw_group_found(p, 6, 0);
+	members(p, 1, 2, 2);
+	members(p, 2, 2, 2);
+}
+
+static void members_of_none(struct raw_peer *p)
+{
+	raw_group_found(p, 6, 0);
+	members(p, 1, 0, 2);
+}
+
+static void members_with_few(struct raw_peer *p)
+{
+	raw_group_found(p, 6, 0);
+	members(p, 1, 4, 3);
+}
+
+static void members_with_more(struct raw_peer *p)
+{
+	raw_group_found(p, 6, 0);
+	members(p, 1, 3, 4);
+}
+
+static void members_too_many(struct raw_peer *p)
+{
+	raw_group_found(p, 8, 0);
+	members(p, 1, 6, 6);
+}
+
+static void members_too_many_say(struct raw_peer *p)
+{
+	raw_group_found(p, 8, 0);
+	members(p, 1, 6, 5);
+}
+
+static void members_by_billions(struct raw_peer *p)
+{
+	const int fds[] = {raw_group_right_board(), raw_group_bell(SOCK_DGRAM)};
+	struct wire_group g = raw_group_of(GROUP_MEMBER, 1);
+
+	raw_group_found(p, 8, 0);
+	g.rank = LITTLE_32(1);
+	g.size = LITTLE_32(0x55555556); /* times 3: 2 */
+	raw_group_say(p, g, fds, 2);
+}
+
+/* Of two, of whom the other has these descriptors. */
+static void members_with(struct raw_peer *p, int memory, int ring, int ended)
+{
+	struct wire_group g = raw_group_of(GROUP_MEMBER, 1);
+	const int fds[] = {raw_group_right_board(),
+			   raw_group_bell(SOCK_DGRAM),
+			   raw_group_process(),
+			   memory,
+			   ring,
+			   ended};
+
+	raw_group_found(p, 4, 0);
+	g.rank = LITTLE_32(1);
+	g.size = LITTLE_32(2);
+	raw_group_say(p, g, fds, 6);
+}
+
+static void members_one_without_board(struct raw_peer *p)
+{
+	members_with(p, raw_group_board(RAW_GROUP_BOARD, RAW_GROUP_SIZE),
+		     raw_group_bell(SOCK_DGRAM), raw_group_process());
+}
+
+static void members_one_without_bell(struct raw_peer *p)
+{
+	members_with(p, raw_group_right_board(), raw_group_right_board(), raw_group_process());
+}
+
+static void members_one_without_process(struct raw_peer *p)
+{
+	members_with(p, raw_group_right_board(), raw_group_bell(SOCK_DGRAM),
+		     raw_group_bell(SOCK_DGRAM));
+}
+
 static void formed_early(struct raw_peer *p)
 {
 	raw_group_found(p, 3, 0);
@@ -244,6 +368,20 @@ static const struct offence founders[] = {
 	{"S3", "a member's board unsealed", member_without_board, RAW_GROUP_RULE, 0},
 	{"S4", "a member's bell is none", member_without_bell, RAW_GROUP_RULE, 0},
 	{"S4", "a member's process is none", member_of_no_process, RAW_GROUP_RULE, 0},
+	{"R5", "members beyond the group", members_beyond, RAW_GROUP_RULE, 0},
+	{"R5", "members beyond, but for itself", members_beyond_own, RAW_GROUP_RULE, 0},
+	{"R5", "members from beyond the group", members_from_beyond, RAW_GROUP_RULE, 0},
+	{"R8", "members out of turn", members_out_of_turn, RAW_GROUP_RULE, 0},
+	{"R8", "a member again, of two", members_again, RAW_GROUP_RULE, 0},
+	{"S1", "two members' for one", members_of_none, RAW_GROUP_RULE, 0},
+	{"S1", "three members' for four", members_with_few, RAW_GROUP_RULE, 0},
+	{"S1", "four members' for three", members_with_more, RAW_GROUP_RULE, 0},
+	{"R10", "more than a packet has", members_too_many, "control packet", 0},
+	{"R10", "or says so", members_too_many_say, RAW_GROUP_RULE, 0},
+	{"R10", "members by billions", members_by_billions, RAW_GROUP_RULE, 0},
+	{"S3", "one of two boards unsealed", members_one_without_board, RAW_GROUP_RULE, 0},
+	{"S4", "one of two bells is none", members_one_without_bell, RAW_GROUP_RULE, 0},
+	{"S4", "one of two processes is none", members_one_without_process, RAW_GROUP_RULE, 0},
 	{"R8", "formed early", formed_early, RAW_GROUP_RULE, 0},
 	{"R8", "formed at once", formed_at_once, RAW_GROUP_RULE, 0},
 	{"R8", "refused for nothing", refused_for_nothing, RAW_GROUP_RULE, 0},

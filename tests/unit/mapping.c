@@ -400,6 +400,76 @@ static void a_forked_child_has_no_mapping(void **state)
 	mapping_destroy(&owner);
 }
 
+#define SEVERAL 5
+
+static void close_all(struct mapping owners[SEVERAL], int fds[SEVERAL])
+{
+	for (int i = 0; i < SEVERAL; i++) {
+		owners[i] = created(SIZE);
+		((unsigned char *)owners[i].base)[0] = (unsigned char)(i + 1);
+		assert_int_equal(mapping_close_seals(&owners[i]), 0);
+		fds[i] = owners[i].fd;
+	}
+}
+
+static void several_are_mapped_up_to_a_wrong_one(void **state)
+{
+	struct mapping owners[SEVERAL], views[SEVERAL], open = created(SIZE);
+	int fds[SEVERAL], error = 1;
+
+	(void)state;
+	close_all(owners, fds);
+	assert_int_equal(mapping_attach_all(views, fds, SEVERAL, SIZE, &error), SEVERAL);
+	assert_int_equal(error, 0);
+	for (int i = 0; i < SEVERAL; i++) {
+		assert_int_equal(((const unsigned char *)views[i].base)[0], i + 1);
+		mapping_destroy(&views[i]);
+	}
+	fds[2] = open.fd; /* its owner can still let a third write */
+	assert_int_equal(mapping_attach_all(views, fds, SEVERAL, SIZE, &error), 2);
+	assert_int_equal(error, -EPERM);
+	mapping_destroy(&views[0]);
+	mapping_destroy(&views[1]);
+	assert_int_equal(mapping_attach_all(views, fds, SEVERAL, SIZE / 2, &error), 0);
+	assert_int_equal(error, -EPROTO);
+	for (int i = 0; i < SEVERAL; i++)
+		mapping_destroy(&owners[i]);
+	mapping_destroy(&open);
+}
+
+static int read_from(void *base)
+{
+	(void)signal(SIGSEGV, SIG_DFL);
+	return *(volatile unsigned char *)base;
+}
+
+/* Wherever they lie: the room left for some is that of one. */
+static void a_forked_child_has_none_of_several(void **state)
+{
+	struct mapping owners[SEVERAL], views[SEVERAL];
+	unsigned char *room;
+	int fds[SEVERAL], error;
+
+	(void)state;
+	if (!advice_is_followed()) {
+		print_message("skipped: MADV_DONTFORK has no effect here\n");
+		skip();
+	}
+	close_all(owners, fds);
+	room = mmap(NULL, 5 * SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(room, MAP_FAILED);
+	munmap(room + SIZE, SIZE);
+	munmap(room + 3 * SIZE, SIZE);
+	assert_int_equal(mapping_attach_all(views, fds, SEVERAL, SIZE, &error), SEVERAL);
+	for (int i = 0; i < SEVERAL; i++)
+		assert_int_equal(child_run(read_from, views[i].base, 10), -SIGSEGV);
+	for (int i = 0; i < SEVERAL; i++) {
+		mapping_destroy(&views[i]);
+		mapping_destroy(&owners[i]);
+	}
+	munmap(room, 5 * SIZE);
+}
+
 static int without_descriptors(void *arg)
 {
 	struct mapping m = {.base = NULL, .fd = 12345};
@@ -496,6 +566,8 @@ int main(void)
 		TEST(closed_seals_are_for_reading),
 		TEST(huge_pages_are_refused),
 		TEST(a_forked_child_has_no_mapping),
+		TEST(several_are_mapped_up_to_a_wrong_one),
+		TEST(a_forked_child_has_none_of_several),
 		TEST(no_descriptor_left_is_an_error),
 		TEST(over_the_file_size_limit_is_an_error_and_no_signal),
 		TEST(impossible_sizes_leave_nothing),
