@@ -69,31 +69,58 @@ bool bell_is_busy(int rc)
 	       rc == -ENOMEM;
 }
 
-/* Room for one: of more the kernel drops the others. */
-bool bell_take(int own, struct bell_word *word, bool wanted)
+static void read_control(struct msghdr *msg, struct bell_word *word)
+{
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+		struct ucred who;
+
+		if (c->cmsg_level != SOL_SOCKET)
+			continue;
+		if (c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int)))
+			memcpy(&word->fd, CMSG_DATA(c), sizeof(int));
+		if (c->cmsg_type != SCM_CREDENTIALS || c->cmsg_len != CMSG_LEN(sizeof(who)))
+			continue;
+		memcpy(&who, CMSG_DATA(c), sizeof(who));
+		word->sender = who.pid;
+	}
+}
+
+/* Room for one descriptor, behind who sends it: of more the kernel drops the others. */
+static bool bell_receive(int own, struct bell_word *word, bool wanted, int flags)
 {
 	union {
 		struct cmsghdr align;
-		char room[CMSG_SPACE(sizeof(int))];
+		char room[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(sizeof(int))];
 	} space;
 	struct iovec iov = {.iov_base = &word->rank, .iov_len = sizeof(word->rank)};
-	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
-	struct cmsghdr *c;
+	struct msghdr msg = {.msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = space.room,
+			     .msg_controllen = CMSG_SPACE(sizeof(struct ucred)) +
+					       (wanted ? CMSG_LEN(sizeof(int)) : 0)};
 	ssize_t n;
 
-	if (wanted) {
-		msg.msg_control = space.room;
-		msg.msg_controllen = CMSG_LEN(sizeof(int));
-	}
 	do {
-		n = recvmsg(own, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+		n = recvmsg(own, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC | flags);
 	} while (n < 0 && errno == EINTR);
 	word->pair = n == sizeof(word->rank);
+	word->sender = 0;
 	word->fd = -1;
-	word->lost = n >= 0 && msg.msg_flags & MSG_CTRUNC;
-	c = n >= 0 ? CMSG_FIRSTHDR(&msg) : NULL;
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
-	    c->cmsg_len == CMSG_LEN(sizeof(int)))
-		memcpy(&word->fd, CMSG_DATA(c), sizeof(int));
+	word->lost = n >= 0 && wanted && msg.msg_flags & MSG_CTRUNC;
+	word->unwanted = n >= 0 && !wanted && msg.msg_flags & MSG_CTRUNC;
+	if (n >= 0)
+		read_control(&msg, word);
 	return n >= 0;
+}
+
+bool bell_take(int own, struct bell_word *word, bool wanted)
+{
+	return bell_receive(own, word, wanted, 0);
+}
+
+/* To have the kernel note it takes 0.4 us a ring: not before it is asked for. */
+bool bell_peek(int own, struct bell_word *word)
+{
+	(void)setsockopt(own, SOL_SOCKET, SO_PASSCRED, &(int){1}, sizeof(int));
+	return bell_receive(own, word, false, MSG_PEEK);
 }

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* A new bell: OWN becomes readable when a process rings by OTHER. 0, or a negative errno. */
 int bell_make(int *own, int *other);
@@ -22,8 +23,10 @@ bool bell_ring(int other);
 struct bell_word {     /* what has come by a bell */
 	bool pair;     /* of a connection with RANK, by its word; else it has only rung */
 	uint32_t rank; /* any number */
+	pid_t sender;  /* who has rung since the first bell_peek; 0: it has no number here */
 	int fd;        /* an end of it, or memory; the taker's; -1: none */
-	bool lost;     /* there was one, for which there is no room */
+	bool lost;     /* there was one, for which this process has no descriptor ... */
+	bool unwanted; /* ... or that was not wanted */
 };
 
 /* Rings OTHER with a word of a connection with this member, RANK, and a copy of FD, unless that is
@@ -34,5 +37,7 @@ bool bell_is_busy(int rc);
 /* The next that has come; its descriptor is dropped unless it is WANTED. False: none, it is quiet
  * until it is rung again. */
 bool bell_take(int own, struct bell_word *word, bool wanted);
+/* The same, which stays there, and its descriptor with it. */
+bool bell_peek(int own, struct bell_word *word);
 
 #endif

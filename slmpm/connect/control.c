@@ -45,9 +45,28 @@ static void take_descriptors(struct msghdr *msg, struct received *r, pid_t sende
 	}
 }
 
+/* As foreign.h has them: in another namespace its process has no number here. */
+static pid_t control_sender(const struct endpoint *ep)
+{
+	pid_t pid = ep->link.port->pid;
+
+	return pid > 0 ? pid : -1 - (pid_t)(handle_id(ep) & 0x3fffffff);
+}
+
+/* The next packet has a descriptor for which others leave no room: it stays there until they do. */
+static bool has_to_stay(const struct control *c, pid_t sender)
+{
+	struct msghdr msg = {.msg_iov = NULL};
+
+	return c->step != WAIT_HELLO && foreign_has_none(sender) &&
+	       recvmsg(c->socket.fd, &msg, MSG_DONTWAIT | MSG_PEEK) >= 0 &&
+	       msg.msg_flags & MSG_CTRUNC;
+}
+
 static int receive_packet(struct control *c, struct received *r)
 {
 	char space[CMSG_SPACE(CONTROL_FDS * sizeof(int))];
+	pid_t sender = control_sender(c->ep);
 	struct iovec iov = {.iov_base = &r->packet, .iov_len = sizeof(r->packet)};
 	struct msghdr msg = {
 		.msg_iov = &iov,
@@ -55,13 +74,15 @@ static int receive_packet(struct control *c, struct received *r)
 	};
 	ssize_t n;
 
+	r->fd_count = 0;
 	/* Where none is wanted the kernel gives them up. */
-	if (c->step != WAIT_HELLO && foreign_has_room(CONTROL_FDS, c->ep->link.port->pid)) {
+	if (c->step != WAIT_HELLO && foreign_has_room(CONTROL_FDS, sender)) {
 		msg.msg_control = space;
 		msg.msg_controllen = sizeof(space);
+	} else if (has_to_stay(c, sender)) {
+		return 0;
 	}
 	n = recvmsg(c->socket.fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	r->fd_count = 0;
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
 	if (n < 0 && errno == ECONNRESET)
@@ -69,8 +90,8 @@ static int receive_packet(struct control *c, struct received *r)
 	if (n < 0)
 		return -EPIPE;
 	r->length = (size_t)n;
-	r->sender = c->ep->link.port->pid;
-	take_descriptors(&msg, r, r->sender);
+	r->sender = sender;
+	take_descriptors(&msg, r, sender);
 	if (n == 0) { /* the end, or an empty packet: that may have some, too */
 		control_drop(r);
 		r->fd_count = 0;

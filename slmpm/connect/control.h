@@ -78,7 +78,7 @@ struct received {
 	union control_packet packet;
 	size_t length;
 	int fds[CONTROL_FDS], fd_count;
-	pid_t sender; /* of those, as the kernel says */
+	pid_t sender; /* of those, as foreign_close wants it */
 };
 
 /* Sends PACKET, whose head is filled in, with descriptor FD unless negative. Never blocks. */

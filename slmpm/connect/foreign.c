@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -256,9 +257,10 @@ void foreign_close(int fd, pid_t sender)
 	pthread_mutex_unlock(&lock);
 }
 
-bool foreign_has_room(int n, pid_t sender)
+/* OWN: SENDER's among them. All, where there can be none. */
+static int foreign_count(pid_t sender, int *own)
 {
-	int taken = 0, own = 0;
+	int taken = 0;
 	bool able;
 
 	pthread_mutex_lock(&lock);
@@ -267,11 +269,33 @@ bool foreign_has_room(int n, pid_t sender)
 		bool full = atomic_load(&waiting->fd[i]) != NOBODY;
 
 		taken += full;
-		own += full && senders[i] == sender;
+		*own += full && senders[i] == sender;
 	}
 	kept = taken;
 	if (taken)
 		want_supervisor();
 	pthread_mutex_unlock(&lock);
-	return able && taken + n <= FOREIGN_MAX && own + n <= FOREIGN_EACH;
+	return able ? taken : FOREIGN_MAX;
+}
+
+bool foreign_has_room(int n, pid_t sender)
+{
+	int own = 0, taken = foreign_count(sender, &own);
+
+	return taken + n <= FOREIGN_MAX && own + n <= FOREIGN_EACH;
+}
+
+bool foreign_is_empty(void)
+{
+	int own = 0;
+
+	return foreign_count(0, &own) == 0;
+}
+
+bool foreign_has_none(pid_t sender)
+{
+	int own = 0;
+
+	(void)foreign_count(sender, &own);
+	return own == 0;
 }

@@ -15,13 +15,16 @@
 #define FOREIGN_MAX  224 /* that may wait to be closed */
 #define FOREIGN_EACH 28  /* of one sender, a packet's among them: the others still have room */
 
-/* Is it of a process? */
-bool foreign_is_process(int fd);
-/* Closes FD, which process SENDER (0: unknown) has sent: memory, and what is of a process, at once,
- * all else apart. Never blocks. */
+/* Closes FD, which process SENDER (or another number, not above 0) has sent: memory, and what is of
+ * a process, at once, all else apart. Never blocks. */
 void foreign_close(int fd, pid_t sender);
 /* May N more of SENDER's be received? */
 bool foreign_has_room(int n, pid_t sender);
+/* None waits; none of SENDER's. */
+bool foreign_is_empty(void);
+bool foreign_has_none(pid_t sender);
+/* Is FD a process (pidfd)? To close one never blocks. */
+bool foreign_is_process(int fd);
 /* In a child of fork: another thread of the parent's may have had the lock. */
 void foreign_forked(void);
 

@@ -254,15 +254,25 @@ static bool alloc_is_settled(void *arg)
 }
 
 /* One that has not passed its part is through with passing: its part has come to the bell by now,
- * or never does. */
+ * or never does. Where that could not be received it is asked again. */
 static bool one_gives_up(const struct allocation *a)
 {
 	const struct boards *b = &a->group->boards;
 
 	for (uint32_t r = 0; r < b->size; r++)
-		if (awaits(a, r) && boards_has(b, r, b->posted + 1))
+		if (awaits(a, r) && a->fds[r] != ALLOC_MISSED && boards_has(b, r, b->posted + 1))
 			return true;
 	return false;
+}
+
+/* The question may be lost, too: until what it asks for has come. */
+static void ask_again(struct allocation *a)
+{
+	const struct boards *b = &a->group->boards;
+
+	for (uint32_t r = 0; r < b->size; r++)
+		if (awaits(a, r) && a->fds[r] == ALLOC_MISSED)
+			(void)bell_pass(b->bells[r], b->seats[b->rank], -1);
 }
 
 /* As long as no bell is full: 0, or negative with the detail set. */
@@ -295,6 +305,7 @@ static int pass_all(struct allocation *a)
 			return rc;
 		/* What it has passed before may still be on its way to here: it is asked twice. */
 		given_up = one_gives_up(a) ? given_up + 1 : 0;
+		ask_again(a);
 		again = given_up ? AGAIN_MAX : again;
 		rc = wait_until(g->ctx, alloc_is_settled, a,
 				clock_ms(clock_now(), a->deadline, again));
@@ -502,7 +513,7 @@ static int alloc_in(struct group *g, slmpm_group_memory *out, struct offer *own,
 	a.fds = calloc(n, sizeof(*a.fds));
 	a.errors = calloc(n, sizeof(*a.errors));
 	for (uint32_t r = 0; a.fds && r < n; r++)
-		a.fds[r] = -1;
+		a.fds[r] = ALLOC_ABSENT;
 	if (!a.all || !a.fds || !a.errors) {
 		alloc_end(&a);
 		return error_set(SLMPM_ENOMEM, "for its parts");

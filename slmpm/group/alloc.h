@@ -4,6 +4,7 @@
 #define SLMPM_ALLOC_H
 
 #include "shm/mapping.h"
+#include "slmpm/board/bell.h"
 #include "slmpm/board/shared.h"
 #include "slmpm/group/group.h"
 
@@ -14,10 +15,13 @@ struct offer { /* of a member, as it is exchanged */
 	uint32_t flags, left_ms; /* until its deadline; 0: it has none */
 };
 
+#define ALLOC_ABSENT (-1)
+#define ALLOC_MISSED (-2) /* it could not be received then: it is asked for again */
+
 struct allocation { /* a call of it */
 	struct group *group;
 	struct offer *all; /* by rank */
-	int *fds;          /* by rank, what has come; -1 */
+	int *fds;          /* by rank, what has come; or ALLOC_ABSENT, ALLOC_MISSED */
 	struct mapping own;
 	struct shared *shared;
 	int32_t *errors;   /* by rank, of the last step */
@@ -28,9 +32,9 @@ struct allocation { /* a call of it */
 
 /* ---- group_memory.c: what is there, and what comes of others --------------------------------- */
 
-/* FD has come by the bell, of the member whose first rank is FIRST, as it says; or one that was
- * LOST, as no more can be had. True: it was for a call that waits for it, whose it is now. */
-bool alloc_came(struct group *g, uint32_t first, int fd, bool lost);
+/* WORD has come by the bell, of the member whose first rank it says. True: it was for a call that
+ * waits for it, whose is the descriptor now. */
+bool alloc_came(struct group *g, const struct bell_word *word);
 void alloc_forked(const struct group *g);
 /* S is a memory of G from now on: its handle; 0: there is no room. */
 uint64_t memory_new(struct group *g, struct shared *s);

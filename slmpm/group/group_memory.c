@@ -20,21 +20,41 @@ static struct handle_table memory_table =
 
 /* ---- as it comes ----------------------------------------------------------------------------- */
 
-bool alloc_came(struct group *g, uint32_t first, int fd, bool lost)
+/* Rank R has not had the own part, which had been passed to it. */
+static void pass_again(const struct allocation *a, uint32_t r)
+{
+	const struct boards *b = &a->group->boards;
+
+	if (r < a->unsent && r != b->rank && a->own.fd >= 0)
+		(void)bell_pass(b->bells[r], b->seats[b->rank], a->own.fd);
+}
+
+/* R's part, perhaps, or another's question for the own one. */
+static bool came_without(struct allocation *a, uint32_t r, const struct bell_word *word)
+{
+	if (word->lost)
+		a->lost = true;
+	else if (word->unwanted && a->fds[r] < 0)
+		a->fds[r] = ALLOC_MISSED;
+	else if (!word->unwanted)
+		pass_again(a, r);
+	a->group->ctx->news |= word->lost;
+	return word->lost;
+}
+
+bool alloc_came(struct group *g, const struct bell_word *word)
 {
 	struct allocation *a = g->allocation;
+	const int fd = word->fd;
 	struct stat st;
 	uint32_t r = 0;
 
-	while (r < g->boards.size && g->boards.seats[r] != first)
+	while (r < g->boards.size && g->boards.seats[r] != word->rank)
 		r++;
 	if (!a || r == g->boards.size)
 		return false;
-	if (fd < 0) {
-		a->lost |= lost;
-		g->ctx->news = true;
-		return lost;
-	}
+	if (fd < 0)
+		return came_without(a, r, word);
 	/* fstat: of sealed memory alone. Acquire pairs with the release in make_own. */
 	if (a->fds[r] >= 0 || !mapping_seals_closed(fd) || fstat(fd, &st) != 0 ||
 	    (uint64_t)st.st_ino !=

@@ -97,14 +97,6 @@ static uint64_t cookie_of(int fd)
 	return cookie & PAIR_ASKED;
 }
 
-static bool is_socket(int fd)
-{
-	int domain = 0;
-	socklen_t size = sizeof(domain);
-
-	return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 && domain == AF_UNIX;
-}
-
 bool pair_attach(struct member *m, struct endpoint *ep, bool own)
 {
 	struct context *ctx = m->group->ctx;
@@ -342,15 +334,6 @@ uint64_t pairs_deadlines(struct context *ctx, uint64_t now)
 
 /* ---- what comes by the bell ----------------------------------------------------------------- */
 
-/* What is none of ours is for others to close: with some it may take for ever. */
-static void drop_socket(int fd)
-{
-	if (is_socket(fd))
-		close(fd);
-	else
-		foreign_close(fd, 0);
-}
-
 static bool is_from(const struct member *m, int fd)
 {
 	uint64_t cookie = cookie_of(fd);
@@ -360,21 +343,21 @@ static bool is_from(const struct member *m, int fd)
 }
 
 /* A socket: where it is not the member's its maker sees its end, and why where there is no room. */
-static void pair_came(struct member *m, int fd)
+static void pair_came(struct member *m, const struct bell_word *word)
 {
 	int rc;
 
-	if (!is_from(m, fd)) {
-		drop_socket(fd);
+	if (!is_from(m, word->fd)) {
+		foreign_close(word->fd, word->sender);
 		return;
 	}
 	pair_drop(m);
-	rc = pair_new(m, fd, false);
+	rc = pair_new(m, word->fd, false);
 	if (rc < 0)
 		pair_show_lack(m, errno_of(rc));
 }
 
-/* Perhaps the member's: there was no room for it. */
+/* Perhaps the member's: this process has no descriptor for it. */
 static void pair_missed(struct member *m)
 {
 	const uint64_t said = boards_paired(&m->group->boards, pair_rank(m));
@@ -393,32 +376,49 @@ static struct member *sender_of(const struct group *g, const struct bell_word *w
 	return &g->members[word->rank];
 }
 
+/* An unwanted socket has no holder any more: its maker sees its end, and makes another. */
 static void take_word(struct group *g, const struct bell_word *word)
 {
 	struct member *m = sender_of(g, word);
 
 	g->asked_early |= g->state == GROUP_IS_FORMING;
-	if (m && (word->fd >= 0 || word->lost) && alloc_came(g, word->rank, word->fd, word->lost))
+	if (m && alloc_came(g, word))
 		return;
 	if (m && word->fd >= 0)
-		pair_came(m, word->fd);
+		pair_came(m, word);
 	else if (word->fd >= 0)
-		drop_socket(word->fd);
+		foreign_close(word->fd, word->sender);
 	else if (m && word->lost)
 		pair_missed(m);
-	else if (m && (is_maker(m) || m->wanted))
+	else if (m && !word->unwanted && (is_maker(m) || m->wanted))
 		pair_due(m, clock_now());
+}
+
+/* Any holder of the bell may send any rank: from others than the members nothing is wanted, and
+ * each of these has its own share of the places. In another namespace they have no number. */
+static bool is_wanted(const struct group *g)
+{
+	const struct member *m;
+	struct bell_word word;
+	int32_t number;
+
+	if (foreign_is_empty())
+		return true;
+	if (!bell_peek(g->bell.fd, &word) || !word.pair || !(m = sender_of(g, &word)))
+		return false;
+	number = reach_number(m->process.fd);
+	return word.sender == (number > 0 ? number : 0) && foreign_has_room(1, word.sender);
 }
 
 void pairs_rang(struct group *g)
 {
 	struct bell_word word;
 
-	for (int i = 0; i < RINGS && bell_take(g->bell.fd, &word, foreign_has_room(1, 0)); i++) {
+	for (int i = 0; i < RINGS && bell_take(g->bell.fd, &word, is_wanted(g)); i++) {
 		if (word.pair)
 			take_word(g, &word);
 		else if (word.fd >= 0)
-			drop_socket(word.fd);
+			foreign_close(word.fd, word.sender);
 	}
 }
 

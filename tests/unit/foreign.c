@@ -5,8 +5,8 @@
 /*
  * Descriptors closed apart: this process keeps its own, also where its children are in another
  * process namespace; while some cannot be closed at all, programs can still be started, other
- * senders have room, and a supervisor that is killed is replaced; and a child of fork goes on
- * whatever another thread did.
+ * senders have room, and a supervisor that is killed is replaced; a process is closed at
+ * once; and a child of fork goes on whatever another thread did.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,6 +16,7 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -82,6 +83,18 @@ static pid_t start_first(void)
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	pause();
 	_exit(0);
+}
+
+/* A process takes no room. */
+static int close_at_once(void *arg)
+{
+	int pid = (int)syscall(SYS_pidfd_open, getpid(), 0);
+
+	(void)arg;
+	CHECK(pid >= 0, "a descriptor");
+	foreign_close(pid, SENDER);
+	CHECK(!is_open(pid) && foreign_is_empty(), "a process waits");
+	return 0;
 }
 
 static int close_elsewhere(void *arg)
@@ -157,6 +170,7 @@ static int keep_to_the_sender(void *arg)
 	CHECK(sent == FOREIGN_EACH, "%d of one sender", sent);
 	for (pid_t other = SENDER + 1; other < SENDER + 4; other++)
 		CHECK(foreign_has_room(4, other), "%d has no room because of another", (int)other);
+	CHECK(foreign_has_none(1) && !foreign_has_none(SENDER), "whose they are");
 	kill(mire_server(), SIGKILL);
 	return 0;
 }
@@ -246,9 +260,9 @@ static int fork_amidst(void *arg)
 
 int main(void)
 {
-	static int (*const parts[])(void *) = {close_some,          close_elsewhere,
-					       keep_some_open,      keep_to_the_sender,
-					       lose_the_supervisor, fork_amidst};
+	static int (*const parts[])(
+		void *) = {close_some,         close_at_once,       close_elsewhere, keep_some_open,
+			   keep_to_the_sender, lose_the_supervisor, fork_amidst};
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
 		int rc = child_run(parts[i], NULL, SECONDS);
