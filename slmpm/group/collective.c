@@ -374,7 +374,8 @@ static NOINLINE int collect_locked(slmpm_group group, const struct slmpm_coll *c
 	struct group *g = CONTEXT_LOCK_OBJECT(&group_table, struct group, group.id, &rc);
 
 	if (!g)
-		return error_name_call(CALL, rc);
+		return error_name_call(
+			c && c->size == sizeof(*c) ? operation_call(NULL, c->kind) : CALL, rc);
 	if (!c || c->size != sizeof(*c))
 		return collect_full(g, c, timeout_ms);
 	return collect(g, c, timeout_ms);

@@ -147,7 +147,8 @@ static void none_refuses(void)
 	void *base;
 
 #define NONE(call, name) NAMED(call, SLMPM_EHANDLE, name, "a zero ")
-	NONE(slmpm_barrier(none, PATIENCE), "slmpm_collective");
+	NONE(slmpm_barrier(none, PATIENCE), "barrier");
+	NONE(slmpm_collective(none, NULL, PATIENCE), "slmpm_collective");
 	NONE(slmpm_collective_start(none, &barrier, NULL, &req), "slmpm_collective_start");
 	NONE(slmpm_collective_prepare(&prepared, none, &barrier), "slmpm_collective_prepare");
 	NONE(slmpm_prepared_start((slmpm_prepared){0}, NULL, &req), "slmpm_prepared_start");
