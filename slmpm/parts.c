@@ -301,7 +301,7 @@ const struct request_ops request_ops[REQUEST_KINDS] = {
 			  .explain = message_failed},
 	[REQUEST_RECV] = RECEIVE,
 	[REQUEST_HOLD] = RECEIVE,
-	[REQUEST_COLLECTIVE] = {.explain = operation_failed},
+	[REQUEST_COLLECTIVE] = {.explain = operation_failed, .late = operation_late},
 	[REQUEST_OVERLAY] = {.explain = overlay_send_failed},
 	[REQUEST_PUT] = ONE_SIDED,
 	[REQUEST_GET] = ONE_SIDED,

@@ -127,6 +127,8 @@ struct request_ops {
 
 	/* The error of one that has failed, with its detail. */
 	int (*explain)(const struct request *r);
+	/* For whom it still waits, as late_from says it; NULL: its peer. */
+	int (*late)(const struct request *r, int timeout_ms, const char *what);
 };
 
 extern const struct request_ops request_ops[REQUEST_KINDS];

@@ -80,6 +80,16 @@ static bool any_done(void *arg)
 	return false;
 }
 
+/* R: the only one that is waited for; NULL: there are several. */
+static COLD int wait_is_late(struct context *ctx, const struct request *r, int timeout_ms)
+{
+	static const char what[] = "still waiting for";
+
+	if (r && request_ops[r->kind].late)
+		return request_ops[r->kind].late(r, timeout_ms, what);
+	return late_from(ctx, r ? r->ep : NULL, timeout_ms, what);
+}
+
 int slmpm_wait(slmpm_req *req, int n, struct slmpm_done *done, int timeout_ms)
 {
 	struct some s = {req, n, -1};
@@ -109,8 +119,7 @@ int slmpm_wait(slmpm_req *req, int n, struct slmpm_done *done, int timeout_ms)
 	} else if (rc == 0) {
 		rc = error_set(SLMPM_EHANDLE, "slmpm_wait: another thread has one of the requests");
 	} else if (!context_forbids(ctx, "slmpm_wait")) {
-		r = request_get(&req[0]);
-		rc = late_from(ctx, n == 1 && r ? r->ep : NULL, timeout_ms, "still waiting for");
+		rc = wait_is_late(ctx, n == 1 ? request_get(&req[0]) : NULL, timeout_ms);
 	}
 	context_unlock(ctx);
 	return rc;

@@ -367,6 +367,40 @@ int operation_failed(const struct request *r)
 			 r->owned ? (const char *)r->owned : "a collective operation");
 }
 
+static bool has_request(const struct group *g, const struct request *r)
+{
+	LIST_EACH_ENTRY(const struct collective, op, &g->operations, node)
+		if (op->request == r)
+			return true;
+	return false;
+}
+
+/* The group, or lane, whose operation R is; NULL: none yet (tags.c), or it is a founder's. */
+static struct group *group_of(const struct request *r)
+{
+	LIST_EACH_ENTRY(struct group, g, &r->ctx->groups, node) {
+		if (has_request(g, r))
+			return g;
+		if (g->lane && has_request(g->lane, r))
+			return g->lane;
+	}
+	return NULL;
+}
+
+COLD int operation_late(const struct request *r, int timeout_ms, const char *what)
+{
+	struct group *g = group_of(r);
+	uint32_t rank = g ? operations_suspect(g) : BOARD_NONE;
+	const char *why;
+
+	if (rank == BOARD_NONE)
+		return late_from(r->ctx, NULL, timeout_ms, what);
+	why = member_suspicion(g, rank);
+	return error_set(late_code(timeout_ms), "%s " BOARD_MEMBER "%s%s", what,
+			 BOARD_MEMBER_OF(&g->boards, rank), why ? ", suspect: " : "",
+			 why ? why : "");
+}
+
 /* ---- going on -------------------------------------------------------------------------------- */
 
 /* Negative: there is no memory for it, and the group is broken. */

@@ -179,5 +179,7 @@ uint64_t operation_deadlines(struct group *g, uint64_t now, bool *passed);
 bool operation_arm(struct group *g, bool asleep);
 /* As request_ops.explain. */
 int operation_failed(const struct request *r);
+/* As request_ops.late. */
+COLD int operation_late(const struct request *r, int timeout_ms, const char *what);
 
 #endif

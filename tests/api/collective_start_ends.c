@@ -102,7 +102,8 @@ static void play(const struct crew *crew, int rank)
 	}
 	before = actor_now_ms();
 	start(crew, &o, s->deadline && rank == 3 ? 2 * MOMENT : 0);
-	EXPECT(slmpm_wait(&o.req[0], 1, d, 10), -SLMPM_ETIMEOUT); /* breaks nothing */
+	REFUSED(slmpm_wait(&o.req[0], 1, d, 10), SLMPM_ETIMEOUT,
+		"waiting for rank 2 ("); /* breaks nothing */
 	for (int i = 0; i < BATCH; i++) {
 		await(crew, &o.req[i], d, rank > VICTIM ? BY_FD : (enum how)rank);
 		ended(d, s->error);
