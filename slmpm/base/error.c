@@ -106,12 +106,23 @@ int error_of_call(int error, const char *call, const char *format, ...)
 	return error_set(error, "%s: %s", call, text);
 }
 
+/* A text that has it behind an operation's number, as others read it. */
+static void cut_call(char *text, const char *call)
+{
+	const size_t n = strlen(call);
+	char *at = strstr(text, call);
+
+	if (at && at - text > 2 && !strncmp(at - 2, ", ", 2) && at[n] == ':')
+		memmove(at - 2, at + n, strlen(at + n) + 1);
+}
+
 int error_name_call(const char *call, int rc)
 {
 	const char *rest = strstr(detail, ": ");
 	char text[ERROR_DETAIL];
 
 	(void)snprintf(text, sizeof(text), "%s", rest ? rest + 2 : detail);
+	cut_call(text, call);
 	return error_of_call(-rc, call, "%s", text);
 }
 

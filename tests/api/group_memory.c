@@ -356,7 +356,9 @@ static void death(slmpm_group g, int rank, int n)
 	if (rank == n - 1)
 		raise(SIGKILL);
 	REFUSED(slmpm_group_alloc(&none, g, LEN, 0, 0, PATIENCE), SLMPM_EDEAD,
-		", slmpm_group_alloc: rank");
+		"slmpm_group_alloc: ");
+	CHECK(strstr(slmpm_error_detail(), ": rank") && !strstr(slmpm_error_detail(), ", slmpm"),
+	      "%s", slmpm_error_detail());
 	OK(slmpm_group_shrink(g, PATIENCE));
 	CHECK(*lost == n - 1 + 100, "%lld", (long long)*lost);
 	sum_by(g, m, rank, n - 1, true);
