@@ -11,8 +11,24 @@ static const struct {
 	{TAKES_BURST, "--burst"},     {TAKES_MORE, "--more"},           {TAKES_IDLE, "--idle-us"},
 	{TAKES_STEP, "--step"},       {TAKES_WORK, "--work-us"},        {TAKES_TRACK, "--track"},
 	{TAKES_MEMBERS, "--members"}, {TAKES_SHARED, "--group-memory"}, {TAKES_MODES, "--modes"},
-	{TAKES_TOUCH, "--touch"},
+	{TAKES_TOUCH, "--touch"},     {TAKES_MODE, "--mode"},           {TAKES_TO, "--to"},
+	{TAKES_HEADER, "--header"},   {TAKES_WAIT, "--wait"},
 };
+
+static unsigned takes_of(const struct test *t)
+{
+	unsigned takes = t->takes;
+
+	if (t->by != BY_NOTHING || t->kind == KIND_MAILBOX)
+		takes |= TAKES_TO | TAKES_HEADER | TAKES_WAIT;
+	switch (t->by) {
+	case BY_MESSAGE:
+	case BY_LOAN:
+	case BY_AM:
+	case BY_NOTHING: return takes;
+	default: return takes | TAKES_MODE;
+	}
+}
 
 static unsigned taken(const char *list)
 {
@@ -21,14 +37,14 @@ static unsigned taken(const char *list)
 
 	snprintf(all, sizeof(all), "%s", list);
 	for (name = strtok_r(all, ",", &rest); name; name = strtok_r(NULL, ",", &rest))
-		takes |= test_find(name)->takes;
+		takes |= takes_of(test_find(name));
 	return takes;
 }
 
 static void list_takers(char *why, size_t size, enum takes takes)
 {
 	for (const struct test *t = tests; t->name; t++)
-		if (t->takes & takes && strlen(why) + strlen(t->name) + 2 < size)
+		if (takes_of(t) & takes && strlen(why) + strlen(t->name) + 2 < size)
 			snprintf(why + strlen(why), size - strlen(why), " %s", t->name);
 }
 
@@ -42,6 +58,10 @@ int given_check(const struct command *c, char *why, size_t size)
 		snprintf(why, size, "%s: %s does not use it; these do:", options[i].option,
 			 c->names);
 		list_takers(why, size, options[i].takes);
+		return -1;
+	}
+	if (c->job.more && !(c->given & TAKES_BURST)) {
+		snprintf(why, size, "--more: with --burst N alone, of whose messages it is said");
 		return -1;
 	}
 	if (c->job.burst <= BURST_MAX || c->job.more || (takes & TAKES_FEW) != TAKES_FEW)

@@ -70,7 +70,8 @@ static const struct argp_option options[] = {
 	 "barrier, bcast and so on are of memory that the members share (slmpm_group_alloc)", 1},
 	{"cpus", 'c', "CPU,CPU[,CPU]", 0,
 	 "Where the two sides run, and in turns all --members [the first allowed]", 2},
-	{"fabric", OPT_FABRIC, "F", 0, "Use this fabric only; slmpm_info -d lists them", 2},
+	{"fabric", OPT_FABRIC, "F", 0,
+	 "Use this fabric only; slmpm_info -d lists them. Groups on one machine go by memory", 2},
 	{"mode", OPT_MODE, "M", 0,
 	 "How payload travels: auto, smt (through the ring); put, get and atomics: map, attach, "
 	 "ring, am, tag [auto]",
@@ -97,7 +98,8 @@ static const struct argp_option options[] = {
 	 3},
 	{"decisions", OPT_DECISIONS, NULL, 0,
 	 "At the end, how all that this side sent and put went, and why", 3},
-	{"hist", OPT_HIST, NULL, 0, "The spread of single messages too", 3},
+	{"hist", OPT_HIST, NULL, 0,
+	 "The spread of single messages too; few long ones bring a mean above the p99", 3},
 	{"cpu", OPT_CPU, NULL, 0,
 	 "The processor time of a message and of a byte, of each side, too", 3},
 	{"far", OPT_FAR, NULL, OPTION_HIDDEN, NULL, 4},
@@ -195,6 +197,8 @@ static void check_tests(struct argp_state *state, struct command *c)
 	if (strlen(c->names) + 1 >= sizeof(names)) /* cut off */
 		REFUSE("-t: that many tests are more than a call can take");
 	snprintf(names, sizeof(names), "%s", c->names);
+	if (*names == ',' || strstr(names, ",,") || names[strlen(names) - 1] == ',')
+		REFUSE("-t %s: no test before or behind a comma; there are:%s", names, known);
 	for (name = strtok_r(names, ",", &rest); name; name = strtok_r(NULL, ",", &rest))
 		if (!test_find(name))
 			REFUSE("unknown test \"%s\"; there are:%s", name, known);
@@ -221,12 +225,17 @@ static void parse_header(struct argp_state *state, const char *text)
 
 static void check(struct argp_state *state, struct command *c)
 {
+	const unsigned of_all = TAKES_WAIT | TAKES_HEADER | TAKES_MODE;
+
 	if (c->far || c->mailbox || c->dump)
 		return;
 	if (c->listen && c->connect)
 		REFUSE("--listen here and --connect there, not both");
 	if (c->to && (c->listen || c->serve))
 		REFUSE("--to is said by the first side, with -t; a line of --serve says link N");
+	if (c->serve && (*c->names || c->sized || c->given & ~of_all))
+		REFUSE("--serve: tests, sizes and how they go stand in its lines, as in send_bw 64 1000 "
+		       "burst 32");
 	if (c->setup.mode && !mode_known(c->setup.mode))
 		REFUSE("unknown mode \"%s\"; there are: auto smt map attach ring am tag",
 		       c->setup.mode);
@@ -279,6 +288,7 @@ static int parse_how(int key, char *arg, struct argp_state *state, struct comman
 	case OPT_SHARED: GIVEN(SHARED), c->job.shared = true; break;
 	case OPT_TOUCH: GIVEN(TOUCH), c->job.touch = true; break;
 	case OPT_WAIT:
+		GIVEN(WAIT);
 		if (parse_wait(arg, &c->job.wait))
 			REFUSE("unknown wait mode \"%s\"; there are: adaptive spin block", arg);
 		break;
@@ -299,11 +309,20 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		c->fabric = arg;
 		setenv("SLMPM_FABRIC", arg, 1); /* read once, at the library's first use */
 		break;
-	case OPT_MODE: c->setup.mode = arg; break;
-	case OPT_HEADER: parse_header(state, arg); break;
+	case OPT_MODE:
+		GIVEN(MODE);
+		c->setup.mode = arg;
+		break;
+	case OPT_HEADER:
+		GIVEN(HEADER);
+		parse_header(state, arg);
+		break;
 	case OPT_LISTEN: c->listen = arg; break;
 	case OPT_CONNECT: c->connect = arg; break;
-	case OPT_TO: c->to = arg; break;
+	case OPT_TO:
+		GIVEN(TO);
+		c->to = arg;
+		break;
 	case OPT_SERVE: c->serve = c->setup.json = true; break;
 	case OPT_JSON: c->setup.json = true; break;
 	case OPT_DECISIONS: c->decisions = true; break;

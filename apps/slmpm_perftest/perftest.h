@@ -65,7 +65,12 @@ enum takes {
 	TAKES_SHARED = 1 << 7,
 	TAKES_MODES = 1 << 8,
 	TAKES_TOUCH = 1 << 9,
-	TAKES_FEW = 1 << 10 | TAKES_BURST /* at most BURST_MAX at once */
+	TAKES_FEW = 1 << 10 | TAKES_BURST, /* at most BURST_MAX at once */
+	/* By what they measure (given.c): */
+	TAKES_MODE = 1 << 11,
+	TAKES_TO = 1 << 12,
+	TAKES_HEADER = 1 << 13,
+	TAKES_WAIT = 1 << 14
 };
 
 struct test {

@@ -288,6 +288,13 @@ refused "there are: .*shm" -t send_lat --fabric carrier-pigeon
 refused "there are: auto" -t send_lat --mode none
 refused "two CPUs" -t send_lat -c 1
 refused "is not allowed here" -t send_lat -c 0,100000
+for list in "send_lat," ",send_lat" "send_lat,,put_lat" ","; do
+	refused "no test before or behind a comma" -t "$list"
+done
+for options in "-t send_lat" "send_lat" "-s 64" "--burst 2"; do
+	refused "stand in its lines" --serve $options
+done
+refused "with --burst N alone" -t send_bw --more
 refused "not both" --listen shm:a --connect shm:b
 refused "0, 1 or 2" -t mixed --busy 3
 refused "says link N" --serve --to ip:127.0.0.1
@@ -303,6 +310,10 @@ refused "at most 64 messages" -t am_rate,put_bw --burst 65
 for option in "burst 2:send_bw" "more:send_bw" "step 64:loan_lat" "work-us 5:slow_reader" "track auto:mirror_lat" "members 3:barrier" \
 	"group-memory:bcast" "modes x:mixed" "idle-us 5:pause_lat" "touch:send_lat"; do
 	refused "^slmpm_perftest: --${option%%[ :]*}: line_lat,fadd does not use it; these do:.* ${option#*:}" -t line_lat,fadd --${option%:*}
+done
+refused "^slmpm_perftest: --mode: send_lat,loan_lat does not use it; these do:.* put_lat" -t send_lat,loan_lat --mode map
+for option in "to ip:127.0.0.1" "header ids" "wait spin"; do
+	refused "^slmpm_perftest: --${option% *}: line_lat,copy_bw does not use it; these do:.* send_lat" -t line_lat,copy_bw --$option
 done
 "$perf" --help | sed -n '/^Tests:/,/^$/p' | grep -q '^[a-z]' && fail "--help: the list goes on in the first column"
 "$perf" -t am_rate --burst 65 -n 130 --samples 1 >/dev/null || fail "65 active messages"
