@@ -156,20 +156,39 @@ void completion_pass_on(struct notified *t, struct request *r)
 	t->queue = NULL;
 }
 
+/* By the thread's detail. */
+static COLD void done_with_detail(struct context *ctx, struct notified *t,
+				  const struct slmpm_done *done)
+{
+	struct slmpm_done failed;
+
+	completion_copy(&failed, done);
+	if (t->queue && !t->queue->pass_on && queue_put_detail(t->queue))
+		failed.op |= QUEUE_ASIDE;
+	completion_done(ctx, t, &failed);
+}
+
 /* The thread may be another one than that which takes it from the queue, and has failed in
  * nothing itself. */
 static COLD void deliver_failed(struct request *r)
 {
-	struct queue *q = r->notified.queue;
-	struct slmpm_done failed;
 	char own[ERROR_DETAIL];
 
-	completion_copy(&failed, &r->result);
 	error_save(own);
-	if (request_explain(r) < 0 && queue_put_detail(q))
-		failed.op |= QUEUE_ASIDE;
+	(void)request_explain(r);
+	done_with_detail(r->ctx, &r->notified, &r->result);
 	error_restore(own);
-	completion_done(r->ctx, &r->notified, &failed);
+}
+
+void completion_failed(struct context *ctx, struct notified *t, const struct slmpm_done *done,
+		       const char *why)
+{
+	char own[ERROR_DETAIL];
+
+	error_save(own);
+	(void)error_set(-done->status, "%s", why);
+	done_with_detail(ctx, t, done);
+	error_restore(own);
 }
 
 void completion_deliver(struct request *r)

@@ -56,6 +56,9 @@ int completion_open(struct notified *t, struct context *ctx, const struct slmpm_
 void completion_undo(struct notified *t);
 /* It is done. Fills in the cookie. */
 void completion_done(struct context *ctx, struct notified *t, const struct slmpm_done *done);
+/* The same of one that has failed, for the reason WHY. */
+COLD void completion_failed(struct context *ctx, struct notified *t, const struct slmpm_done *done,
+			    const char *why);
 
 /* Before R, from request_new, is submitted: its end goes to how->ctr or how->cq, if there is
  * one. As completion_open; request_drop undoes it. */

@@ -12,7 +12,8 @@
 #include "slmpm/group/operation.h"
 #include "slmpm/plan/plan.h"
 
-#define FLAGS (SLMPM_COLL_COMMUTES | SLMPM_COLL_SAFE)
+#define SPARES 16 /* are kept, once others begin */
+#define FLAGS  (SLMPM_COLL_COMMUTES | SLMPM_COLL_SAFE)
 
 struct described {
 	struct collective operation; /* first: it is freed by that */
@@ -98,24 +99,45 @@ static const uint64_t *array_copy(uint64_t **to, const uint64_t *from, uint32_t 
 	return copy;
 }
 
-/* The one that is kept has room for no arrays, as far as is known. */
+static struct collective *take_spare(struct group *g)
+{
+	struct list *first = g->spares.next;
+
+	list_remove(first);
+	g->spare_count--;
+	return LIST_ENTRY(first, struct collective, node);
+}
+
+/* Those that are kept have room for no arrays, as far as is known. There may be as many as have
+ * ever been outstanding: they are given back by the calls that begin others, as who ends them is
+ * mostly another thread than who has allocated them, and has the others wait. */
 static struct described *described_room(struct group *g, uint32_t words)
 {
-	struct collective *spare = g->spare;
-	struct described *d = NULL;
-
-	if (words || !spare)
-		return malloc(sizeof(*d) + words * sizeof(d->counts[0]));
-	g->spare = NULL;
-	return (struct described *)spare; /* its first member */
+	if (g->spare_count > SPARES)
+		free(take_spare(g));
+	if (words || !g->spare_count)
+		return malloc(sizeof(struct described) + words * sizeof(uint64_t));
+	return (struct described *)take_spare(g); /* its first member */
 }
 
 void operation_free(struct collective *op)
 {
-	struct group *g = op->group;
+	list_prepend(&op->group->spares, &op->node);
+	op->group->spare_count++;
+}
 
-	free(g->spare);
-	g->spare = op;
+void operation_claim(const struct collective *op)
+{
+	const unsigned char *at = (const unsigned char *)op;
+
+	for (size_t i = 0; i < offsetof(struct described, combine); i += CACHE_LINE)
+		claim_ahead(at + i);
+}
+
+void operations_free(struct group *g)
+{
+	while (g->spare_count)
+		free(take_spare(g));
 }
 
 static struct described *described_new(struct group *g, const struct slmpm_coll *c)

@@ -61,6 +61,7 @@ struct group *group_new(struct context *ctx, uint32_t tag, bool member, int *boa
 	context_own(&g->ctx, ctx);
 	list_append(&ctx->groups, &g->node);
 	list_init(&g->operations);
+	list_init(&g->spares);
 	list_init(&g->prepared);
 	list_init(&g->spaces);
 	list_init(&g->memories);
@@ -97,7 +98,7 @@ void group_free(struct group *g)
 	memories_free(g);
 	messages_close(g);
 	texts_free(g);
-	free(g->spare);
+	operations_free(g);
 	for (uint32_t s = 0; s < g->seats; s++)
 		distant_free(&g->members[s]);
 	if (g->listener)

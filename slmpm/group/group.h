@@ -120,15 +120,16 @@ struct group {
 	char host[64];             /* the same as others see it */
 	struct messages *messages; /* its collective operations; NULL: none yet */
 	struct algorithms algorithms;
-	uint32_t algorithm;        /* of the last operation: enum plan_algorithm */
-	struct list texts;         /* struct given_text (plan_texts.c) */
-	uint32_t waits;            /* calls that wait for a connection, or split it */
-	bool splitting;            /* one does that */
-	bool shut;                 /* no more of these: the context closes */
-	bool asked_early;          /* one was asked for before the group had formed */
-	struct list operations;    /* struct collective: the first is that one, if they wait */
-	struct list prepared;      /* struct prepared */
-	struct collective *spare;  /* one that has ended, for the next; or NULL */
+	uint32_t algorithm;     /* of the last operation: enum plan_algorithm */
+	struct list texts;      /* struct given_text (plan_texts.c) */
+	uint32_t waits;         /* calls that wait for a connection, or split it */
+	bool splitting;         /* one does that */
+	bool shut;              /* no more of these: the context closes */
+	bool asked_early;       /* one was asked for before the group had formed */
+	struct list operations; /* struct collective: the first is that one, if they wait */
+	struct list prepared;   /* struct prepared */
+	struct list spares;     /* of them, that have ended: for the next ones */
+	uint32_t spare_count;
 	bool under_way, announced; /* some wait; the others see that this process may sleep */
 	bool to_reap;              /* it was of one machine's, and is to be freed */
 	uint32_t announced_to;     /* a rank, or BOARD_ANY */

@@ -222,14 +222,33 @@ int operation_lacks_memory(const struct slmpm_coll *c)
 
 /* ---- ends ------------------------------------------------------------------------------------ */
 
-/* Its request's completion: of an error, which rank's doing it was. */
+/* In a completion with an error: by which rank. */
+static uint32_t culprit_imm(const struct group *g)
+{
+	return g->culprit < 0 ? UINT32_MAX : (uint32_t)g->culprit;
+}
+
 static void operation_finish(const struct group *g, struct request *r, int status)
 {
 	if (status < 0) {
-		r->result.imm = g->culprit < 0 ? UINT32_MAX : (uint32_t)g->culprit;
+		r->result.imm = culprit_imm(g);
 		r->owned = strdup(g->detail); /* the group may be gone when it is wanted */
 	}
 	request_finish(r, status);
+}
+
+static void operation_notify(const struct group *g, struct collective *op, int status)
+{
+	struct slmpm_done done = {
+		.status = status, .op = SLMPM_OP_COLLECTIVE, .stream = op->coll->kind};
+
+	g->ctx->finished = true;
+	if (LIKELY(status == 0)) {
+		completion_done(g->ctx, &op->notified, &done);
+		return;
+	}
+	done.imm = culprit_imm(g);
+	completion_failed(g->ctx, &op->notified, &done, g->detail);
 }
 
 void operation_end(struct collective *op, int result)
@@ -244,6 +263,8 @@ void operation_end(struct collective *op, int result)
 	g->done++;
 	if (op->result)
 		*op->result = result;
+	if (completion_notified(&op->notified))
+		operation_notify(g, op, result < 0 ? result : 0);
 	if (!op->kept)
 		operation_free(op);
 	if (r)
@@ -412,6 +433,7 @@ static int begin_next(struct group *g)
 		return break_by(g, rc, g->boards.rank);
 	if (!g->apart)
 		flat_post_early(&g->flat);
+	operation_claim(LIST_ENTRY(g->operations.next->next, struct collective, node));
 	return 0;
 }
 

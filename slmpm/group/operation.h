@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Operations of a group that wait, in the order of the calls: the first is under way, the others
- * begin as those before them end. Each belongs to a request, or to a call that waits for it.
+ * begin as those before them end. Each belongs to a request, a counter or a completion queue, or to
+ * a call that waits for it.
  */
 #ifndef SLMPM_OPERATION_H
 #define SLMPM_OPERATION_H
 
+#include "slmpm/completion/completion.h"
 #include "slmpm/group/group.h"
-
-struct request;
 
 struct collective {
 	struct list node; /* of its group's */
 	struct group *group;
 	const struct slmpm_coll *coll; /* stays until it has ended */
 	struct request *request;       /* which ends with it, or NULL */
+	struct notified notified;      /* which counter or queue its end is for, if any */
 	int *result;                   /* where a call that waits finds its end, or NULL */
 	/* Called last, with 0 or its error; it may free it. NULL: none. */
 	void (*ended)(struct collective *op, int result);
@@ -121,8 +122,12 @@ int operation_await(struct group *g, const struct slmpm_coll *c, const char *cal
  * `free`. 0, or negative with the detail set. */
 int operation_new(struct group *g, const struct slmpm_coll *c, const char *call,
 		  struct collective **op);
-/* Kept for the next one, or freed. */
+/* Kept for the next ones. */
 void operation_free(struct collective *op);
+/* It is the next one: another processor may have all of it, where the call was made. */
+void operation_claim(const struct collective *op);
+/* Those that G has kept. */
+void operations_free(struct group *g);
 /* What has been left to progress is its from now on, in whatever thread; one that sleeps does not
  * know of it, if that WAKES. */
 void operation_leave(struct context *ctx, bool wakes);

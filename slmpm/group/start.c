@@ -13,8 +13,8 @@
 
 /* ---- starting -------------------------------------------------------------------------------- */
 
-/* R ends with OP, which begins, or waits for its turn, or for the others. */
-static int submit(struct collective *op, struct request *r, int timeout_ms)
+/* OP begins, or waits for its turn, or for the others. */
+static int submit(struct collective *op, int timeout_ms)
 {
 	struct group *g = op->group;
 	uint32_t tag = op->coll->tag;
@@ -26,7 +26,6 @@ static int submit(struct collective *op, struct request *r, int timeout_ms)
 		rc = operation_begin(g, op->coll);
 	if (rc < 0)
 		return rc;
-	op->request = r;
 	op->deadline = timeout_ms > 0 ? clock_deadline(timeout_ms) : UINT64_MAX;
 	op->timeout_ms = timeout_ms;
 	if (tag) {
@@ -61,32 +60,61 @@ static bool sleeper_is_late(struct group *g)
 	return group_next_deadline(g, clock_now(), &passed) < g->ctx->wakes_at || passed;
 }
 
+static struct request *request_for(const struct collective *op)
+{
+	struct context *ctx = op->group->ctx;
+	struct request *r = request_new(ctx);
+
+	if (!r)
+		return NULL;
+	(void)request_init(r, REQUEST_COLLECTIVE, ctx, NULL, 0, NULL, 0);
+	r->result.stream = op->coll->kind;
+	return r;
+}
+
+/* Behind it the call ends by a request, of which REQ is the handle. */
+static int submit_requested(struct collective *op, int timeout_ms, slmpm_req *req)
+{
+	struct request *r = request_for(op);
+	uint64_t id;
+	int rc;
+
+	if (!r)
+		return -SLMPM_ENOMEM;
+	id = handle_id(r);
+	op->request = r;
+	rc = submit(op, timeout_ms);
+	if (rc < 0) {
+		op->request = NULL;
+		request_drop(r);
+		return rc;
+	}
+	req->id = id;
+	return 0;
+}
+
+static int submit_notified(struct collective *op, const struct slmpm_how *how, const slmpm_req *req)
+{
+	int rc = completion_open(&op->notified, op->group->ctx, how, req);
+
+	if (rc == 0)
+		rc = submit(op, how->timeout_ms);
+	if (rc < 0)
+		completion_undo(&op->notified);
+	return rc;
+}
+
 int operation_start(struct collective *op, const struct slmpm_how *how, slmpm_req *req)
 {
 	struct group *g = op->group;
-	struct request *r;
-	uint64_t id;
-	bool bound;
 	int rc = engine_stand_by(g->ctx);
 
 	if (rc < 0)
 		return rc;
-	r = request_new(g->ctx);
-	if (!r)
-		return -SLMPM_ENOMEM;
-	(void)request_init(r, REQUEST_COLLECTIVE, g->ctx, NULL, 0, NULL, 0);
-	r->result.stream = op->coll->kind;
-	id = handle_id(r);
-	rc = completion_bind(r, how, req);
-	bound = r->bound;
-	if (rc == 0)
-		rc = submit(op, r, how->timeout_ms);
-	if (rc < 0) {
-		request_drop(r);
+	rc = completion_wanted(how) ? submit_notified(op, how, req) :
+				      submit_requested(op, how->timeout_ms, req);
+	if (rc < 0)
 		return rc;
-	}
-	if (!bound)
-		req->id = id;
 	if (g->under_way || tags_wait(g))
 		operation_leave(g->ctx, g->ctx->sleeping && sleeper_is_late(g));
 	return 0;

@@ -80,6 +80,7 @@ static struct tags *tags_open(struct group *g)
 	context_own(&lane->ctx, g->ctx);
 	list_init(&lane->node);
 	list_init(&lane->operations);
+	list_init(&lane->spares);
 	list_init(&lane->texts);
 	lane->main = g;
 	lane->state = g->state;
@@ -104,7 +105,7 @@ void tags_free(struct group *g)
 	g->lane = NULL;
 	t->lane.shut = g->shut;
 	messages_close(&t->lane);
-	free(t->lane.spare);
+	operations_free(&t->lane);
 	boards_close_lane(&t->lane.boards);
 	tags_close(t);
 }
