@@ -85,8 +85,9 @@ static void read_control(struct msghdr *msg, struct bell_word *word)
 	}
 }
 
-/* Room for one descriptor, behind who sends it: of more the kernel drops the others. */
-static bool bell_receive(int own, struct bell_word *word, bool wanted, int flags)
+/* Room for one descriptor, behind who sends it where that is NOTED: of more the kernel drops the
+ * others, and with room for more they would be installed. */
+static bool bell_receive(int own, struct bell_word *word, bool wanted, bool noted, int flags)
 {
 	union {
 		struct cmsghdr align;
@@ -96,7 +97,7 @@ static bool bell_receive(int own, struct bell_word *word, bool wanted, int flags
 	struct msghdr msg = {.msg_iov = &iov,
 			     .msg_iovlen = 1,
 			     .msg_control = space.room,
-			     .msg_controllen = CMSG_SPACE(sizeof(struct ucred)) +
+			     .msg_controllen = (noted ? CMSG_SPACE(sizeof(struct ucred)) : 0) +
 					       (wanted ? CMSG_LEN(sizeof(int)) : 0)};
 	ssize_t n;
 
@@ -106,21 +107,24 @@ static bool bell_receive(int own, struct bell_word *word, bool wanted, int flags
 	word->pair = n == sizeof(word->rank);
 	word->sender = 0;
 	word->fd = -1;
-	word->lost = n >= 0 && wanted && msg.msg_flags & MSG_CTRUNC;
 	word->unwanted = n >= 0 && !wanted && msg.msg_flags & MSG_CTRUNC;
 	if (n >= 0)
 		read_control(&msg, word);
+	word->lost = n >= 0 && wanted && word->fd < 0 && msg.msg_flags & MSG_CTRUNC;
 	return n >= 0;
 }
 
-bool bell_take(int own, struct bell_word *word, bool wanted)
+bool bell_take(int own, struct bell_word *word, bool wanted, bool noted)
 {
-	return bell_receive(own, word, wanted, 0);
+	return bell_receive(own, word, wanted, noted, 0);
 }
 
-/* To have the kernel note it takes 0.4 us a ring: not before it is asked for. */
+bool bell_note_sender(int own)
+{
+	return setsockopt(own, SOL_SOCKET, SO_PASSCRED, &(int){1}, sizeof(int)) == 0;
+}
+
 bool bell_peek(int own, struct bell_word *word)
 {
-	(void)setsockopt(own, SOL_SOCKET, SO_PASSCRED, &(int){1}, sizeof(int));
-	return bell_receive(own, word, false, MSG_PEEK);
+	return bell_receive(own, word, false, true, MSG_PEEK);
 }

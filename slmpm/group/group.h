@@ -128,8 +128,9 @@ struct group {
 	bool asked_early;       /* one was asked for before the group had formed */
 	struct list operations; /* struct collective: the first is that one, if they wait */
 	struct list prepared;   /* struct prepared */
-	struct list spares;     /* of them, that have ended: for the next ones */
+	struct list spares;     /* struct collective that have ended, for the next ones */
 	uint32_t spare_count;
+	bool bell_noted;           /* the kernel notes who rings */
 	bool under_way, announced; /* some wait; the others see that this process may sleep */
 	bool to_reap;              /* it was of one machine's, and is to be freed */
 	uint32_t announced_to;     /* a rank, or BOARD_ANY */

@@ -396,7 +396,7 @@ static void take_word(struct group *g, const struct bell_word *word)
 
 /* Any holder of the bell may send any rank: from others than the members nothing is wanted, and
  * each of these has its own share of the places. In another namespace they have no number. */
-static bool is_wanted(const struct group *g)
+static bool is_wanted(struct group *g)
 {
 	const struct member *m;
 	struct bell_word word;
@@ -404,7 +404,10 @@ static bool is_wanted(const struct group *g)
 
 	if (foreign_is_empty())
 		return true;
-	if (!bell_peek(g->bell.fd, &word) || !word.pair || !(m = sender_of(g, &word)))
+	if (!g->bell_noted)
+		g->bell_noted = bell_note_sender(g->bell.fd);
+	if (!g->bell_noted || !bell_peek(g->bell.fd, &word) || !word.pair ||
+	    !(m = sender_of(g, &word)))
 		return false;
 	number = reach_number(m->process.fd);
 	return word.sender == (number > 0 ? number : 0) && foreign_has_room(1, word.sender);
@@ -414,7 +417,11 @@ void pairs_rang(struct group *g)
 {
 	struct bell_word word;
 
-	for (int i = 0; i < RINGS && bell_take(g->bell.fd, &word, is_wanted(g)); i++) {
+	for (int i = 0; i < RINGS; i++) {
+		bool wanted = is_wanted(g); /* it may begin to note */
+
+		if (!bell_take(g->bell.fd, &word, wanted, g->bell_noted))
+			return;
 		if (word.pair)
 			take_word(g, &word);
 		else if (word.fd >= 0)

@@ -4,7 +4,8 @@
 /*
  * Descriptors that wait to be closed, and a group: what one member sends by all bells, under
  * each rank, and by another process too, keeps no other member's from being received; and where
- * there is no room for any, what could not be received is asked for again.
+ * there is no room for any, what could not be received is asked for again. Of several at once none
+ * stays open.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,6 +28,7 @@
 #define SHORT   200   /* ms: what never comes */
 #define AMID_US 60000 /* a call waits, as a rule */
 #define LEN     8192
+#define COPIES  12 /* of a descriptor, at most */
 
 enum { GO = 1, DONE };
 
@@ -98,11 +100,12 @@ static pid_t stop_supervisor(void)
 
 /* ---- one that fills the places --------------------------------------------------------------- */
 
-static void ring_all(uint32_t rank, int fd)
+/* With N copies of it, where one is due at most. */
+static void ring_all(uint32_t rank, int fd, int n)
 {
 	union {
 		struct cmsghdr align;
-		char room[CMSG_SPACE(sizeof(int))];
+		char room[CMSG_SPACE(sizeof(int) * COPIES)];
 	} space;
 
 	for (int at = 3; at < 128; at++) {
@@ -110,7 +113,7 @@ static void ring_all(uint32_t rank, int fd)
 		struct msghdr msg = {.msg_iov = &iov,
 				     .msg_iovlen = 1,
 				     .msg_control = space.room,
-				     .msg_controllen = sizeof(space.room)};
+				     .msg_controllen = CMSG_SPACE(sizeof(int) * (size_t)n)};
 		struct cmsghdr *c = &space.align;
 		int type = 0;
 		socklen_t size = sizeof(type);
@@ -120,18 +123,20 @@ static void ring_all(uint32_t rank, int fd)
 		memset(&space, 0, sizeof(space));
 		c->cmsg_level = SOL_SOCKET;
 		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(sizeof(fd));
-		memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+		c->cmsg_len = CMSG_LEN(sizeof(fd) * (size_t)n);
+		for (int i = 0; i < n; i++)
+			memcpy(CMSG_DATA(c) + sizeof(fd) * (size_t)i, &fd, sizeof(fd));
 		(void)!sendmsg(at, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
 	}
 }
 
 static void *flood(void *arg)
 {
+	static const int copies[] = {1, 2, 9, COPIES};
 	int fd = a_pipe();
 
 	for (uint32_t k = 0; !atomic_load(&common->enough); k++) {
-		ring_all(k % 4, fd);
+		ring_all(k % 4, fd, copies[k / 4 % 4]);
 		usleep(100);
 	}
 	close(fd);
@@ -299,6 +304,55 @@ static int full(void *unused)
 	return 0;
 }
 
+/* ---- more than one at once ------------------------------------------------------------------- */
+
+static int open_ones(void)
+{
+	int n = 0;
+
+	for (int fd = 0; fd < 4096; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
+/* Memory is closed at once, so that no place is ever taken. */
+static void pour(slmpm_peer founder, int i, void *unused)
+{
+	slmpm_group group;
+	int fd = memfd_create("poured", MFD_CLOEXEC | MFD_ALLOW_SEALING), before;
+
+	(void)unused;
+	CHECK(fd >= 0, "memory");
+	OK(slmpm_group_join(&group, founder, TAG, PATIENCE));
+	before = open_ones();
+	for (int k = 0; i == 1 && k < 40; k++) {
+		ring_all(0, fd, k % 2 ? COPIES : 9);
+		usleep(1000); /* it is taken meanwhile */
+	}
+	actor_tell(founder, DONE);
+	actor_hear(founder, GO);
+	CHECK(i == 1 || open_ones() <= before, "%d descriptors more", open_ones() - before);
+	allocate(group, LEN);
+	close(fd);
+	OK(slmpm_group_destroy(group));
+}
+
+static int poured(void *unused)
+{
+	struct circle c = {0};
+	slmpm_group group;
+
+	(void)unused;
+	circle_begin(&c, 2, pour, NULL, 40);
+	OK(slmpm_group_create(&group, c.ctx, c.peers, c.n, TAG, PATIENCE));
+	for (int i = 0; i < 2; i++)
+		actor_hear(c.peers[i], DONE);
+	all_go(&c, 2);
+	OK(slmpm_group_destroy(group));
+	circle_end(&c);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct actor roles[] = {{NULL, NULL}};
@@ -309,5 +363,6 @@ int main(int argc, char **argv)
 	CHECK(common != MAP_FAILED, "memory");
 	EXPECT(child_run(crowded, NULL, 60), 0);
 	EXPECT(child_run(full, NULL, 60), 0);
+	EXPECT(child_run(poured, NULL, 60), 0);
 	return 0;
 }
