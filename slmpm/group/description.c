@@ -99,13 +99,11 @@ static const uint64_t *array_copy(uint64_t **to, const uint64_t *from, uint32_t 
 	return copy;
 }
 
-static struct collective *take_spare(struct group *g)
+static struct collective *take_spare(struct group *g, struct list *at)
 {
-	struct list *first = g->spares.next;
-
-	list_remove(first);
+	list_remove(at);
 	g->spare_count--;
-	return LIST_ENTRY(first, struct collective, node);
+	return LIST_ENTRY(at, struct collective, node);
 }
 
 /* Those that are kept have room for no arrays, as far as is known. There may be as many as have
@@ -114,10 +112,10 @@ static struct collective *take_spare(struct group *g)
 static struct described *described_room(struct group *g, uint32_t words)
 {
 	if (g->spare_count > SPARES)
-		free(take_spare(g));
+		free(take_spare(g, g->spares.prev));
 	if (words || !g->spare_count)
 		return malloc(sizeof(struct described) + words * sizeof(uint64_t));
-	return (struct described *)take_spare(g); /* its first member */
+	return (struct described *)take_spare(g, g->spares.next); /* its first member */
 }
 
 void operation_free(struct collective *op)
@@ -137,7 +135,7 @@ void operation_claim(const struct collective *op)
 void operations_free(struct group *g)
 {
 	while (g->spare_count)
-		free(take_spare(g));
+		free(take_spare(g, g->spares.next));
 }
 
 static struct described *described_new(struct group *g, const struct slmpm_coll *c)

@@ -433,7 +433,8 @@ static int begin_next(struct group *g)
 		return break_by(g, rc, g->boards.rank);
 	if (!g->apart)
 		flat_post_early(&g->flat);
-	operation_claim(LIST_ENTRY(g->operations.next->next, struct collective, node));
+	if (g->operations.next->next != &g->operations)
+		operation_claim(LIST_ENTRY(g->operations.next->next, struct collective, node));
 	return 0;
 }
 

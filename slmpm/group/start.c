@@ -72,7 +72,7 @@ static struct request *request_for(const struct collective *op)
 	return r;
 }
 
-/* Behind it the call ends by a request, of which REQ is the handle. */
+/* OP ends by a request, of which REQ becomes the handle. */
 static int submit_requested(struct collective *op, int timeout_ms, slmpm_req *req)
 {
 	struct request *r = request_for(op);
