@@ -250,13 +250,13 @@ bool mapping_is_read_only(int fd)
 }
 
 /* Huge pages come from a pool: a hole in them may be a signal later. Sealed objects without a name
- * have one file system all, or two, which stay: it is asked once. */
+ * all have one file system, or two, which stay: it is asked once. */
 static int pages_are_small(int fd, dev_t device)
 {
 	static _Atomic dev_t known; /* of small pages; 0: none is yet */
 	struct statfs fs;
 
-	if (atomic_load_explicit(&known, memory_order_relaxed) == device)
+	if (device && atomic_load_explicit(&known, memory_order_relaxed) == device)
 		return 0;
 	if (fstatfs(fd, &fs) != 0)
 		return -errno;

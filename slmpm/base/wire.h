@@ -408,10 +408,10 @@ _Static_assert(sizeof(struct wire_grant) == 184, "wire layout");
 
 /*
  * How a group forms. Who joins sends JOIN with its board and its bell; once all have, who founds
- * sends BEGIN to each, and a MEMBER for each of the others, or some of them, by rank: its board,
- * its bell, its process. Who has them all is READY, and once all are it has FORMED. Instead of its
- * next step each side may end it, with an error and a text: WITHDRAWN who joins, REFUSED who
- * founds. Who joins numbers its joins, from 1.
+ * sends BEGIN to each, and a MEMBER for each of the others, by rank: its board, its bell, its
+ * process; one for up to WIRE_GROUP_MEMBERS of them, where that is taken. Who has them all is
+ * READY, and once all are it has FORMED. Instead of its next step each side may end it, with an
+ * error and a text: WITHDRAWN who joins, REFUSED who founds. Who joins numbers its joins, from 1.
  */
 enum wire_group_step {
 	GROUP_JOIN = 1,

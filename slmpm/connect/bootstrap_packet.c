@@ -45,19 +45,24 @@ bool bootstrap_passes(const struct endpoint *ep)
 	return c && !c->stream;
 }
 
+static bool both_offer(const struct endpoint *ep, uint32_t feature)
+{
+	return ep->rooms->control && ep->rooms->control->features & feature;
+}
+
 bool bootstrap_forms_groups(const struct endpoint *ep)
 {
-	return ep->rooms->control && ep->rooms->control->features & WIRE_FEATURE_GROUP;
+	return both_offer(ep, WIRE_FEATURE_GROUP);
 }
 
 bool bootstrap_forms_local(const struct endpoint *ep)
 {
-	return ep->rooms->control && ep->rooms->control->features & WIRE_FEATURE_LOCAL;
+	return both_offer(ep, WIRE_FEATURE_LOCAL);
 }
 
 bool bootstrap_takes_members(const struct endpoint *ep)
 {
-	return ep->rooms->control && ep->rooms->control->features & WIRE_FEATURE_MEMBERS;
+	return both_offer(ep, WIRE_FEATURE_MEMBERS);
 }
 
 int bootstrap_process(const struct endpoint *ep)

@@ -12,8 +12,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#define FOREIGN_MAX  224 /* that may wait to be closed */
-#define FOREIGN_EACH 28  /* of one sender, a packet's among them: the others still have room */
+#define FOREIGN_EACH 28                 /* of one sender, a packet's among them ... */
+#define FOREIGN_MAX  (8 * FOREIGN_EACH) /* that may wait to be closed: the others still have room */
 
 /* Closes FD, which process SENDER (or another number, not above 0) has sent: memory, and what is of
  * a process, at once, all else apart. Never blocks. */

@@ -40,14 +40,13 @@ static bool are_known(const int *fds, uint32_t members)
 }
 
 /* Bells of a packet that comes too late, or in vain. */
-static int drop_bells(struct came *c)
+static void drop_bells(struct came *c)
 {
 	for (int i = 0; i < c->n; i++)
 		if (c->fds[i] >= 0 && bell_is(c->fds[i])) {
 			close(c->fds[i]);
 			c->fds[i] = -1;
 		}
-	return 0;
 }
 
 static int take_fd(struct came *c, int i)
@@ -339,7 +338,7 @@ static int put_member(struct came *c, struct joining *j, uint32_t i, const struc
 
 	if (rc < 0)
 		return rc;
-	close(fds[0]); /* it is mapped: memory, of which none is asked */
+	close(fds[0]); /* sealed memory: no file system is asked */
 	fds[0] = fds[1] = fds[2] = -1;
 	j->next++;
 	skip_own(j);
@@ -356,7 +355,7 @@ static int put_members(struct came *c, struct joining *j, uint32_t n)
 	for (i = 0; i < n; i++)
 		boards[i] = c->fds[i * WIRE_GROUP_FDS];
 	mapped = boards_map(maps, boards, n, &error);
-	for (i = 0; i < mapped && error != -EPROTO && rc == 0; i += rc == 0)
+	for (i = 0; i < mapped && rc == 0; i += rc == 0)
 		rc = put_member(c, j, i, maps[i]);
 	while (i < mapped)
 		board_unmap(maps[i++]);
@@ -378,7 +377,7 @@ static int take_member(struct came *c, struct joining *j)
 		return -SLMPM_EPROTO;
 	if (rc < 0) {
 		snprintf(what, sizeof(what), "the board of rank %u", j->next);
-		(void)drop_bells(c);
+		drop_bells(c);
 		return joining_give_up(j, rc, what);
 	}
 	note_all(j);
@@ -485,5 +484,6 @@ int group_packet(struct endpoint *ep, const struct wire_group *packet, int *fds,
 		joining_free(j);
 	else if (j && !j->over)
 		return take_step(&c, j);
-	return drop_bells(&c);
+	drop_bells(&c);
+	return 0;
 }

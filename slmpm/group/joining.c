@@ -13,7 +13,7 @@
 #include "slmpm/net/net.h"
 #include "slmpm/plan/plan.h"
 
-_Static_assert(WIRE_GROUP_MEMBERS *WIRE_GROUP_FDS <= NET_FDS, "a packet's descriptors");
+_Static_assert(NET_FDS >= WIRE_GROUP_MEMBERS * WIRE_GROUP_FDS, "a packet's descriptors");
 
 #define RETRY_NS UINT64_C(1000000) /* where descriptors under way are too many for the kernel */
 
@@ -128,7 +128,7 @@ static int send_begin(struct joining *j)
 }
 
 /* What follows from *RANK on: it is behind those then. */
-static int send_some(struct joining *j, uint32_t *rank)
+static int send_boards(struct joining *j, uint32_t *rank)
 {
 	const uint32_t most = bootstrap_takes_members(j->ep) ? WIRE_GROUP_MEMBERS : 1;
 	struct wire_group packet = {.rank = LITTLE_32(*rank)};
@@ -168,7 +168,7 @@ static int send_members(struct joining *j)
 		if (j->next >= g->boards.size)
 			return 0;
 		next = j->next;
-		rc = g->apart ? send_address(j, &next) : send_some(j, &next);
+		rc = g->apart ? send_address(j, &next) : send_boards(j, &next);
 		if (rc < 0)
 			return rc;
 		j->next = next;

@@ -191,6 +191,15 @@ static void member_without_bell(struct raw_peer *p)
 	say_member(p, 1, raw_group_right_board(), raw_group_process(), raw_group_process());
 }
 
+/* It is a socket, but to others than those on this machine. */
+static void member_with_wide_bell(struct raw_peer *p)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	raw_group_found(p, 3, 0);
+	say_member(p, 1, raw_group_right_board(), fd, raw_group_process());
+}
+
 static void member_of_no_process(struct raw_peer *p)
 {
 	raw_group_found(p, 3, 0);
@@ -367,6 +376,7 @@ static const struct offence founders[] = {
 	{"S1", "a member without process", member_without_process, RAW_GROUP_RULE, 0},
 	{"S3", "a member's board unsealed", member_without_board, RAW_GROUP_RULE, 0},
 	{"S4", "a member's bell is none", member_without_bell, RAW_GROUP_RULE, 0},
+	{"S4", "a member's bell goes elsewhere", member_with_wide_bell, RAW_GROUP_RULE, 0},
 	{"S4", "a member's process is none", member_of_no_process, RAW_GROUP_RULE, 0},
 	{"R5", "members beyond the group", members_beyond, RAW_GROUP_RULE, 0},
 	{"R5", "members beyond, but for itself", members_beyond_own, RAW_GROUP_RULE, 0},
