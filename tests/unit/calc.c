@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* timeout: 120 */
+/* timeout: 600 */
 /* has-time */
 /* Calculations: the same as element by element, whatever the operation, type, shape, strides, byte
  * orders and indices, in steps; and what special values make. */

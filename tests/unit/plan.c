@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* timeout: 100 */
+/* timeout: 600 */
 /* has-time */
 /*
  * The plans of all members are run against each other (plan_run.h), every kind by every algorithm,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* timeout: 600 */
 /* has-time */
 /*
  * Plans as texts. The library's own, written down, are proved to be what they are, and do what
