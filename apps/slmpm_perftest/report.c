@@ -100,6 +100,7 @@ static void json(const struct result *r, bool hist)
 static void cell(int width, int decimals, double value)
 {
 	char text[32];
+	int tens = 0;
 
 	if (value < 0) {
 		printf(" %*s", width, "-");
@@ -108,8 +109,11 @@ static void cell(int width, int decimals, double value)
 	do
 		snprintf(text, sizeof(text), "%.*f", decimals, value);
 	while ((int)strlen(text) > width && decimals-- > 0);
-	if ((int)strlen(text) > width)
-		snprintf(text, sizeof(text), "%.0e", value);
+	if ((int)strlen(text) > width) {
+		for (; value >= 9.5; tens++)
+			value /= 10;
+		snprintf(text, sizeof(text), "%.0fe%d", value, tens);
+	}
 	printf(" %*s", width, text);
 }
 
