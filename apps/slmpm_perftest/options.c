@@ -231,6 +231,11 @@ static void check(struct argp_state *state, struct command *c)
 		return;
 	if (c->listen && c->connect)
 		REFUSE("--listen here and --connect there, not both");
+	if (c->serve && c->connect)
+		REFUSE("--serve starts its own second side, or with --listen is one; --connect URL goes "
+		       "with tests");
+	if (c->listen && !c->serve && (*c->names || c->sized))
+		REFUSE("--listen: who connects says tests and sizes");
 	if (c->to && (c->listen || c->serve))
 		REFUSE("--to is said by the first side, with -t; a line of --serve says link N");
 	if (c->serve && (*c->names || c->sized || c->given & ~of_all))
@@ -243,17 +248,23 @@ static void check(struct argp_state *state, struct command *c)
 		check_tests(state, c);
 }
 
+static void add_names(struct command *c, const char *names)
+{
+	size_t used = strlen(c->names);
+
+	snprintf(c->names + used, sizeof(c->names) - used, "%s%s", used ? "," : "", names);
+}
+
 /* Another one, behind those of -t. */
 static void add_test(struct argp_state *state, struct command *c, const char *name)
 {
-	size_t used = strlen(c->names);
 	uint64_t number;
 
 	if (parse_number(name, &number) == 0)
 		REFUSE("\"%s\" is no test; sizes go with -s: -s 64, or -s 8:64k, each twice the one "
 		       "before",
 		       name);
-	snprintf(c->names + used, sizeof(c->names) - used, "%s%s", used ? "," : "", name);
+	add_names(c, name);
 }
 
 static int parse_how(int key, char *arg, struct argp_state *state, struct command *c)
@@ -302,7 +313,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	struct command *c = state->input;
 
 	switch (key) {
-	case 't': snprintf(c->names, sizeof(c->names), "%s", arg); break;
+	case 't': add_names(c, arg); break;
 	case 's': parse_sizes(state, c, arg); break;
 	case 'c': parse_cpus(state, c, arg); break;
 	case OPT_FABRIC:

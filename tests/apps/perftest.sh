@@ -296,6 +296,11 @@ for options in "-t send_lat" "send_lat" "-s 64" "--burst 2"; do
 done
 refused "with --burst N alone" -t send_bw --more
 refused "not both" --listen shm:a --connect shm:b
+refused "second side" --serve --connect shm:a
+refused "who connects" --listen shm:a -t send_lat
+refused "who connects" --listen shm:a -s 8
+"$perf" -n 100 -t send_lat -t send_bw >"$dir/out" 2>"$dir/err" || fail "-t twice: $(cat "$dir/err")"
+[ "$(grep -c '^send_' "$dir/out")" = 2 ] || fail "-t twice: not two tests"
 refused "0, 1 or 2" -t mixed --busy 3
 refused "says link N" --serve --to ip:127.0.0.1
 refused "a group has 2 to 64" -t barrier --members 1
