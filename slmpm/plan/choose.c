@@ -64,9 +64,9 @@ enum plan_algorithm plan_by_name(const char *name)
 #define BY_RANK (PLAN_LIMIT_RANK + 1)
 
 /* Of a kind the first row that fits (by machines: where several members share one; star, which has
- * the fewest messages: where they share processors, and no limit is given; allreduce's chain, which
- * has the fewest bytes between machines: both), and whose algorithm keeps to the order that is
- * asked for. */
+ * the fewest messages, and binary, of whose long ones none waits for a piece: where they share
+ * processors, and no limit is given; allreduce's chain, which has the fewest bytes between
+ * machines: both), and whose algorithm keeps to the order that is asked for. */
 static const struct choice {
 	uint8_t kind, algorithm;
 	uint32_t members; /* at most */
@@ -79,6 +79,7 @@ static const struct choice {
 	{PLAN_BROADCAST, PLAN_HOSTS, UINT32_MAX, 64 << 10, 0},
 	{PLAN_BROADCAST, PLAN_FLAT, 3, ANY, 0},
 	{PLAN_BROADCAST, PLAN_BINOMIAL, UINT32_MAX, 128 << 10, BY_ANY},
+	{PLAN_BROADCAST, PLAN_BINARY, UINT32_MAX, ANY, 0},
 	{PLAN_BROADCAST, PLAN_CHAIN, UINT32_MAX, ANY, 0},
 	{PLAN_REDUCE, PLAN_HOSTS, UINT32_MAX, 32 << 10, 0},
 	{PLAN_REDUCE, PLAN_FLAT, 3, 16 << 10, 0},
@@ -166,8 +167,11 @@ static bool choice_fits(const struct choice *c, const struct plan_spec *spec, ui
 		return false;
 	if ((c->algorithm == PLAN_HOSTS || chain) && !spec->hosts)
 		return false;
-	if ((c->algorithm == PLAN_STAR || chain) &&
+	if ((c->algorithm == PLAN_STAR || c->algorithm == PLAN_BINARY || chain) &&
 	    (!spec->processors || !limits_are_default(spec)))
+		return false;
+	/* Leaders hand pieces on within their machines meanwhile. */
+	if (c->algorithm == PLAN_BINARY && spec->members)
 		return false;
 	return plan_keeps_order(spec, c->algorithm);
 }

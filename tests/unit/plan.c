@@ -309,6 +309,25 @@ static void shared_processors_count(void **state)
 	assert_int_equal(plan_choose(&spec, 1), PLAN_DISSEMINATION);
 }
 
+/* ... and long ones are broadcast whole, to two each, but among leaders of machines. */
+static void shared_processors_branch(void **state)
+{
+	const uint32_t leaders[4] = {0, 2, 4, 6};
+	struct plan_spec spec = {.kind = PLAN_BROADCAST, .size = 4, .processors = 2};
+
+	(void)state;
+	for (uint64_t bytes = 1; bytes < 8 << 20; bytes *= 2) {
+		spec.count = bytes;
+		assert_int_equal(plan_choose(&spec, 1),
+				 bytes <= 128 << 10 ? PLAN_BINOMIAL : PLAN_BINARY);
+	}
+	spec.members = leaders;
+	assert_int_equal(plan_choose(&spec, 1), PLAN_CHAIN);
+	spec.members = NULL;
+	spec.processors = 0;
+	assert_int_equal(plan_choose(&spec, 1), PLAN_CHAIN);
+}
+
 /* ... and of which several are on each machine: of a long vector the fewest bytes between these. */
 static void shared_machines_count(void **state)
 {
@@ -428,6 +447,7 @@ int main(void)
 		cmocka_unit_test(many_members),
 		cmocka_unit_test(limits_count),
 		cmocka_unit_test(shared_processors_count),
+		cmocka_unit_test(shared_processors_branch),
 		cmocka_unit_test(shared_machines_count),
 		cmocka_unit_test(stars_have_centres),
 	};
