@@ -188,6 +188,7 @@ void boards_close(struct boards *b)
 
 /* ---- lanes ----------------------------------------------------------------------------------- */
 
+#define SAID_BY         64 /* bytes: "rank 1023 (process 2147483647) says: " */
 #define LANE_GENERATION 40 /* bits of the numbers of one */
 
 void boards_follow(struct boards *b, const struct boards *of)
@@ -379,10 +380,21 @@ static bool words_by(const struct boards *b, uint32_t r, char text[BOARD_WHY])
 	return n;
 }
 
+/* What goes before TEXT, the words of R, which may name R: of what it lacks itself. */
+static const char *whose_words(const struct boards *b, uint32_t r, const char *text,
+			       char name[SAID_BY])
+{
+	(void)snprintf(name, SAID_BY, BOARD_MEMBER, BOARD_MEMBER_OF(b, r));
+	if (strstr(text, name))
+		return "";
+	(void)snprintf(name, SAID_BY, BOARD_MEMBER " says: ", BOARD_MEMBER_OF(b, r));
+	return name;
+}
+
 int boards_broken(const struct boards *b, uint32_t *culprit)
 {
 	uint32_t by = BOARD_NONE, named;
-	char text[BOARD_WHY] = "";
+	char text[BOARD_WHY] = "", name[SAID_BY];
 	int error = 0;
 
 	for (uint32_t r = 0; r < b->size && !text[0]; r++) {
@@ -399,7 +411,7 @@ int boards_broken(const struct boards *b, uint32_t *culprit)
 	if (by == BOARD_NONE)
 		return 0;
 	if (text[0])
-		return error_set(-error, BOARD_MEMBER " says: %s", BOARD_MEMBER_OF(b, by), text);
+		return error_set(-error, "%s%s", whose_words(b, by, text, name), text);
 	return error_set(-error,
 			 "group %u: " BOARD_MEMBER " says that it is broken, by " BOARD_MEMBER,
 			 b->tag, BOARD_MEMBER_OF(b, by), BOARD_MEMBER_OF(b, *culprit));

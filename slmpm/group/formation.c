@@ -15,6 +15,9 @@
 #include "slmpm/connect/bootstrap.h"
 #include "slmpm/endpoint.h"
 #include "slmpm/group/page.h"
+#include "slmpm/group/pairing.h"
+
+#define RANK_NAME 128
 
 static uint32_t joiner_rank(const struct group *g, const struct endpoint *ep)
 {
@@ -119,6 +122,35 @@ void formation_refuse_part(struct endpoint *ep, uint32_t tag, int error, const c
 		joining_refuse_next(ep, tag, true, error, text);
 }
 
+bool formation_forget(const struct endpoint *ep, uint32_t tag, bool part)
+{
+	struct failed_join *failed = ep->rooms->groups ? &ep->rooms->groups->failed : NULL;
+
+	if (!failed || !failed->error || failed->tag != tag || failed->part != part)
+		return false;
+	failed->error = 0;
+	return true;
+}
+
+/* Those that are to be members learn it, by TEXT. */
+static COLD void refuse_joiners(struct group *g, int error, const char *text)
+{
+	for (uint32_t r = 0; r < g->boards.size; r++) {
+		struct joiner *s = &g->formation->joiners[r];
+		struct joining *j = s->joining;
+
+		s->joining = NULL;
+		if (j)
+			joining_end(j, error, text);
+		else if (s->ep && formation_forget(s->ep, g->tag, g->part))
+			continue;
+		else if (s->ep && !s->withdrew && g->whole)
+			formation_refuse_part(s->ep, g->tag, error, text);
+		else if (s->ep && !s->withdrew && error != SLMPM_ETIMEOUT)
+			formation_refuse(s->ep, g->tag, g->part, error, text);
+	}
+}
+
 void formation_fail(struct group *g, int error, const char *format, ...)
 {
 	char text[ERROR_DETAIL];
@@ -130,18 +162,36 @@ void formation_fail(struct group *g, int error, const char *format, ...)
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
 	group_fail(g, error, "%s", text);
-	for (uint32_t r = 0; r < g->boards.size; r++) {
-		struct joiner *s = &g->formation->joiners[r];
-		struct joining *j = s->joining;
+	refuse_joiners(g, error, text);
+}
 
-		s->joining = NULL;
-		if (j)
-			joining_end(j, error, text);
-		else if (s->ep && !s->withdrew && g->whole)
-			formation_refuse_part(s->ep, g->tag, error, text);
-		else if (s->ep && !s->withdrew && error != SLMPM_ETIMEOUT)
-			formation_refuse(s->ep, g->tag, g->part, error, text);
-	}
+/* RANK, in texts; of a part by its rank in the group that is split, as all know it. */
+static COLD const char *rank_name(const struct group *g, uint32_t rank, char name[RANK_NAME])
+{
+	const struct endpoint *ep = g->formation->joiners[rank].ep;
+	const struct member *m = pair_member(ep);
+
+	if (!g->part)
+		(void)snprintf(name, RANK_NAME, "rank %u (%s) of group %u", rank, ep->life->name,
+			       g->tag);
+	else if (m)
+		(void)snprintf(name, RANK_NAME, BOARD_MEMBER,
+			       BOARD_MEMBER_OF(&m->group->boards, pair_rank(m)));
+	else
+		(void)snprintf(name, RANK_NAME, "%s", ep->life->name);
+	return name;
+}
+
+void formation_lacks(struct group *g, uint32_t rank, int error, const char *why)
+{
+	char name[RANK_NAME], text[ERROR_DETAIL];
+
+	if (g->state != GROUP_IS_FORMING)
+		return;
+	(void)snprintf(text, sizeof(text), "for %s: %s", rank_name(g, rank, name), why);
+	g->lacks = true;
+	group_fail(g, error, "%s%s", g->part ? "" : "this process, ", text);
+	refuse_joiners(g, error, text);
 }
 
 void formation_in_vain(struct group *g, uint32_t rank)
@@ -176,9 +226,13 @@ void formation_peer_ended(struct endpoint *ep)
 	LIST_EACH_ENTRY(struct group, g, &ep->ctx->groups, node) {
 		uint32_t r = is_founded(g) ? joiner_rank(g, ep) : UINT32_MAX;
 
-		if (r < g->boards.size)
+		char name[RANK_NAME];
+
+		if (r < g->boards.size && ep->life->lacks)
+			formation_lacks(g, r, ep->life->error, ep->life->reason);
+		else if (r < g->boards.size)
 			formation_fail(g, ep->life->error ? ep->life->error : SLMPM_ECLOSED,
-				       "rank %u (%s) of group %u: %s", r, ep->life->name, g->tag,
+				       "%s: %s", rank_name(g, r, name),
 				       ep->life->reason[0] ? ep->life->reason :
 							     "it has been closed");
 	}
@@ -231,12 +285,16 @@ void formation_peer_up(struct endpoint *ep)
 static void fail_unjoined(struct group *g, struct groups *of, uint32_t rank)
 {
 	struct failed_join *last = &of->failed;
+	char name[RANK_NAME];
 
 	if (!last->error || last->tag != g->tag || last->part != g->part)
 		return;
 	formation_in_vain(g, rank);
-	formation_fail(g, last->error, "rank %u (%s) of group %u: %s%s", rank, of->ep->life->name,
-		       g->tag, last->here ? "" : "it says: ", last->text);
+	if (last->here)
+		formation_lacks(g, rank, last->error, last->text);
+	else
+		formation_fail(g, last->error, "%s: it says: %s", rank_name(g, rank, name),
+			       last->text);
 	last->error = 0;
 }
 
@@ -331,6 +389,7 @@ static void formation_spread(struct group *g)
 	} else if (g->apart) {
 		drop_boards(g);
 		rc = addresses_begin(g);
+		g->lacks = rc < 0;
 	}
 	if (rc < 0)
 		formation_fail(g, -rc, "%s", group_detail());
@@ -347,7 +406,8 @@ void formation_listens(struct joining *j, uint16_t port, uint32_t machine)
 	f->joiners[j->rank].machine = machine;
 	if (++f->listening < f->others)
 		return;
-	if (addresses_known(g) < 0)
+	g->lacks = addresses_known(g) < 0;
+	if (g->lacks)
 		formation_fail(g, SLMPM_ENOMEM, "no memory for a group");
 	else
 		formation_say(g, DUE_MEMBERS);
@@ -357,12 +417,11 @@ void formation_listens(struct joining *j, uint16_t port, uint32_t machine)
 static void formation_drop(struct group *g, struct joining *j, uint32_t rank, int rc)
 {
 	char text[ERROR_DETAIL];
-	int error = -error_system(rc, "its board, bell and process cannot be kept");
+	int error = -error_system(rc, "board, bell and process cannot be kept");
 
 	snprintf(text, sizeof(text), "%s", group_detail());
 	formation_in_vain(g, rank);
-	formation_fail(g, error, "rank %u (%s) of group %u: %s", rank, j->ep->life->name, g->tag,
-		       text);
+	formation_lacks(g, rank, error, text);
 	joining_end(j, error, text);
 }
 
@@ -407,6 +466,7 @@ void formation_withdrawn(struct group *g, uint32_t rank, int error, const char *
 {
 	struct formation *f = g->formation;
 	struct joiner *s = &f->joiners[rank];
+	char name[RANK_NAME];
 
 	s->joining = NULL;
 	s->withdrew = true;
@@ -417,8 +477,7 @@ void formation_withdrawn(struct group *g, uint32_t rank, int error, const char *
 	}
 	/* At a deadline of its own it may come again. */
 	if (f->come == f->others || error != SLMPM_ETIMEOUT) {
-		formation_fail(g, error, "rank %u (%s) of group %u: it says: %s", rank,
-			       s->ep->life->name, g->tag, text);
+		formation_fail(g, error, "%s: it says: %s", rank_name(g, rank, name), text);
 		return;
 	}
 	f->come--;

@@ -31,6 +31,9 @@ static int check_member(struct context *ctx, slmpm_peer peer, uint32_t rank)
 	if (ep->ctx != ctx)
 		return error_set(SLMPM_EINVAL, "rank %u (%s) is of another context", rank,
 				 ep->life->name);
+	if (ep->life->lacks && endpoint_has_ended(ep))
+		return error_set(ep->life->error, "this process, for rank %u (%s): %s", rank,
+				 ep->life->name, ep->life->reason);
 	if (endpoint_has_ended(ep) || ep->closing)
 		return of_rank(rank, endpoint_error(ep));
 	if (ep->state == SLMPM_PEER_UP)
@@ -98,15 +101,8 @@ static void refuse_all(const struct context *ctx, const slmpm_peer *members, uin
 	snprintf(text, sizeof(text), "%s", group_detail());
 	for (uint32_t r = 0; r < n; r++) {
 		struct endpoint *ep = endpoint_of(endpoint_plain(members[r]));
-		struct failed_join *failed = NULL;
 
-		if (!ep || ep->ctx != ctx)
-			continue;
-		if (ep->rooms->groups)
-			failed = &ep->rooms->groups->failed;
-		if (failed && failed->error && failed->tag == tag && !failed->part)
-			failed->error = 0;
-		else
+		if (ep && ep->ctx == ctx && !formation_forget(ep, tag, false))
 			formation_refuse(ep, tag, false, error, text);
 	}
 	(void)error_set(error, "%s", text);

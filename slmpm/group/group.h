@@ -160,6 +160,7 @@ struct group {
 	struct formation *formation;        /* of who founds, and while it forms */
 	struct group_page *page;            /* what others see of it (page.h); or NULL */
 	bool unshown;                       /* there is no room for one */
+	bool lacks;                         /* it has failed for what this process lacks */
 	/* It is forming (-SLMPM_EAGAIN), or that or an operation has failed; and why. */
 	int error;
 	char detail[ERROR_DETAIL];
@@ -458,6 +459,8 @@ void formation_withdrawn(struct group *g, uint32_t rank, int error, const char *
 /* It ends with ERROR (positive) for FORMAT, which is sent to those that have come. */
 __attribute__((format(printf, 3, 4), cold)) void formation_fail(struct group *g, int error,
 								const char *format, ...);
+/* The same, for what this process lacks for RANK, as WHY says: it is named, and not RANK. */
+COLD void formation_lacks(struct group *g, uint32_t rank, int error, const char *why);
 /* RANK's join is over, by what the group is about to fail for: the next one may form another. */
 void formation_in_vain(struct group *g, uint32_t rank);
 /* J's side listens, at PORT of MACHINE. */

@@ -64,13 +64,12 @@ static void join_failed(struct joining *j, struct group *g, uint32_t rank, int r
 {
 	struct groups *of = j->ep->rooms->groups;
 	char text[ERROR_DETAIL];
-	int error = -error_system(rc, "its board cannot be had");
+	int error = -error_system(rc, "the board cannot be had");
 
 	snprintf(text, sizeof(text), "%s", group_detail());
 	if (g) {
 		formation_in_vain(g, rank);
-		formation_fail(g, error, "rank %u (%s) of group %u: %s", rank, j->ep->life->name,
-			       g->tag, text);
+		formation_lacks(g, rank, error, text);
 	} else { /* who joins learns it now, the others when it is founded */
 		of->failed = (struct failed_join){
 			.tag = j->tag, .part = j->part, .here = true, .error = error};
@@ -193,6 +192,7 @@ static int joining_refuse(struct joining *j, int rc)
 	char text[ERROR_DETAIL];
 
 	snprintf(text, sizeof(text), "%s", group_detail());
+	j->group->lacks = true;
 	group_fail(j->group, -rc, "%s", text);
 	joining_end(j, -rc, text);
 	return 0;
@@ -376,7 +376,11 @@ static int take_member(struct came *c, struct joining *j)
 	if (rc == -EPROTO)
 		return -SLMPM_EPROTO;
 	if (rc < 0) {
-		snprintf(what, sizeof(what), "the board of rank %u", j->next);
+		/* Of a part: not its rank in the group that is split. */
+		if (j->part)
+			snprintf(what, sizeof(what), "another member's board");
+		else
+			snprintf(what, sizeof(what), "the board of rank %u", j->next);
 		drop_bells(c);
 		return joining_give_up(j, rc, what);
 	}

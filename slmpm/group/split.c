@@ -222,17 +222,23 @@ static bool is_lack(int error)
 	return error == -SLMPM_ENOFILE || error == -SLMPM_ENOMEM || error == -SLMPM_EFBIG;
 }
 
-/* RC: where this member lacks something, the others learn which member it is. */
-static COLD int cannot_begin(struct split *s, int rc)
+/* For ERROR, by WHY: all others learn at once which member lacks something. */
+static COLD int split_lacks(struct split *s, int error, const char *why)
 {
 	const struct boards *b = &s->group->boards;
+
+	s->culprit = b->rank;
+	return error_set(-error, BOARD_MEMBER ": %s", BOARD_MEMBER_OF(b, b->rank), why);
+}
+
+static COLD int cannot_begin(struct split *s, int rc)
+{
 	char text[ERROR_DETAIL];
 
 	if (!is_lack(rc))
 		return rc;
 	(void)snprintf(text, sizeof(text), "%s", group_detail());
-	s->culprit = b->rank;
-	return error_set(-rc, BOARD_MEMBER ": %s", BOARD_MEMBER_OF(b, b->rank), text);
+	return split_lacks(s, rc, text);
 }
 
 static int begin_part(struct split *s)
@@ -275,6 +281,16 @@ static void await_part(struct split *s)
 	}
 }
 
+static COLD int part_failed(struct split *s, int color)
+{
+	const struct group *part = s->part;
+	char text[ERROR_DETAIL + sizeof("of color -2147483648: ")];
+
+	(void)snprintf(text, sizeof(text), "of color %d: %s", color, part->detail);
+	return part->lacks ? split_lacks(s, part->error, text) :
+			     error_set(-part->error, "%s", text);
+}
+
 static int form(struct split *s, int color)
 {
 	int rc = connect_members(s);
@@ -284,9 +300,7 @@ static int form(struct split *s, int color)
 	if (rc < 0)
 		return rc;
 	await_part(s);
-	if (s->part->state == GROUP_HAS_FAILED)
-		return error_set(-s->part->error, "of color %d: %s", color, s->part->detail);
-	return 0;
+	return s->part->state == GROUP_HAS_FAILED ? part_failed(s, color) : 0;
 }
 
 static bool group_knows(void *arg)

@@ -14,8 +14,9 @@
 #include "tests/lib/circle.h"
 #include "tests/lib/settings.h"
 
-#define TAG 4
-#define N   3
+#define TAG  4
+#define N    3
+#define MOST 12 /* descriptors, with which a part forms */
 
 enum { GO = 1, DONE };
 
@@ -36,12 +37,18 @@ static void limit_descriptors(rlim_t most)
 	CHECK(setrlimit(RLIMIT_NOFILE, &r) == 0, "setrlimit");
 }
 
-static void without_descriptors(void)
+/* But for N, at most. */
+static void few_descriptors(int n)
 {
 	int free_one = dup(1);
 
 	close(free_one);
-	limit_descriptors((rlim_t)free_one);
+	limit_descriptors((rlim_t)(free_one + n));
+}
+
+static void without_descriptors(void)
+{
+	few_descriptors(0);
 }
 
 static void with_descriptors(void)
@@ -116,6 +123,59 @@ static void splits(slmpm_group g, int rank, int who, slmpm_peer founder)
 	}
 	OK(slmpm_group_split(&part, g, 0, 0, PATIENCE));
 	OK(slmpm_group_destroy(part));
+}
+
+static int count_words(const char *text, const char *word)
+{
+	int n = 0;
+
+	for (; (text = strstr(text, word)); text++)
+		n++;
+	return n;
+}
+
+/* All read who lacks it, by its rank in the group that is split: once, and by no other rank. */
+static void is_named(int who, bool here)
+{
+	const char *text = slmpm_error_detail();
+	char named[32];
+
+	(void)snprintf(named, sizeof(named), "rank %d (", who);
+	CHECK(count_words(text, named) == 1 && !strstr(text, "of group ") &&
+		      count_words(text, "says") <= (apart && !here),
+	      "%s, expected %s", text, named);
+}
+
+/* Connected before, some have enough to begin a part, but not for all of it; one is in another. */
+static void has_few(slmpm_group g, int rank, int who, slmpm_peer founder)
+{
+	const bool other = rank == (who + 1) % N;
+	slmpm_group part;
+	slmpm_peer peer;
+
+	for (int n = 0; n < MOST; n++) {
+		int rc;
+
+		for (int r = 0; r < N; r++)
+			if (r != rank)
+				OK(slmpm_group_peer(g, r, &peer, PATIENCE));
+		together(founder);
+		if (rank == who)
+			few_descriptors(n);
+		together(founder);
+		rc = slmpm_group_split(&part, g, other, rank, PATIENCE);
+		if (rc == 0) {
+			with_descriptors();
+			OK(slmpm_group_destroy(part));
+			continue;
+		}
+		CHECK(rc == -SLMPM_ENOFILE, "%d of %d: %s", n, rank, slmpm_error_detail());
+		is_named(who, rank == who);
+		circle_breaks(g, -SLMPM_ENOFILE, who);
+		with_descriptors();
+		together(founder);
+		OK(slmpm_group_shrink(g, PATIENCE));
+	}
 }
 
 static void join(slmpm_peer founder, int i, void *arg)
@@ -210,15 +270,67 @@ static int founds(void *unused)
 	return 0;
 }
 
+/* Who founds has some, in each round one more: no member is blamed. */
+static void is_not_blamed(slmpm_peer founder, int i, void *unused)
+{
+	slmpm_group g;
+
+	(void)unused;
+	(void)i;
+	for (int n = 0; n < MOST; n++) {
+		int rc;
+
+		actor_hear(founder, GO);
+		rc = slmpm_group_join(&g, founder, TAG, PATIENCE);
+		CHECK(rc == 0 || (rc == -SLMPM_ENOFILE && strstr(slmpm_error_detail(), " says: ") &&
+				  !strstr(slmpm_error_detail(), "says: rank")),
+		      "%d: %s", n, slmpm_error_detail());
+		if (rc == 0)
+			OK(slmpm_group_destroy(g));
+		actor_tell(founder, DONE);
+	}
+}
+
+static int founds_with_few(void *unused)
+{
+	struct circle c = {.flags = 0};
+	slmpm_group g;
+
+	(void)unused;
+	circle_begin(&c, N, is_not_blamed, NULL, 60);
+	for (int n = 0; n < MOST; n++) {
+		int rc;
+
+		for (int i = 0; i < N; i++)
+			actor_tell(c.peers[i], GO);
+		few_descriptors(n);
+		rc = slmpm_group_create(&g, c.ctx, c.peers, N, TAG, PATIENCE);
+		CHECK(rc == 0 ||
+			      (rc == -SLMPM_ENOFILE &&
+			       (strstr(slmpm_error_detail(), "create: this process, for rank ") ||
+				strstr(slmpm_error_detail(), "create: a group"))),
+		      "%d: %s", n, slmpm_error_detail());
+		with_descriptors();
+		if (rc == 0)
+			OK(slmpm_group_destroy(g));
+		for (int i = 0; i < N; i++)
+			actor_hear(c.peers[i], DONE);
+	}
+	circle_end(&c);
+	return 0;
+}
+
 int main(void)
 {
 	static struct scene scenes[] = {
 		{"is asked", is_asked, 0}, {"is asked", is_asked, 1}, {"is asked", is_asked, 2},
 		{"asks", asks, 1},         {"splits", splits, 0},     {"splits", splits, 1},
-		{"splits", splits, 2},
+		{"splits", splits, 2},     {"has few", has_few, 0},   {"has few", has_few, 1},
+		{"has few", has_few, 2},
 	};
 
 	EXPECT(child_run(founds, NULL, 60), 0);
+	EXPECT(child_run(founds_with_few, NULL, 60), 0);
 	for (int over = 0; over < 2; over++) {
 		apart = over;
 		for (unsigned i = 0; i < sizeof(scenes) / sizeof(scenes[0]); i++) {
