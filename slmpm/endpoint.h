@@ -340,6 +340,8 @@ void endpoint_lost(struct endpoint *ep, const char *why);
 void endpoint_refused(struct endpoint *ep, int error, const char *why);
 /* What has come cannot be kept, for WHY, and the peer learns that; a message. */
 void endpoint_lacks_memory(struct endpoint *ep, const char *why);
+/* The same of the area of a loan, for which no descriptor is left. */
+void endpoint_no_descriptor(struct endpoint *ep);
 void endpoint_no_memory(struct endpoint *ep);
 /* Fails what waits for it; unread messages stay. */
 void endpoint_end(struct endpoint *ep, uint32_t state, int error, const char *why);
@@ -398,8 +400,10 @@ static inline void endpoint_break(struct endpoint *ep, const char *rule)
 	ep->link.broken = rule;
 	endpoint_block(ep, BLOCK_BROKEN, true);
 }
-/* The same, for want of memory, which is no fault of the peer's. */
+/* The same, for want of memory, or of a descriptor for the area of a loan, which is no fault of the
+ * peer's. */
 void endpoint_break_no_memory(struct endpoint *ep);
+void endpoint_break_no_descriptor(struct endpoint *ep);
 /* Ends it for what has broken it. */
 void endpoint_end_broken(struct endpoint *ep);
 /* Current figures into ep->stats. */

@@ -61,13 +61,29 @@ bool endpoint_poison(struct endpoint *ep, const char *rule)
 }
 
 static const char no_memory[] = "no memory for a message";
+static const char no_descriptor[] = "no descriptor is left for the area of a loan";
 
-void endpoint_lacks_memory(struct endpoint *ep, const char *why)
+static void endpoint_lacks(struct endpoint *ep, int error, const char *why)
 {
 	if (endpoint_has_ended(ep))
 		return;
-	endpoint_end(ep, SLMPM_PEER_DEAD, SLMPM_ENOMEM, why);
+	endpoint_end(ep, SLMPM_PEER_DEAD, error, why);
 	parts.hang_up(ep, why);
+}
+
+void endpoint_lacks_memory(struct endpoint *ep, const char *why)
+{
+	endpoint_lacks(ep, SLMPM_ENOMEM, why);
+}
+
+void endpoint_no_descriptor(struct endpoint *ep)
+{
+	endpoint_lacks(ep, SLMPM_ENOFILE, no_descriptor);
+}
+
+void endpoint_break_no_descriptor(struct endpoint *ep)
+{
+	endpoint_break(ep, no_descriptor);
 }
 
 void endpoint_no_memory(struct endpoint *ep)
@@ -84,6 +100,8 @@ void endpoint_end_broken(struct endpoint *ep)
 {
 	if (ep->link.broken == no_memory)
 		endpoint_no_memory(ep);
+	else if (ep->link.broken == no_descriptor)
+		endpoint_no_descriptor(ep);
 	else
 		endpoint_poison(ep, ep->link.broken);
 }

@@ -155,7 +155,8 @@ static int from_errno(int e)
 	case ENOMEM:
 	case ENOSPC: return SLMPM_ENOMEM;
 	case EMFILE:
-	case ENFILE: return SLMPM_ENOFILE;
+	case ENFILE:
+	case ETOOMANYREFS: return SLMPM_ENOFILE; /* of those on their way */
 	case EFBIG: return SLMPM_EFBIG;
 	case EACCES:
 	case EPERM: return SLMPM_EACCES;
@@ -176,11 +177,20 @@ int error_code(int negative_errno)
 	return -from_errno(-negative_errno);
 }
 
+const char *error_text(int negative_errno, char text[ERROR_SYSTEM])
+{
+	/* The system's words, of splices, say nothing of it. */
+	if (negative_errno == -ETOOMANYREFS)
+		return "too many descriptors of this user's are on their way (RLIMIT_NOFILE)";
+	/* The GNU form, which returns the text wherever it stands. */
+	text[0] = 0;
+	return strerror_r(-negative_errno, text, ERROR_SYSTEM);
+}
+
 int error_system(int negative_errno, const char *what)
 {
-	int e = -negative_errno;
-	char text[96] = "";
+	char text[ERROR_SYSTEM];
 
-	/* The GNU form, which returns the text wherever it stands. */
-	return error_set(from_errno(e), "%s: %s", what, strerror_r(e, text, sizeof(text)));
+	return error_set(from_errno(-negative_errno), "%s: %s", what,
+			 error_text(negative_errno, text));
 }

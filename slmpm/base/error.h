@@ -6,6 +6,7 @@
 #include <slmpm.h>
 
 #define ERROR_DETAIL 256 /* bytes of a detail; a place that keeps one has as many */
+#define ERROR_SYSTEM 96  /* bytes of room for a text of the system's */
 
 /* Sets the calling thread's detail and returns -ERROR. */
 __attribute__((format(printf, 2, 3), cold)) int error_set(int error, const char *format, ...);
@@ -22,7 +23,9 @@ __attribute__((cold)) void error_restore(const char *kept);
 __attribute__((cold)) void error_fit(char *to, size_t size, const char *text);
 /* -SLMPM_E* for a negative errno. */
 __attribute__((cold)) int error_code(int negative_errno);
-/* The same; the detail is WHAT failed and the system's text. */
+/* Its words, in TEXT or elsewhere. */
+__attribute__((cold)) const char *error_text(int negative_errno, char text[ERROR_SYSTEM]);
+/* The same as error_code; the detail is WHAT failed and the system's text. */
 __attribute__((cold)) int error_system(int negative_errno, const char *what);
 
 #endif

@@ -78,7 +78,7 @@ static bool is_of_type(const struct received *r, uint32_t type)
 /* What it says counts though its descriptors were lost. */
 static bool is_known_without(const struct received *r)
 {
-	return is_of_type(r, WIRE_GRANT) || is_of_type(r, WIRE_GROUP);
+	return is_of_type(r, WIRE_GRANT) || is_of_type(r, WIRE_GROUP) || is_of_type(r, WIRE_AREA);
 }
 
 /* The peer breaks RULE; AHEAD of its turn, amid a packet, that ends it at the top of progress. */
@@ -98,6 +98,16 @@ static int packet_unkept(struct control *c, bool ahead, const char *why)
 		endpoint_break_no_memory(c->ep);
 	else
 		endpoint_lacks_memory(c->ep, why);
+	return -EPROTO;
+}
+
+/* The descriptor of an area is lost, which is no fault of the peer's either. */
+static int area_lost(const struct control *c, bool ahead)
+{
+	if (ahead)
+		endpoint_break_no_descriptor(c->ep);
+	else
+		endpoint_no_descriptor(c->ep);
 	return -EPROTO;
 }
 
@@ -126,11 +136,13 @@ static int take_group(struct control *c, struct received *r, bool lost, bool ahe
 	return rc < 0 ? packet_broken(c, ahead, "packet of a group") : 0;
 }
 
-static int take_area(struct control *c, struct received *r, bool ahead)
+static int take_area(struct control *c, struct received *r, bool lost, bool ahead)
 {
 	const struct wire_area *area = &r->packet.area;
 	int rc;
 
+	if (lost && c->step == CONNECTED && r->length == sizeof(*area))
+		return area_lost(c, ahead);
 	if (c->step != CONNECTED || r->length != sizeof(*area) || r->fd_count != 1)
 		return packet_broken(c, ahead, "offer of an area");
 	rc = area_offered(c->ep, LITTLE_32(area->area), LITTLE_64(area->size), r->fds[0]);
@@ -161,7 +173,7 @@ static int take_control(struct control *c, struct received *r, bool lost, bool a
 	if (c->rounds.pending && type != WIRE_BYE)
 		return 0; /* it has left before the link stood */
 	switch (type) {
-	case WIRE_AREA: return take_area(c, r, ahead);
+	case WIRE_AREA: return take_area(c, r, lost, ahead);
 	case WIRE_GRANT: return take_grant(c, r, lost, ahead);
 	case WIRE_GROUP: return take_group(c, r, lost, ahead);
 	case WIRE_BYE: return take_bye(c, r, ahead);

@@ -55,11 +55,11 @@ static bool is_loss(int rc)
 /* Not the peer's doing, or not its lie: an errno. */
 static int handshake_fail(struct endpoint *ep, int rc, const char *what)
 {
-	char why[112], text[64] = "";
+	char why[112], text[ERROR_SYSTEM];
 	int error = is_loss(rc) ? SLMPM_EDEAD : -error_system(rc, what);
 
 	ep->life->lacks = !is_loss(rc);
-	snprintf(why, sizeof(why), "%s: %s", what, strerror_r(-rc, text, sizeof(text)));
+	snprintf(why, sizeof(why), "%s: %s", what, error_text(rc, text));
 	return handshake_refuse(ep, error, why);
 }
 
@@ -258,8 +258,7 @@ void handshake_ends(struct endpoint *ep, int rc)
 {
 	if (rc >= 0 || rc == -EPIPE || rc == -ECONNRESET || ep->state != SLMPM_PEER_CONNECTING)
 		return;
-	rc = error_system(rc, "handshake");
-	endpoint_refused(ep, -rc, slmpm_error_detail());
+	(void)handshake_fail(ep, rc, "handshake");
 }
 
 void handshake_ask(struct control *c)
