@@ -11,10 +11,9 @@ struct command {
 	struct setup setup;
 	struct job job;        /* but for test and size */
 	char names[NAMES_MAX]; /* of tests, separated by commas */
-	const char *fabric, *listen, *connect, *mailbox, *dump, *modes, *to;
+	const char *fabric, *listen, *connect, *mailbox, *dump, *modes, *to, *trace;
 	uint64_t size, max, times; /* each that of the one before */
 	bool sized, serve, far, sink, crew, decisions;
-	unsigned given; /* enum takes */
 };
 
 /* 0, or -1: it is wrong, which has been said. */

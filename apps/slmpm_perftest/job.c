@@ -89,16 +89,18 @@ void job_init(struct job *j)
 	j->members = 2;
 }
 
+#define SAID(what) (j->given |= TAKES_##what)
+
 static int parse_flag(struct job *j, const char *word)
 {
 	if (strcmp(word, "touch") == 0)
-		j->touch = true;
+		SAID(TOUCH), j->touch = true;
 	else if (strcmp(word, "each") == 0)
 		j->each = true;
 	else if (strcmp(word, "shared") == 0)
-		j->shared = true;
+		SAID(SHARED), j->shared = true;
 	else if (strcmp(word, "more") == 0)
-		j->more = true;
+		SAID(MORE), j->more = true;
 	else if (strcmp(word, "probe") == 0)
 		j->probe = true;
 	else if (strcmp(word, "verify") == 0)
@@ -111,28 +113,46 @@ static int parse_flag(struct job *j, const char *word)
 static int parse_pair(struct job *j, const char *word, const char *value)
 {
 	if (value && strcmp(word, "wait") == 0)
-		return parse_wait(value, &j->wait);
+		return SAID(WAIT), parse_wait(value, &j->wait);
 	if (value && strcmp(word, "burst") == 0)
-		return parse_number(value, &j->burst);
+		return SAID(BURST), parse_number(value, &j->burst);
 	if (value && strcmp(word, "idle") == 0)
-		return parse_number(value, &j->idle_us);
+		return SAID(IDLE), parse_number(value, &j->idle_us);
 	if (value && strcmp(word, "step") == 0)
-		return parse_number(value, &j->step);
+		return SAID(STEP), parse_number(value, &j->step);
 	if (value && strcmp(word, "link") == 0)
-		return parse_link(value, &j->link);
+		return SAID(TO), parse_link(value, &j->link);
 	if (value && strcmp(word, "warm") == 0)
 		return parse_number(value, &j->warm);
 	if (value && strcmp(word, "work") == 0)
-		return parse_number(value, &j->work_us);
+		return SAID(WORK), parse_number(value, &j->work_us);
 	if (value && strcmp(word, "busy") == 0)
 		return parse_busy(value, &j->busy);
 	if (value && strcmp(word, "members") == 0) {
 		j->grouped = true;
+		SAID(MEMBERS);
 		return parse_members(value, &j->members);
 	}
 	if (value && strcmp(word, "track") == 0)
-		return parse_track(value, &j->track);
+		return SAID(TRACK), parse_track(value, &j->track);
 	return -1;
+}
+
+/* What WORD takes. */
+static const char *wanted_of(const char *word)
+{
+	static const char *const wanted[][2] = {
+		{"members", ": a group has 2 to 64"},
+		{"link", ": a pair has links 0 to 3"},
+		{"busy", ": 0, 1 or 2 of the two CPUs"},
+		{"wait", ": adaptive, spin or block"},
+		{"track", ": none, auto, pagemap, fault, signal or twin"},
+	};
+
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
+		if (strcmp(word, wanted[i][0]) == 0)
+			return wanted[i][1];
+	return "";
 }
 
 int job_parse(struct job *j, char *text, char *why, size_t why_size)
@@ -162,8 +182,8 @@ int job_parse(struct job *j, char *text, char *why, size_t why_size)
 			continue;
 		value = strtok_r(NULL, blank, &rest);
 		if (parse_pair(j, word, value)) {
-			snprintf(why, why_size, "cannot read \"%s%s%s\"", word, value ? " " : "",
-				 value ? value : "");
+			snprintf(why, why_size, "cannot read \"%s%s%s\"%s", word, value ? " " : "",
+				 value ? value : "", wanted_of(word));
 			return -1;
 		}
 	}

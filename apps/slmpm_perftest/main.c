@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* slmpm_perftest: what the command line asks for, in order. */
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -127,6 +129,21 @@ static int written(int rc)
 	return 1;
 }
 
+/* Each process writes one; what the first cannot, none can. 0, or it is said that it cannot; of a
+ * name that its number becomes part of the library says that. */
+static int check_trace(const char *path)
+{
+	FILE *f;
+
+	if (!path || strstr(path, "%p"))
+		return 0;
+	f = fopen(path, "ae");
+	if (f)
+		return fclose(f);
+	fprintf(stderr, "slmpm_perftest: --trace %s: %s\n", path, strerror(errno));
+	return -1;
+}
+
 int main(int argc, char **argv)
 {
 	struct command c;
@@ -142,6 +159,8 @@ int main(int argc, char **argv)
 	choose_settings(&c);
 	if (command_check_fabric(&c))
 		return 2;
+	if (check_trace(c.trace))
+		return 1;
 	if (c.crew)
 		return follow_group(c.job.wait, c.setup.cpu[1]);
 	choose_cpus(&c.setup);

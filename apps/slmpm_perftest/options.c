@@ -110,7 +110,7 @@ static const struct argp_option options[] = {
 	{0},
 };
 
-#define GIVEN(what) (c->given |= TAKES_##what)
+#define GIVEN(what) (c->job.given |= TAKES_##what)
 #define TEXT_AT     14 /* columns of help before the texts of tests, and for these */
 #define TEXT_WIDTH  64
 #define REFUSE(...) argp_failure(state, 2, 0, __VA_ARGS__)
@@ -119,6 +119,9 @@ static void parse_sizes(struct argp_state *state, struct command *c, char *text)
 {
 	char *colon = strchr(text, ':'), *times = colon ? strchr(colon + 1, ':') : NULL;
 
+	if (colon && (!colon[1] || (times && (times == colon + 1 || !times[1]))))
+		REFUSE("-s %s: a number is wanted before and behind each colon, as in -s 8:1m:4",
+		       text);
 	if (colon)
 		*colon++ = '\0';
 	if (times)
@@ -225,9 +228,14 @@ static void parse_header(struct argp_state *state, const char *text)
 
 static void check(struct argp_state *state, struct command *c)
 {
-	const unsigned of_all = TAKES_WAIT | TAKES_HEADER | TAKES_MODE;
+	const unsigned of_all = TAKES_WAIT | TAKES_HEADER | TAKES_MODE | TAKES_FABRIC | TAKES_CPU;
 
-	if (c->far || c->mailbox || c->dump)
+	if (c->far || c->mailbox)
+		return;
+	if (c->dump && (*c->names || c->sized || c->job.given || c->serve || c->listen ||
+			c->connect || c->trace))
+		REFUSE("--dump prints what has been recorded: tests and their options do not go with it");
+	if (c->dump)
 		return;
 	if (c->listen && c->connect)
 		REFUSE("--listen here and --connect there, not both");
@@ -238,7 +246,7 @@ static void check(struct argp_state *state, struct command *c)
 		REFUSE("--listen: who connects says tests and sizes");
 	if (c->to && (c->listen || c->serve))
 		REFUSE("--to is said by the first side, with -t; a line of --serve says link N");
-	if (c->serve && (*c->names || c->sized || c->given & ~of_all))
+	if (c->serve && (*c->names || c->sized || c->job.given & ~of_all))
 		REFUSE("--serve: tests, sizes and how they go stand in its lines, as in send_bw 64 1000 "
 		       "burst 32");
 	if (c->setup.mode && !mode_known(c->setup.mode))
@@ -270,13 +278,14 @@ static void add_test(struct argp_state *state, struct command *c, const char *na
 static int parse_how(int key, char *arg, struct argp_state *state, struct command *c)
 {
 	switch (key) {
-	case 'n': c->job.count = parse_count(state, "-n", arg, 1); break;
-	case 'w': c->job.warm = parse_count(state, "-w", arg, 0); break;
+	case 'n': GIVEN(ANYHOW), c->job.count = parse_count(state, "-n", arg, 1); break;
+	case 'w': GIVEN(ANYHOW), c->job.warm = parse_count(state, "-w", arg, 0); break;
 	case OPT_BURST: GIVEN(BURST), c->job.burst = parse_count(state, "--burst", arg, 1); break;
 	case OPT_IDLE: GIVEN(IDLE), c->job.idle_us = parse_count(state, "--idle-us", arg, 0); break;
 	case OPT_STEP: GIVEN(STEP), c->job.step = parse_count(state, "--step", arg, 1); break;
 	case OPT_WORK: GIVEN(WORK), c->job.work_us = parse_count(state, "--work-us", arg, 1); break;
 	case OPT_BUSY:
+		GIVEN(ANYHOW);
 		if (parse_busy(arg, &c->job.busy))
 			REFUSE("--busy %s: 0, 1 or 2 of the two CPUs", arg);
 		break;
@@ -317,6 +326,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 's': parse_sizes(state, c, arg); break;
 	case 'c': parse_cpus(state, c, arg); break;
 	case OPT_FABRIC:
+		GIVEN(FABRIC);
 		c->fabric = arg;
 		setenv("SLMPM_FABRIC", arg, 1); /* read once, at the library's first use */
 		break;
@@ -336,9 +346,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case OPT_SERVE: c->serve = c->setup.json = true; break;
 	case OPT_JSON: c->setup.json = true; break;
-	case OPT_DECISIONS: c->decisions = true; break;
+	case OPT_DECISIONS: GIVEN(DECISIONS), c->decisions = true; break;
 	case OPT_HIST: c->setup.hist = true; break;
-	case OPT_TRACE: setenv("SLMPM_TRACE", arg, 1); break;
+	case OPT_TRACE:
+		c->trace = arg;
+		setenv("SLMPM_TRACE", arg, 1);
+		break;
 	case OPT_DUMP: c->dump = arg; break;
 	case OPT_MODES:
 		GIVEN(MODES);
@@ -348,7 +361,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPT_SINK: c->far = c->sink = true; break;
 	case OPT_CREW: c->far = c->crew = true; break;
 	case OPT_MAILBOX: c->mailbox = arg; break;
-	case OPT_CPU: c->setup.processor_time = true; break;
+	case OPT_CPU: GIVEN(CPU), c->setup.processor_time = true; break;
 	case OPT_ON_CPU: c->setup.cpu[1] = atoi(arg); break;
 	case ARGP_KEY_ARG: add_test(state, c, arg); break;
 	case ARGP_KEY_END: check(state, c); break;

@@ -70,7 +70,11 @@ enum takes {
 	TAKES_MODE = 1 << 11,
 	TAKES_TO = 1 << 12,
 	TAKES_HEADER = 1 << 13,
-	TAKES_WAIT = 1 << 14
+	TAKES_WAIT = 1 << 14,
+	TAKES_FABRIC = 1 << 15,
+	TAKES_CPU = 1 << 16,
+	TAKES_DECISIONS = 1 << 17,
+	TAKES_ANYHOW = 1 << 18 /* each does */
 };
 
 struct test {
@@ -149,14 +153,17 @@ struct job {
 	unsigned track;   /* enum slmpm_mirror_track: mirrors find plain stores by themselves */
 	bool more;        /* ... or in a call each, of which all but each burst-th say MORE */
 	bool touch, probe, verify;
-	bool each;   /* messages are timed one by one */
-	bool shared; /* collective operations are of memory of their group */
+	bool each;      /* messages are timed one by one */
+	bool shared;    /* collective operations are of memory of their group */
+	unsigned given; /* enum takes: what has been said */
 };
 
 void job_init(struct job *job);
 /* "TEST SIZE COUNT [touch] [burst N] ...": 0, or -1 and WHY says what is wrong. Changes TEXT. */
 int job_parse(struct job *job, char *text, char *why, size_t why_size);
 void job_print(const struct job *job, char *text, size_t size);
+/* 0: JOB's test uses all that its line says; else -1, with WHY (given.c). */
+int job_check(const struct job *job, char *why, size_t size);
 /* "64", "4k", "1m", "2g": 0 or -1. */
 int parse_number(const char *text, uint64_t *value);
 int parse_wait(const char *text, unsigned *mode);

@@ -42,7 +42,7 @@ static int serve_one(const struct setup *setup, unsigned wait, char *line)
 	struct job job;
 	int rc;
 
-	if (job_parse(&job, line, text, sizeof(text))) {
+	if (job_parse(&job, line, text, sizeof(text)) || job_check(&job, text, sizeof(text))) {
 		answer_error(
 			text,
 			"; a line is TEST SIZE COUNT [touch] [each] [burst N] [more] "

@@ -75,7 +75,7 @@ const struct test tests[] = {
 	{"offload",
 	 "a chain of sends by the engine beside a computation, and alone; with --members a sum at "
 	 "all, likewise",
-	 KIND_SINGLE, BY_QUEUE, 8, loop_offload, TAKES_MEMBERS | TAKES_SHARED},
+	 KIND_SINGLE, BY_QUEUE, 8, loop_offload, TAKES_MEMBERS},
 	{"wq_pipe", "stream of messages through side 1 to a third process, and straight to side 1",
 	 KIND_STREAM, BY_MESSAGE, 65536, loop_wq_pipe, TAKES_TOUCH},
 	GROUP("barrier", "a barrier of a group of --members processes", 0),

@@ -74,8 +74,8 @@ int slmpm_link_query(slmpm_peer peer, uint32_t link, struct slmpm_link_info *inf
 	if (!endpoint_lock(ep, peer))
 		return endpoint_bad_handle(peer);
 	if (link >= secondary_links(ep)) {
-		rc = error_set(SLMPM_ENOENT, "link %u of %s: it has %u", link, ep->life->name,
-			       secondary_links(ep));
+		rc = error_set(SLMPM_ENOENT, "link %u of %s: it has %u, from 0", link,
+			       ep->life->name, secondary_links(ep));
 	} else {
 		if (ep->state == SLMPM_PEER_UP && !ep->lent)
 			(void)link_flush(ep);
@@ -100,8 +100,8 @@ int slmpm_link_use(slmpm_peer peer, uint32_t link)
 	if (ep->state != SLMPM_PEER_UP)
 		rc = error_set(SLMPM_ESTATE, "%s is not connected", ep->life->name);
 	else if (link >= secondary_links(ep) && link != SLMPM_LINK_ANY)
-		rc = error_set(SLMPM_ENOENT, "link %u of %s: it has %u", link, ep->life->name,
-			       secondary_links(ep));
+		rc = error_set(SLMPM_ENOENT, "link %u of %s: it has %u, from 0", link,
+			       ep->life->name, secondary_links(ep));
 	else if (ep->rooms->secondary)
 		secondary_use(ep, link);
 	context_unlock(ep->ctx);

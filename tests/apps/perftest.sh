@@ -159,7 +159,7 @@ grep -q 'unknown test "nothing"' "$dir/err" || fail "a test that is none: why?"
 printf '%s\n' 'bcast 8 50 members 3' 'send_lat 8 50' 'bcast 8 50' 'barrier 0 50 members 65' 'gather 8 50 members 3' |
 	timeout 60 "$perf" --serve >"$dir/out" 2>"$dir/err" || fail "members N: $?"
 said=$(sed 's/.*"members":\([a-z0-9]*\).*/\1/; s/{"error":"\(.*\)".*/\1/; s/;.*//' "$dir/out" | tr '\n' ' ')
-[ "$said" = '3 null 2 cannot read '"'members 65'"' 3 ' ] || { cat "$dir/out"; fail "members N: other answers: $said"; }
+[ "$said" = '3 null 2 cannot read '"'members 65'"': a group has 2 to 64 3 ' ] || { cat "$dir/out"; fail "members N: other answers: $said"; }
 [ "$(grep -c '"bcast".*"bare_us":[0-9]' "$dir/out")" = 1 ] || { cat "$dir/out"; fail "members N: the group is the one before"; }
 "$perf" -t alltoall --members 64 -s 8g -n 1 >"$dir/out" 2>"$dir/err" && fail "64 times 8 GiB for each of 64"
 grep -q 'do not fit in memory' "$dir/err" || fail "64 times 8 GiB for each of 64: why?"
@@ -317,9 +317,33 @@ for option in "burst 2:send_bw" "more:send_bw" "step 64:loan_lat" "work-us 5:slo
 	refused "^slmpm_perftest: --${option%%[ :]*}: line_lat,fadd does not use it; these do:.* ${option#*:}" -t line_lat,fadd --${option%:*}
 done
 refused "^slmpm_perftest: --mode: send_lat,loan_lat does not use it; these do:.* put_lat" -t send_lat,loan_lat --mode map
-for option in "to ip:127.0.0.1" "header ids" "wait spin"; do
+for option in "to ip:127.0.0.1" "header ids" "wait spin" "fabric tcp" decisions; do
 	refused "^slmpm_perftest: --${option% *}: line_lat,copy_bw does not use it; these do:.* send_lat" -t line_lat,copy_bw --$option
 done
+refused "^slmpm_perftest: --cpu: line_lat does not use it; these do: send_lat" -t line_lat --cpu
+refused "^slmpm_perftest: --mode: barrier,bcast does not use it; these do: put_lat" -t barrier,bcast --mode map
+refused "^slmpm_perftest: --to: barrier does not use it; these do: send_lat" -t barrier --to ip:127.0.0.1
+refused "^slmpm_perftest: --group-memory: offload does not use it; these do: barrier" -t offload --group-memory
+refused "with --burst N alone, N from 2" -t send_bw --burst 1 --more
+refused "more than two are for --members" -t send_lat -c 0,0,0
+refused "more than two are for --members" -t barrier -c 0,0,0
+for option in "-n 5" "-w 5" "--busy 1" --decisions; do
+	refused "stand in its lines" --serve $option
+done
+for option in "-t send_lat" "-s 8" --serve "-n 5"; do
+	refused "do not go with it" --dump "$dir/trace" $option
+done
+for size in 8: 8:64: 8::2; do
+	refused "-s $size: a number is wanted before and behind each colon" -t send_lat -s $size
+done
+"$perf" -t send_lat -n 10 --samples 1 --trace "$dir/none/trace" >"$dir/out" 2>"$dir/err" && fail "a trace that cannot be written"
+grep -q "^slmpm_perftest: --trace $dir/none/trace: No such" "$dir/err" || fail "a trace that cannot be written: why?"
+# The same in a line.
+printf '%s\n' 'fadd 8 10 burst 2' 'send_bw 8 10 burst 1 more' 'send_bw 8 10 burst 65' 'barrier 0 10 link 0' 'offload 8 10 shared' \
+	'put_lat 8 10 track fault' 'line_lat 8 10 wait spin' 'send_lat 8 10 link 9' 'send_lat 8 10 step 5' 'loan_lat 8 10 touch step 5' |
+	"$perf" --serve >"$dir/out" 2>"$dir/err" || fail "lines that are refused: $?"
+said=$(sed 's/{"error":"\([^:;]*\)[:;].*/\1/; s/{"test":"\([a-z_]*\)".*/\1/' "$dir/out" | tr '\n' ',')
+[ "$said" = "burst,more,burst 65,link,shared,track,wait,cannot read 'link 9',step,loan_lat," ] || { cat "$dir/out"; fail "lines that are refused: $said"; }
 "$perf" --help | sed -n '/^Tests:/,/^$/p' | grep -q '^[a-z]' && fail "--help: the list goes on in the first column"
 "$perf" -t am_rate --burst 65 -n 130 --samples 1 >/dev/null || fail "65 active messages"
 refused "a number from 1" -t tide --work-us 0

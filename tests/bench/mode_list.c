@@ -55,7 +55,7 @@ const struct load LOAD[] = {
 	{"slow reader, 64 KiB", "slow_reader", " burst 32", 65536, LINKS, 12, 0, MESSAGES},
 	{"untouched messages", "send_bw", "", 262144, LINKS, 12, 0, MESSAGES},
 	{"untouched messages", "send_bw", "", 262144, ENGINE, 12, 0, MESSAGES},
-	{"small beside 256 KiB puts", "mixed", " burst 32", 262144, ENGINE, 12, 0, PUTS},
+	{"small beside 256 KiB puts", "mixed", "", 262144, ENGINE, 12, 0, PUTS},
 	{"256 KiB puts", "put_bw", " burst 32", 262144, ENGINE, 12, 0, PUTS},
 };
 const int LOADS = sizeof LOAD / sizeof *LOAD;
