@@ -123,7 +123,8 @@ int slmpm_ctr_wait(slmpm_ctr ctr, uint64_t value, int timeout_ms)
 	else if (w.ended < 0)
 		rc = completion_source_ended(w.ctx);
 	else if (!context_forbids(w.ctx, "slmpm_ctr_wait"))
-		rc = late_error(w.ctx, NULL, timeout_ms, "%llu of %llu operations are done",
+		rc = late_error(w.ctx, NULL, timeout_ms,
+				"slmpm_ctr_wait: %llu of %llu operations are done",
 				(unsigned long long)w.counter->done,
 				(unsigned long long)(value == SLMPM_ALL ? w.posted : value));
 	context_unlock(w.ctx);

@@ -233,7 +233,7 @@ int slmpm_cq_wait(slmpm_cq cq, struct slmpm_done *done, int n, int timeout_ms)
 		if (rc == 0 && w.ended < 0)
 			rc = completion_source_ended(w.ctx);
 		else if (rc == 0 && waited == -SLMPM_ETIMEOUT)
-			rc = late_error(w.ctx, NULL, timeout_ms, "no completion");
+			rc = late_error(w.ctx, NULL, timeout_ms, "slmpm_cq_wait: no completion");
 		else if (rc == 0)
 			rc = context_forbids(w.ctx, "slmpm_cq_wait");
 	}

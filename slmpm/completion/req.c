@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A caller's request, its slmpm_req: looked at, waited for, taken back. */
+#include <stdio.h>
+
 #include "slmpm/base/error.h"
 #include "slmpm/completion/late.h"
 #include "slmpm/request.h"
@@ -80,14 +82,25 @@ static bool any_done(void *arg)
 	return false;
 }
 
-/* R: the only one that is waited for; NULL: there are several. */
-static COLD int wait_is_late(struct context *ctx, const struct request *r, int timeout_ms)
+/* None of S has ended: of several the first says for whom it waits. */
+static COLD int wait_is_late(struct context *ctx, const struct some *s, int timeout_ms)
 {
-	static const char what[] = "still waiting for";
+	const struct request *first = NULL;
+	char what[96] = "slmpm_wait: still waiting for";
+	int n = 0;
 
-	if (r && request_ops[r->kind].late)
-		return request_ops[r->kind].late(r, timeout_ms, what);
-	return late_from(ctx, r ? r->ep : NULL, timeout_ms, what);
+	for (int i = 0; i < s->n; i++) {
+		const struct request *r = s->req[i].id ? request_get(&s->req[i]) : NULL;
+
+		first = first ? first : r;
+		n += r != NULL;
+	}
+	if (n > 1)
+		(void)snprintf(what, sizeof(what),
+			       "slmpm_wait: none of %d requests has ended, the first waits for", n);
+	if (first && request_ops[first->kind].late)
+		return request_ops[first->kind].late(first, timeout_ms, what);
+	return late_from(ctx, first ? first->ep : NULL, timeout_ms, what);
 }
 
 int slmpm_wait(slmpm_req *req, int n, struct slmpm_done *done, int timeout_ms)
@@ -119,7 +132,7 @@ int slmpm_wait(slmpm_req *req, int n, struct slmpm_done *done, int timeout_ms)
 	} else if (rc == 0) {
 		rc = error_set(SLMPM_EHANDLE, "slmpm_wait: another thread has one of the requests");
 	} else if (!context_forbids(ctx, "slmpm_wait")) {
-		rc = wait_is_late(ctx, n == 1 ? request_get(&req[0]) : NULL, timeout_ms);
+		rc = wait_is_late(ctx, &s, timeout_ms);
 	}
 	context_unlock(ctx);
 	return rc;

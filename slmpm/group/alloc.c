@@ -316,7 +316,7 @@ static int pass_all(struct allocation *a)
 	if (given_up)
 		return error_set(SLMPM_ECANCELED, "another member gives up");
 	if (a->lost)
-		return error_set(SLMPM_ENOFILE, "for the others' parts");
+		return error_set(SLMPM_ENOFILE, "another member's part cannot be received");
 	return error_set(SLMPM_ETIMEOUT, "not all parts have come");
 }
 

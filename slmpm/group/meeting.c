@@ -146,9 +146,9 @@ static COLD int meeting_late(struct group *g, int timeout_ms)
 
 	group_page_waited(g, timeout_ms, waited);
 	return late_error(g->ctx, NULL, timeout_ms,
-			  CALL ": meeting %" PRIu64 " of group %u: rank %u, "
-			       "process %d, has not come%s%s%s",
-			  g->meeting.number, g->tag, r, g->boards.processes[r],
+			  CALL ": meeting %" PRIu64 " of group %u: " BOARD_MEMBER
+			       " has not come%s%s%s",
+			  g->meeting.number, g->tag, BOARD_MEMBER_OF(&g->boards, r),
 			  *why ? ", and is not reached: " : "", why, waited);
 }
 
@@ -181,14 +181,14 @@ static int meeting_conclude(struct group *g)
 		return 0;
 	if (m->lost)
 		return error_set(-rc,
-				 CALL ": a former member of group %u, process %d, died before it "
-				      "had come to meeting %" PRIu64,
-				 g->tag, m->lost, m->number);
+				 CALL ": meeting %" PRIu64 " of group %u: a former member (process "
+				      "%d) died before it had come",
+				 m->number, g->tag, m->lost);
 	why = distant_unreached(g, m->next);
 	return error_set(-rc,
-			 CALL ": rank %u of group %u, process %d, died before it had come to "
-			      "meeting %" PRIu64 "%s%s",
-			 m->next, g->tag, g->boards.processes[m->next], m->number, *why ? ": " : "",
+			 CALL ": meeting %" PRIu64 " of group %u: " BOARD_MEMBER
+			      " died before it had come%s%s",
+			 m->number, g->tag, BOARD_MEMBER_OF(&g->boards, m->next), *why ? ": " : "",
 			 why);
 }
 

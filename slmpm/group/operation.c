@@ -408,17 +408,52 @@ static struct group *group_of(const struct request *r)
 	return NULL;
 }
 
+/* As group_of, of one with a tag that not all are known to have started; *TAG is that. */
+static COLD struct group *group_that_holds(const struct request *r, uint32_t *tag)
+{
+	LIST_EACH_ENTRY(struct group, g, &r->ctx->groups, node) {
+		const struct collective *op;
+
+		for (uint32_t i = 0; (op = tags_at(g, i)); i++)
+			if (op->request == r) {
+				*tag = op->coll->tag;
+				return g;
+			}
+	}
+	return NULL;
+}
+
+/* The first member that those with tags wait for. */
+static COLD uint32_t tags_suspect(const struct group *g)
+{
+	uint32_t r = g->apart ? operations_suspect(g->lane) : BOARD_NONE;
+
+	if (r != BOARD_NONE)
+		return r;
+	r = 0;
+	while (r < g->boards.size && !tags_await(g, r))
+		r++;
+	return r < g->boards.size ? r : BOARD_NONE;
+}
+
 COLD int operation_late(const struct request *r, int timeout_ms, const char *what)
 {
-	struct group *g = group_of(r);
-	uint32_t rank = g ? operations_suspect(g) : BOARD_NONE;
+	uint32_t tag = 0, rank = BOARD_NONE;
+	struct group *g = group_that_holds(r, &tag);
+	char which[32] = "";
 	const char *why;
 
+	if (g) {
+		rank = tags_suspect(g);
+		(void)snprintf(which, sizeof(which), ", tag %u", tag);
+	} else if ((g = group_of(r))) {
+		rank = operations_suspect(g);
+	}
 	if (rank == BOARD_NONE)
 		return late_from(r->ctx, NULL, timeout_ms, what);
 	why = member_suspicion(g, rank);
-	return error_set(late_code(timeout_ms), "%s " BOARD_MEMBER "%s%s", what,
-			 BOARD_MEMBER_OF(&g->boards, rank), why ? ", suspect: " : "",
+	return error_set(late_code(timeout_ms), "%s " BOARD_MEMBER " of group %u%s%s%s", what,
+			 BOARD_MEMBER_OF(&g->boards, rank), g->tag, which, why ? ", suspect: " : "",
 			 why ? why : "");
 }
 

@@ -102,8 +102,14 @@ static void play(const struct crew *crew, int rank)
 	}
 	before = actor_now_ms();
 	start(crew, &o, s->deadline && rank == 3 ? 2 * MOMENT : 0);
+	/* Breaks nothing. */
 	REFUSED(slmpm_wait(&o.req[0], 1, d, 10), SLMPM_ETIMEOUT,
-		"waiting for rank 2 ("); /* breaks nothing */
+		"slmpm_wait: still waiting for rank 2 (");
+	CHECK(strstr(slmpm_error_detail(), ") of group "), "%s", slmpm_error_detail());
+	REFUSED(slmpm_wait(o.req, 2, d, 10), SLMPM_ETIMEOUT,
+		"slmpm_wait: none of 2 requests has ended, the first waits for rank 2 (");
+	REFUSED(slmpm_ctr_wait(o.ctr, BATCH, 10), SLMPM_ETIMEOUT, "slmpm_ctr_wait: 0 of 6 ");
+	REFUSED(slmpm_cq_wait(o.cq, d, 1, 10), SLMPM_ETIMEOUT, "slmpm_cq_wait: no completion");
 	for (int i = 0; i < BATCH; i++) {
 		await(crew, &o.req[i], d, rank > VICTIM ? BY_FD : (enum how)rank);
 		ended(d, s->error);

@@ -194,6 +194,32 @@ static void one_waits(const struct crew *crew, int rank)
 	}
 }
 
+/* At a deadline of the wait, which ends nothing, who has not started it is named. */
+static void is_named(const struct crew *crew, int rank)
+{
+	static const char named[] = "slmpm_wait: still waiting for rank 2 (";
+	const int64_t end = actor_now_ms() + PATIENCE;
+	slmpm_group g = crew->group[0];
+	int64_t one = 1, sum = 0;
+	const struct slmpm_coll c = allreduce(&one, &sum, 1);
+	slmpm_req req = {0};
+
+	if (rank != VICTIM) {
+		req = begin(g, &c);
+		do /* who it is a round shows */
+			EXPECT(slmpm_wait(&req, 1, NULL, SHORT / 20), -SLMPM_ETIMEOUT);
+		while (!strstr(slmpm_error_detail(), named) && actor_now_ms() < end);
+		CHECK(strstr(slmpm_error_detail(), named) &&
+			      strstr(slmpm_error_detail(), ") of group ") &&
+			      strstr(slmpm_error_detail(), ", tag 1"),
+		      "%s", slmpm_error_detail());
+	}
+	OK(slmpm_barrier(crew->group[1], PATIENCE));
+	if (rank == VICTIM)
+		req = begin(g, &c);
+	await(req);
+}
+
 /* ---- prepared, own, limits ------------------------------------------------------------------- */
 
 static void larger(void *to, const void *left, const void *right, uint64_t count, void *unused)
@@ -490,6 +516,7 @@ int main(void)
 	for (uint64_t apart = 0; apart <= 0xff; apart += 0xff) {
 		run("any order", any_order, apart, &seed);
 		run("one waits", one_waits, apart, NULL);
+		run("is named", is_named, apart, NULL);
 		run("forms", forms, apart, NULL);
 		for (unsigned i = 0; i < sizeof(scenes) / sizeof(scenes[0]); i++)
 			run(scenes[i].name, ends, apart, &scenes[i]);

@@ -143,8 +143,9 @@ static void part_late(slmpm_peer founder, int i, void *unused)
 		return;
 	}
 	if (i == 0) {
-		REFUSED(slmpm_group_meet(group, SHORT), SLMPM_ETIMEOUT, "meeting 1 of group 6");
-		CHECK(strstr(slmpm_error_detail(), "has not come for "), "%s",
+		REFUSED(slmpm_group_meet(group, SHORT), SLMPM_ETIMEOUT,
+			"meeting 1 of group 6: rank ");
+		CHECK(strstr(slmpm_error_detail(), ") has not come for "), "%s",
 		      slmpm_error_detail());
 		REFUSED(slmpm_group_meet(group, 0), SLMPM_EAGAIN, "has not come");
 	} else {

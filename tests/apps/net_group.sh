@@ -21,7 +21,7 @@ export SLMPM_INSECURE=y SLMPM_RUN_DIR=$dir
 # Members of DaCS's that cannot reach each other learn why their barrier does not end.
 SLMPM_TIMEOUT=100 netns_on alpha timeout 40 "$bin/slmpm_run" -q -H beta,gamma --remote "$netns_remote env -i PATH=$PATH" \
 	--runner "$bin/slmpm_run" "$SLMPM_BUILD/tests/apps/net_dacs" >"$dir/out" 2>"$dir/err" || fail "net_dacs: $?"
-[ "$(grep -c "^DACS_ERR_DACSD_FAILURE: .*: rank [01], .* is not reached: .*: tcp://10.77.*: Network is unreachable" "$dir/out")" = 2 ] ||
+[ "$(grep -c "^DACS_ERR_DACSD_FAILURE: .*: rank [01] .* is not reached: .*: tcp://10.77.*: Network is unreachable" "$dir/out")" = 2 ] ||
 	fail "net_dacs: $(cat "$dir/out")"
 # beta and gamma reach each other by way of alpha.
 netns_on alpha sh -c 'echo 1 >/proc/sys/net/ipv4/ip_forward' 2>/dev/null || netns_skip "no forwarding here"

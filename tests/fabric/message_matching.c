@@ -250,7 +250,7 @@ static void wait_tells_which(void)
 
 	for (uint32_t i = 0; i < 4; i++)
 		req[i] = post(b, i, data[i], 64);
-	REFUSED(slmpm_wait(req, 4, &done, 5), SLMPM_ETIMEOUT, "waiting");
+	REFUSED(slmpm_wait(req, 4, &done, 5), SLMPM_ETIMEOUT, "none of 4 requests has ended");
 	EXPECT(slmpm_test(&req[0], &done), 0);
 	message_send(a, 2, 5, 64, 0);
 	EXPECT(slmpm_wait(req, 4, &done, PATIENCE), 2);
