@@ -20,9 +20,10 @@
 #include "slmpm/plan/plan.h"
 #include "slmpm/request.h"
 
-#define TURN  64 /* operations that end before the links have their turn */
-#define LOOKS 32 /* for the next of several, before the links' turn */
-#define NAMED 4  /* ranks of those that are waited for */
+#define TURN  64  /* operations that end before the links have their turn; ... */
+#define STEPS 256 /* ... of these, and looks for them */
+#define LOOKS 32  /* for the next of several, before the links' turn */
+#define NAMED 4   /* ranks of those that are waited for */
 
 /* ---- what breaks a group --------------------------------------------------------------------- */
 
@@ -541,17 +542,26 @@ static bool is_close_behind(const struct group *g, int ended, int *looks)
 	return true;
 }
 
+/* N have ended. In memory the links of all members have their turn behind the same operation: at
+ * different ones each member would wait for the turns of all. */
+static bool is_turn(const struct group *g, int n)
+{
+	return g->apart ? n >= TURN : g->flat.number % TURN == 0;
+}
+
 int operations_go_on(struct group *g)
 {
 	int n = 0, looks = 0;
 
-	for (int steps = 0; g->under_way && steps < TURN; steps++) {
+	for (int steps = 0; g->under_way && steps < STEPS; steps++) {
 		int rc = step_first(g);
 
 		if (rc > 0) {
 			n++;
 			looks = 0;
 			rc = pass_on(g);
+			if (rc == 0 && is_turn(g, n))
+				break;
 		} else if (rc == 0 && !is_close_behind(g, n, &looks)) {
 			g->ctx->moved |= g->flat.moved;
 			g->flat.moved = false;
