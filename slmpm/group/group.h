@@ -173,8 +173,10 @@ struct group {
 	struct group *lane;  /* of those with tags (tags.h), ... */
 	struct tags *tags;   /* ... and these; or NULL */
 	struct group *whole; /* those of one machine: of which they are; or NULL */
-	/* Number of the last driven one that has begun; here, so that what is used more stays. */
+	/* Here, so that what is used more stays: number of the last driven one that has begun; times
+	 * in a row that looks for the next operation found nothing. */
 	uint64_t driven_begun;
+	uint32_t vain;
 };
 
 static inline struct group *group_main(struct group *g)

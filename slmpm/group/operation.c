@@ -23,6 +23,7 @@
 #define TURN  64  /* operations that end before the links have their turn; ... */
 #define STEPS 256 /* ... of these, and looks for them */
 #define LOOKS 32  /* for the next of several, before the links' turn */
+#define VAIN  2   /* times in a row that these found nothing, where threads share processors */
 #define NAMED 4   /* ranks of those that are waited for */
 
 /* ---- what breaks a group --------------------------------------------------------------------- */
@@ -531,13 +532,23 @@ static int step_first(struct group *g)
 	return UNLIKELY(own != NULL) ? operation_combine(g, own, step_flat) : operation_step(g);
 }
 
-/* Behind one that has just ended the others are about to come to the next one, too. */
-static bool is_close_behind(const struct group *g, int ended, int *looks)
+/* A yield, in which others could need the processor, takes longer than all looks do: those come
+ * first, as long as they find something. */
+static bool looks_pay(const struct group *g)
 {
-	const struct context *ctx = g->ctx;
+	return !g->ctx->oversubscribed || (!g->boards.crowded && g->vain < VAIN);
+}
 
-	if (!ended || g->apart || ctx->armed || ctx->oversubscribed || ++*looks > LOOKS)
+/* Behind one that has just ended the others are about to come to the next one, too. */
+static bool is_close_behind(struct group *g, int ended, int *looks)
+{
+	if (!ended || g->apart || g->ctx->armed || !looks_pay(g))
 		return false;
+	if (++*looks > LOOKS) {
+		if (g->vain < VAIN)
+			g->vain++;
+		return false;
+	}
 	flat_between_looks(&g->flat);
 	return true;
 }
@@ -558,10 +569,14 @@ int operations_go_on(struct group *g)
 
 		if (rc > 0) {
 			n++;
+			if (looks)
+				g->vain = 0;
 			looks = 0;
 			rc = pass_on(g);
-			if (rc == 0 && is_turn(g, n))
+			if (rc == 0 && is_turn(g, n)) {
+				g->vain = 0; /* once more */
 				break;
+			}
 		} else if (rc == 0 && !is_close_behind(g, n, &looks)) {
 			g->ctx->moved |= g->flat.moved;
 			g->flat.moved = false;
