@@ -195,16 +195,7 @@ COLD bool ring_make_room(struct ring_writer *w, uint32_t k)
 /* COUNT segments from index FROM, which do not wrap. */
 void ring_mark_stale(struct ring_writer *w, uint64_t from, uint32_t count)
 {
-	uint64_t end = from + count;
-
-	while (from < end) {
-		uint64_t bit = from & 63;
-		uint64_t run = 64 - bit < end - from ? 64 - bit : end - from;
-		uint64_t ones = run == 64 ? ~UINT64_C(0) : ((UINT64_C(1) << run) - 1) << bit;
-
-		w->stale[from >> 6] |= ones;
-		from += run;
-	}
+	bits_set(w->stale, from, count);
 }
 
 /* What begins at AT looks open. */
@@ -279,24 +270,32 @@ COLD int ring_unusual(struct ring_reader *r, uint64_t word, uint32_t k)
 	return 1;
 }
 
+/* P's; over TCP it may lie on both sides of the ring's end. */
+static void mark_done(struct ring_reader *r, const struct ring_packet *p)
+{
+	uint64_t from = ring_at(p->total, r->mask), left = r->mask + 1 - from;
+	uint64_t before = p->segments < left ? p->segments : left;
+
+	bits_set(r->done, from, before);
+	bits_set(r->done, 0, p->segments - before);
+}
+
 /* A release out of order: K stays at the released prefix and catches up when the gap closes. */
 COLD void ring_release_gap(struct ring_reader *r, const struct ring_packet *p)
 {
 	if (p->total == r->consumed + 1) {
 		r->consumed += p->segments;
 	} else {
-		for (uint32_t i = 0; i < p->segments; i++)
-			bit_set(r->done, ring_at(p->total + i, r->mask));
+		mark_done(r, p);
 		r->gaps += p->segments;
 	}
 	while (r->gaps) {
-		uint64_t at = ring_at(r->consumed + 1, r->mask);
+		uint32_t run = bits_take_run(r->done, ring_at(r->consumed + 1, r->mask));
 
-		if (!bit_is_set(r->done, at))
+		if (!run)
 			break;
-		bit_clear(r->done, at);
-		r->consumed++;
-		r->gaps--;
+		r->consumed += run;
+		r->gaps -= run;
 	}
 }
 
