@@ -226,19 +226,19 @@ static bool is_hopeless(const struct endpoint *ep, const struct request *r, cons
 
 /* The cost of each route alone decides: not how full the ring is, nor how long the queue, nor what
  * others tell. */
-static bool goes_by_cost(const struct endpoint *ep, const struct request *r)
+static bool goes_by_cost(const struct endpoint *ep, uint64_t length)
 {
-	return r->length >= mode_limits()->fetch && !r->hint && !bond_is(ep->link.port) &&
+	return length >= mode_limits()->fetch && !bond_is(ep->link.port) &&
 	       !config_get()->aggregate;
 }
 
 /* Besides the choice's own: what then may decide. */
-static uint8_t circumstances(struct endpoint *ep, const struct request *r)
+static uint8_t circumstances(struct endpoint *ep, uint64_t length)
 {
 	bool late = ep->ctx->wait == SLMPM_WAIT_BLOCK ||
 		    (config_get()->fetch != WHEN_ALWAYS && pick_is_shared(ep));
 
-	return (uint8_t)((r->length <= ep->life->eager_max) | late << 1);
+	return (uint8_t)((length <= ep->life->eager_max) | late << 1);
 }
 
 static struct mode ask_mode(struct endpoint *ep, const struct request *r, const struct choice *c)
@@ -262,11 +262,32 @@ static struct mode ask_mode(struct endpoint *ep, const struct request *r, const 
 	return mode;
 }
 
-struct choice *fetch_choice(struct endpoint *ep, const struct request *r)
+struct choice *fetch_choice(struct endpoint *ep, uint64_t length)
 {
 	struct fetch *f = ep->rooms->fetch;
 
-	return choice_of(f->choices[f->received != ep->received], r->length);
+	return choice_of(f->choices[f->received != ep->received], length);
+}
+
+/* The turn before has ended. */
+static void conclude_last(struct fetch *f)
+{
+	if (f->last.note)
+		choice_conclude(&f->last, clock_ticks());
+}
+
+bool fetch_leaves(struct endpoint *ep, uint64_t length, struct mode *mode)
+{
+	struct fetch *f = ep->rooms->fetch;
+
+	*mode = (struct mode){.way = MODE_PACKETS, .reason = SLMPM_REASON_CALL};
+	if (length < ep->fetch_min)
+		return true;
+	if (!f || !goes_by_cost(ep, length))
+		return false;
+	conclude_last(f);
+	*mode = choice_decided(fetch_choice(ep, length), circumstances(ep, length));
+	return mode->way == MODE_PACKETS;
 }
 
 /* To ask each time takes a few percent of 64 KiB. */
@@ -274,13 +295,13 @@ struct mode fetch_mode(struct endpoint *ep, const struct request *r)
 {
 	static const struct choice unknown;
 	struct fetch *f = ep->rooms->fetch;
-	struct choice *c = f ? fetch_choice(ep, r) : NULL;
-	uint8_t now = circumstances(ep, r);
+	struct choice *c = f ? fetch_choice(ep, r->length) : NULL;
+	uint8_t now = circumstances(ep, r->length);
 	struct mode mode = {.way = MODE_NONE};
 
-	if (f && f->last.note)
-		choice_conclude(&f->last, clock_ticks());
-	if (!c || !goes_by_cost(ep, r))
+	if (f)
+		conclude_last(f);
+	if (!c || r->hint || !goes_by_cost(ep, r->length))
 		return ask_mode(ep, r, c ? c : &unknown);
 	mode = choice_decided(c, now);
 	if (mode.way == MODE_PACKETS || (mode.way && can_be_fetched(ep, r, false)))
@@ -296,18 +317,17 @@ bool fetch_is_measured(const struct request *r)
 	return r->mode.reason == SLMPM_REASON_FASTER || r->mode.reason == SLMPM_REASON_TRIAL;
 }
 
-void fetch_packets(struct endpoint *ep, const struct request *r, uint64_t began)
+/* The message SEQ began to go in packets at BEGAN, in ticks: MEASURED, as fetch_is_measured. */
+static void packets_begin(struct endpoint *ep, uint64_t length, uint64_t seq, bool measured,
+			  uint64_t began)
 {
-	struct fetch *f = r->wire || config_get()->fetch != WHEN_AUTO ? NULL : fetch_of(ep);
-	struct choice *c;
+	struct fetch *f = ep->rooms->fetch;
+	struct choice *c = fetch_choice(ep, length);
 	enum choice_note note;
 
-	if (!f)
-		return;
-	c = fetch_choice(ep, r);
 	f->received = ep->received;
-	f->begun = r->seq;
-	if (fetch_is_measured(r) || c->without)
+	f->begun = seq;
+	if (measured || c->without)
 		note = choice_taken(c, false);
 	else /* shorter ones so that something is known once the ring is full */
 		note = c->cost[0] ? CHOICE_UNTIMED : CHOICE_TIMED;
@@ -315,37 +335,56 @@ void fetch_packets(struct endpoint *ep, const struct request *r, uint64_t began)
 		return;
 	f->note = note;
 	f->of = c;
-	f->timed = r->seq;
+	f->timed = seq;
 	f->began = began;
 }
 
-/* Behind R others of that length may be on their way already. */
-static void fetch_ended(struct endpoint *ep, const struct request *r, struct choice_last ended)
+void fetch_packets(struct endpoint *ep, const struct request *r, uint64_t began)
+{
+	if (!r->wire && config_get()->fetch == WHEN_AUTO && fetch_of(ep))
+		packets_begin(ep, r->length, r->seq, fetch_is_measured(r), began);
+}
+
+/* Behind message SEQ others of that length may be on their way already. */
+static void fetch_ended(struct endpoint *ep, uint64_t seq, struct choice_last ended)
 {
 	struct fetch *f = ep->rooms->fetch;
 
 	choice_conclude(&f->last, f->last.since);
 	f->last = ended;
-	f->last.length = r->length;
-	if (r->seq != f->begun)
+	if (seq != f->begun)
 		choice_conclude(&f->last, f->last.since);
 }
 
-void fetch_sent(struct endpoint *ep, const struct request *r)
+static void packets_end(struct endpoint *ep, uint64_t length, uint64_t seq)
 {
 	struct fetch *f = ep->rooms->fetch;
 	uint64_t took;
 
-	if (!f || f->timed != r->seq)
+	if (!f || f->timed != seq)
 		return;
 	took = clock_ticks() - f->began;
-	fetch_ended(ep, r,
+	fetch_ended(ep, seq,
 		    (struct choice_last){
 			    .of = f->of,
 			    .note = f->note,
+			    .length = length,
 			    .took = took,
 			    .since = f->began + took,
 		    });
+}
+
+void fetch_sent(struct endpoint *ep, const struct request *r)
+{
+	packets_end(ep, r->length, r->seq);
+}
+
+void fetch_left(struct endpoint *ep, uint64_t length, uint64_t began)
+{
+	if (length < ep->fetch_min)
+		return;
+	packets_begin(ep, length, ep->sent, true, began);
+	packets_end(ep, length, ep->sent);
 }
 
 void fetch_learn(struct endpoint *ep, const struct fetch_out *p, bool missed)
@@ -370,11 +409,12 @@ void fetch_learn(struct endpoint *ep, const struct fetch_out *p, bool missed)
 	f->over = now;
 	choice_met(c);
 	monitor_timed(ep, SLMPM_BY_RGET, length, p->r->pieces->base, took, took);
-	fetch_ended(ep, p->r,
+	fetch_ended(ep, p->r->seq,
 		    (struct choice_last){
 			    .of = p->of,
 			    .note = p->note,
 			    .other = true,
+			    .length = length,
 			    .took = took,
 			    .since = now,
 		    });

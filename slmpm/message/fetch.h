@@ -134,8 +134,12 @@ bool fetch_is_out(const struct endpoint *ep);
 
 /* How R is to begin: in packets, or announced in place of its first one. */
 struct mode fetch_mode(struct endpoint *ep, const struct request *r);
-/* Of those, that of R, which is to begin. */
-struct choice *fetch_choice(struct endpoint *ep, const struct request *r);
+/* Of those, that of a message of LENGTH, which is to begin. */
+struct choice *fetch_choice(struct endpoint *ep, uint64_t length);
+/* One of LENGTH goes in packets, as MODE: nothing is to be asked. And it has gone, begun at BEGAN,
+ * in ticks, as the last that was sent. */
+bool fetch_leaves(struct endpoint *ep, uint64_t length, struct mode *mode);
+void fetch_left(struct endpoint *ep, uint64_t length, uint64_t began);
 /* R began to go in packets at BEGAN, in ticks; and its last one is out. */
 void fetch_packets(struct endpoint *ep, const struct request *r, uint64_t began);
 void fetch_sent(struct endpoint *ep, const struct request *r);

@@ -70,7 +70,7 @@ int fetch_announce(struct endpoint *ep, struct request *r)
 	p->began = clock_ticks();
 	p->ahead = f->announced++;
 	f->begun = r->seq;
-	p->of = fetch_choice(ep, r);
+	p->of = fetch_choice(ep, r->length);
 	f->received = ep->received;
 	p->note = fetch_is_measured(r) ? choice_taken(p->of, true) : CHOICE_TIMED;
 	if (r->length <= ep->life->eager_max && r->mode.reason != SLMPM_REASON_STRICT) {

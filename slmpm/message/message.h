@@ -3,6 +3,7 @@
 #ifndef SLMPM_MESSAGE_H
 #define SLMPM_MESSAGE_H
 
+#include "slmpm/completion/completion.h"
 #include "slmpm/request.h"
 
 struct head;
@@ -12,6 +13,10 @@ int message_await(struct request *r, int timeout_ms);
 /* The slow path: R, prepared with RC, is waited for or begun, as HOW and REQ say. It is from
  * request_new unless completion_blocks(HOW, REQ), and dropped unless the caller gets its handle. */
 int message_begin(struct request *r, int rc, const struct slmpm_how *how, slmpm_req *req);
+
+/* One of a stream of long messages, whole and without a request; NOT_SENT: not this way. */
+enum sent message_send_whole(struct endpoint *ep, uint32_t stream, const void *buf, size_t len,
+			     uint32_t imm);
 
 /* Sets the detail of ETRUNC: the message of DONE did not fit CAP bytes. */
 COLD int message_truncated(const struct slmpm_done *done, uint64_t cap);

@@ -118,6 +118,18 @@ static COLD int send_by_request(struct endpoint *ep, uint32_t stream, const void
 	return rc;
 }
 
+/* Not a short one that goes at once. */
+static NOINLINE int send_otherwise(struct endpoint *ep, uint32_t stream, const void *buf,
+				   size_t len, int timeout_ms)
+{
+	switch (message_send_whole(ep, stream, buf, len, 0)) {
+	case SENT: monitor_pass(ep->ctx); return 0;
+	case SENT_IN_PART: leaving_await(ep, timeout_ms); return 0;
+	case NOT_SENT: break;
+	}
+	return send_by_request(ep, stream, buf, len, timeout_ms);
+}
+
 /* In a context with threads. */
 static NOINLINE int send_shared(struct endpoint *ep, slmpm_peer peer, uint32_t stream,
 				const void *buf, size_t len, int timeout_ms)
@@ -130,7 +142,7 @@ static NOINLINE int send_shared(struct endpoint *ep, slmpm_peer peer, uint32_t s
 	switch (send_direct(ep, stream, buf, len, 0, 0)) {
 	case SENT: monitor_pass(ctx); break;
 	case SENT_IN_PART: leaving_await(ep, timeout_ms); break;
-	case NOT_SENT: rc = send_by_request(ep, stream, buf, len, timeout_ms);
+	case NOT_SENT: rc = send_otherwise(ep, stream, buf, len, timeout_ms);
 	}
 	context_unlock(ctx);
 	return rc;
@@ -167,7 +179,7 @@ HOT int slmpm_send(slmpm_peer peer, uint32_t stream, const void *buf, size_t len
 		return 0;
 	}
 	if (sent == NOT_SENT)
-		return send_by_request(ep, stream, buf, len, timeout_ms);
+		return send_otherwise(ep, stream, buf, len, timeout_ms);
 	leaving_await(ep, timeout_ms);
 	return 0;
 }

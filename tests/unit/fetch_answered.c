@@ -19,7 +19,6 @@ static void carry(slmpm_peer from, slmpm_peer to, size_t length)
 
 int main(void)
 {
-	static const struct request next = {.length = LENGTH};
 	const struct choice *row, *answer;
 	struct endpoint *ep;
 	slmpm_peer a, b;
@@ -32,14 +31,14 @@ int main(void)
 	ep = endpoint_of(a);
 	CHECK(ep->fetch_min < LENGTH, "nothing is fetched");
 	carry(a, b, LENGTH);
-	row = fetch_choice(ep, &next);
+	row = fetch_choice(ep, LENGTH);
 	carry(a, b, LENGTH);
-	CHECK(fetch_choice(ep, &next) == row, "in a row");
+	CHECK(fetch_choice(ep, LENGTH) == row, "in a row");
 	carry(b, a, 8);
-	answer = fetch_choice(ep, &next);
+	answer = fetch_choice(ep, LENGTH);
 	CHECK(answer != row, "behind a message of the peer's");
 	carry(a, b, LENGTH);
-	CHECK(fetch_choice(ep, &next) == row, "in a row again");
+	CHECK(fetch_choice(ep, LENGTH) == row, "in a row again");
 	carry(a, b, LENGTH); /* what the last one cost is known behind it */
 	CHECK(answer->cost[0] || answer->cost[1], "it was not learned from");
 	OK(slmpm_shut(handle, PATIENCE));
