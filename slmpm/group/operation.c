@@ -573,7 +573,8 @@ int operations_go_on(struct group *g)
 				g->vain = 0;
 			looks = 0;
 			rc = pass_on(g);
-			if (rc == 0 && is_turn(g, n)) {
+			/* While a thread sleeps the next one is announced first. */
+			if (rc == 0 && is_turn(g, n) && !g->ctx->armed) {
 				g->vain = 0; /* once more */
 				break;
 			}
