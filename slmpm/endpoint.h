@@ -112,7 +112,7 @@ struct life {
 	bool mirrored;    /* the peer knows mirrors */
 	bool sent_end;    /* WIRE_CLOSE has been sent: who leaves now leaves in order */
 	bool was_up;      /* what it sent can be read, also when it has ended since */
-	bool lacks;       /* it has not come to be, for what this process does not have */
+	bool lacks;       /* it has ended, or not come to be, for what this process does not have */
 	uint32_t turn;    /* among those that its listener has yet to hand out */
 	int error;        /* of calls on it once it is not UP */
 	char reason[184]; /* of its end, for the detail */

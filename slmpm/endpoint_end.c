@@ -67,6 +67,7 @@ static void endpoint_lacks(struct endpoint *ep, int error, const char *why)
 {
 	if (endpoint_has_ended(ep))
 		return;
+	ep->life->lacks = true;
 	endpoint_end(ep, SLMPM_PEER_DEAD, error, why);
 	parts.hang_up(ep, why);
 }

@@ -187,6 +187,11 @@ const char *error_text(int negative_errno, char text[ERROR_SYSTEM])
 	return strerror_r(-negative_errno, text, ERROR_SYSTEM);
 }
 
+bool error_is_lack(int error)
+{
+	return error == SLMPM_ENOFILE || error == SLMPM_ENOMEM || error == SLMPM_EFBIG;
+}
+
 int error_system(int negative_errno, const char *what)
 {
 	char text[ERROR_SYSTEM];

@@ -3,6 +3,8 @@
 #ifndef SLMPM_BASE_ERROR_H
 #define SLMPM_BASE_ERROR_H
 
+#include <stdbool.h>
+
 #include <slmpm.h>
 
 #define ERROR_DETAIL 256 /* bytes of a detail; a place that keeps one has as many */
@@ -25,6 +27,8 @@ __attribute__((cold)) void error_fit(char *to, size_t size, const char *text);
 __attribute__((cold)) int error_code(int negative_errno);
 /* Its words, in TEXT or elsewhere. */
 __attribute__((cold)) const char *error_text(int negative_errno, char text[ERROR_SYSTEM]);
+/* ERROR, a positive SLMPM_E*, is of what this process does not have: descriptors, memory, room. */
+bool error_is_lack(int error);
 /* The same as error_code; the detail is WHAT failed and the system's text. */
 __attribute__((cold)) int error_system(int negative_errno, const char *what);
 

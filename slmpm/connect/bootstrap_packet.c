@@ -214,7 +214,7 @@ static bool take_without_descriptors(struct endpoint *ep, struct received *r)
 {
 	if (ep->rooms->control->step == CONNECTED && is_known_without(r))
 		return take_control(ep->rooms->control, r, true, false) >= 0;
-	ep->life->lacks = true;
+	ep->life->lacks = ep->state == SLMPM_PEER_CONNECTING;
 	endpoint_refused(ep, SLMPM_ENOFILE, "no descriptor is left for the other side's memory");
 	return false;
 }

@@ -58,7 +58,7 @@ static int handshake_fail(struct endpoint *ep, int rc, const char *what)
 	char why[112], text[ERROR_SYSTEM];
 	int error = is_loss(rc) ? SLMPM_EDEAD : -error_system(rc, what);
 
-	ep->life->lacks = !is_loss(rc);
+	ep->life->lacks = error_is_lack(error);
 	snprintf(why, sizeof(why), "%s: %s", what, error_text(rc, text));
 	return handshake_refuse(ep, error, why);
 }

@@ -192,7 +192,7 @@ static int joining_refuse(struct joining *j, int rc)
 	char text[ERROR_DETAIL];
 
 	snprintf(text, sizeof(text), "%s", group_detail());
-	j->group->lacks = true;
+	j->group->lacks = error_is_lack(-rc);
 	group_fail(j->group, -rc, "%s", text);
 	joining_end(j, -rc, text);
 	return 0;

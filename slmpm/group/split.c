@@ -217,11 +217,6 @@ static int found_part(struct split *s)
 	return rc;
 }
 
-static bool is_lack(int error)
-{
-	return error == -SLMPM_ENOFILE || error == -SLMPM_ENOMEM || error == -SLMPM_EFBIG;
-}
-
 /* For ERROR, by WHY: all others learn at once which member lacks something. */
 static COLD int split_lacks(struct split *s, int error, const char *why)
 {
@@ -235,7 +230,7 @@ static COLD int cannot_begin(struct split *s, int rc)
 {
 	char text[ERROR_DETAIL];
 
-	if (!is_lack(rc))
+	if (!error_is_lack(-rc))
 		return rc;
 	(void)snprintf(text, sizeof(text), "%s", group_detail());
 	return split_lacks(s, rc, text);
@@ -318,7 +313,7 @@ static COLD void give_up_split(struct split *s, int error)
 
 	(void)snprintf(text, sizeof(text), "%s", group_detail());
 	if (error == -SLMPM_EDEAD || error == -SLMPM_ECLOSED ||
-	    ((error == -SLMPM_ETIMEOUT || is_lack(error)) && s->culprit == BOARD_NONE))
+	    ((error == -SLMPM_ETIMEOUT || error_is_lack(-error)) && s->culprit == BOARD_NONE))
 		(void)wait_until(g->ctx, group_knows, g,
 				 left >= 0 && left < GRACE_MS ? left : GRACE_MS);
 	if (is_broken(g))
