@@ -39,5 +39,5 @@ head -c 1000 /dev/zero >zeros && refused zeros "no trace"
 head -c 200 here >torn && refused torn "inside a record"
 [ "$(wc -l <out)" = 2 ] || fail "the record in front of the tear: $(cat out)"
 # A trace that cannot be written is told, and all goes on.
-slmpm_perftest --trace missing/here -t send_lat -s 8 -n 5 --samples 1 --wait block >out 2>said || fail "$(cat said)"
+SLMPM_TRACE=missing/here slmpm_perftest -t send_lat -s 8 -n 5 --samples 1 --wait block >out 2>said || fail "$(cat said)"
 grep -q "missing/here cannot be made" said || fail "said: $(cat said)"
