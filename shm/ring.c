@@ -270,7 +270,7 @@ COLD int ring_unusual(struct ring_reader *r, uint64_t word, uint32_t k)
 	return 1;
 }
 
-/* P's; over TCP it may lie on both sides of the ring's end. */
+/* P's, which may be several released at once, or over TCP one, on both sides of the ring's end. */
 static void mark_done(struct ring_reader *r, const struct ring_packet *p)
 {
 	uint64_t from = ring_at(p->total, r->mask), left = r->mask + 1 - from;

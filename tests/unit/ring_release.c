@@ -131,12 +131,50 @@ static void a_pad_behind_a_held_packet_is_given_back_with_it(void **state)
 	ring_pair_close(&p);
 }
 
+/* Who reads them in a row may release them as one, and they go round the end. */
+static void run_around_the_end(uint32_t segments, uint32_t before, uint32_t run)
+{
+	struct ring_packet held, first, next;
+	struct ring_pair p;
+
+	open_eager(&p, segments, segments - before);
+	assert_true(ring_put(&p.w, 0, 56));
+	ring_expect(&p.r, &held, 0, 56);
+	for (uint32_t i = 1; i <= run; i++) {
+		assert_true(ring_put(&p.w, i, 56));
+		ring_expect(&p.r, i == 1 ? &first : &next, i, 56);
+	}
+	first.segments = run;
+	ring_release(&p.r, &first);
+	assert_true(p.r.consumed == segments - before);
+	assert_int_equal(p.r.gaps, run);
+	ring_release(&p.r, &held);
+	assert_true(p.r.consumed == p.w.produced);
+	assert_int_equal(p.r.gaps, 0);
+	for (uint32_t i = 0; i < segments; i++) { /* nothing is left marked */
+		assert_true(ring_put(&p.w, i, 56));
+		ring_take(&p.r, i, 56);
+	}
+	assert_true(p.r.consumed == p.w.produced);
+	ring_pair_close(&p);
+}
+
+static void runs_go_round_the_end(void **state)
+{
+	(void)state;
+	run_around_the_end(8, 3, 4);
+	run_around_the_end(64, 20, 40);
+	run_around_the_end(256, 100, 200);
+	run_around_the_end(256, 3, 255);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_order_of_release_ends_the_same),
 		cmocka_unit_test(a_held_packet_keeps_the_writer_out_of_its_place),
 		cmocka_unit_test(a_pad_behind_a_held_packet_is_given_back_with_it),
+		cmocka_unit_test(runs_go_round_the_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
