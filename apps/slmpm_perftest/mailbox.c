@@ -69,17 +69,14 @@ static int64_t read_word(const struct mailbox *m)
 
 static int mailbox_start(const int cpu[2])
 {
-	char board[64], theirs[16], setting[32];
-	const char *wait = getenv("SLMPM_WAIT"); /* dacs.h leaves it to the environment */
+	char board[64], theirs[16];
 	char const *argv[] = {"--mailbox", board, "--on-cpu", theirs, NULL};
-	char const *envv[] = {setting, NULL};
 	uint32_t n = 1;
 	int64_t far;
 	DACS_ERR_T rc;
 	int mine;
 
 	snprintf(theirs, sizeof(theirs), "%d", cpu[1]);
-	snprintf(setting, sizeof(setting), "SLMPM_WAIT=%s", wait ? wait : "");
 	mine = pin(cpu[0]);
 	box.board = board_create(board, sizeof(board));
 	rc = dacs_init(DACS_INIT_FLAGS_NONE);
@@ -88,8 +85,7 @@ static int mailbox_start(const int cpu[2])
 	rc = dacs_reserve_children(DACS_DE_CBE, &n, &box.de);
 	if (rc != DACS_SUCCESS || n != 1)
 		return failed("no accelerator element is free", rc);
-	rc = dacs_de_start(box.de, "/proc/self/exe", argv, wait ? envv : NULL,
-			   DACS_PROC_REMOTE_FILE, &box.pid);
+	rc = dacs_de_start(box.de, "/proc/self/exe", argv, NULL, DACS_PROC_REMOTE_FILE, &box.pid);
 	if (rc != DACS_SUCCESS)
 		return failed("dacs_de_start", rc);
 	far = read_word(&box);

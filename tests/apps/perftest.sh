@@ -344,6 +344,9 @@ printf '%s\n' 'fadd 8 10 burst 2' 'send_bw 8 10 burst 1 more' 'send_bw 8 10 burs
 	"$perf" --serve >"$dir/out" 2>"$dir/err" || fail "lines that are refused: $?"
 said=$(sed 's/{"error":"\([^:;]*\)[:;].*/\1/; s/{"test":"\([a-z_]*\)".*/\1/' "$dir/out" | tr '\n' ',')
 [ "$said" = "burst,more,burst 65,link,shared,track,wait,cannot read 'link 9',step,loan_lat," ] || { cat "$dir/out"; fail "lines that are refused: $said"; }
+# Where the environment says where the library is, the other side gets that as well.
+cp "$perf" "$dir/away" && LD_LIBRARY_PATH=$SLMPM_BUILD/lib "$dir/away" -t mailbox_lat --wait spin -n 50 --samples 1 >"$dir/out" 2>"$dir/err" ||
+	fail "mailbox_lat with a wait mode, away from the library: $?"
 "$perf" --help | sed -n '/^Tests:/,/^$/p' | grep -q '^[a-z]' && fail "--help: the list goes on in the first column"
 "$perf" -t am_rate --burst 65 -n 130 --samples 1 >/dev/null || fail "65 active messages"
 refused "a number from 1" -t tide --work-us 0
