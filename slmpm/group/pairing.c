@@ -605,8 +605,8 @@ static bool comes_again(const struct member *m)
 {
 	const struct life *life = m->pair->ep->life;
 
-	return life->was_up || life->error == SLMPM_ECLOSED || life->error == SLMPM_ETIMEOUT ||
-	       life->error == SLMPM_ELIMIT || was_reset(m);
+	return m->pair->older || life->was_up || life->error == SLMPM_ECLOSED ||
+	       life->error == SLMPM_ETIMEOUT || life->error == SLMPM_ELIMIT || was_reset(m);
 }
 
 bool pair_is_decided(void *arg)
@@ -678,9 +678,11 @@ COLD int pair_error(struct member *m, const char *call, int timeout_ms)
 
 void pair_want(struct member *m)
 {
-	m->wanted++;
 	if (!pair_lives(m->pair))
 		pair_drop(m);
+	else
+		m->pair->older = !m->wanted && !pair_is_up(m->pair);
+	m->wanted++;
 	if (!m->distant)
 		m->lack_seen = boards_paired(&m->group->boards, pair_rank(m));
 	m->error = 0;

@@ -18,8 +18,9 @@ struct pair {
 	struct member *member; /* NULL: its group has gone, or has another one with it */
 	bool known;            /* the application has its handle */
 	bool own;              /* this side made it */
-	bool released;         /* it is needed no more here, ... */
-	bool said, theirs;     /* ... as the other side has been sent, and has sent */
+	bool older; /* than the calls that want it now, and not up then: its end is no answer to these */
+	bool released;     /* it is needed no more here, ... */
+	bool said, theirs; /* ... as the other side has been sent, and has sent */
 };
 
 /* Where a member is that has no board. */

@@ -27,6 +27,7 @@ struct scene {
 };
 
 static bool apart;
+static int few; /* descriptors of splits_again */
 
 static void limit_descriptors(rlim_t most)
 {
@@ -176,6 +177,26 @@ static void has_few(slmpm_group g, int rank, int who, slmpm_peer founder)
 		together(founder);
 		OK(slmpm_group_shrink(g, PATIENCE));
 	}
+}
+
+/* Not connected before. What was lacking is no answer to the next split. */
+static void splits_again(slmpm_group g, int rank, int who, slmpm_peer founder)
+{
+	slmpm_group part;
+	int rc;
+
+	together(founder);
+	if (rank == who)
+		few_descriptors(few);
+	together(founder);
+	rc = slmpm_group_split(&part, g, 0, rank, PATIENCE);
+	with_descriptors();
+	together(founder);
+	if (rc < 0) {
+		OK(slmpm_group_shrink(g, PATIENCE));
+		OK(slmpm_group_split(&part, g, 0, rank, PATIENCE));
+	}
+	OK(slmpm_group_destroy(part));
 }
 
 static void join(slmpm_peer founder, int i, void *arg)
@@ -328,6 +349,7 @@ int main(void)
 		{"splits", splits, 2},     {"has few", has_few, 0},   {"has few", has_few, 1},
 		{"has few", has_few, 2},
 	};
+	static struct scene again = {"splits again", splits_again, 0};
 
 	EXPECT(child_run(founds, NULL, 60), 0);
 	EXPECT(child_run(founds_with_few, NULL, 60), 0);
@@ -340,6 +362,12 @@ int main(void)
 			if (!over)
 				settings_one_link("shm");
 			EXPECT(child_run(play, &scenes[i], 60), 0);
+		}
+		for (int i = 0; i < 3 * MOST; i++) { /* it takes some luck */
+			few = i % MOST;
+			printf("splits again, %d, %s\n", few, over ? "tcp" : "shm");
+			fflush(stdout);
+			EXPECT(child_run(play, &again, 60), 0);
 		}
 	}
 	return 0;
