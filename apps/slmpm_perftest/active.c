@@ -81,9 +81,10 @@ static ALWAYS_INLINE int hear(struct pair *p, const struct job *j, uint64_t want
 	return rc;
 }
 
-static ALWAYS_INLINE int ping(struct pair *p, const struct job *j, struct hist *stamps, bool touch)
+static ALWAYS_INLINE int ping(struct pair *p, const struct job *j, struct hist *stamps, bool touch,
+			      uint64_t have)
 {
-	uint64_t before = stamps ? now_ns() : 0, now, have = p->ams;
+	uint64_t before = stamps ? now_ns() : 0, now;
 	int rc = 0;
 
 	for (uint64_t i = 0; i < 2 * j->count && rc >= 0; i++) {
@@ -99,13 +100,14 @@ static ALWAYS_INLINE int ping(struct pair *p, const struct job *j, struct hist *
 
 int loop_am_lat(struct pair *p, const struct job *j, struct hist *stamps)
 {
+	uint64_t have = p->ams; /* before it begins: the first may come while the signal is sent */
 	int rc = begin(p);
 
 	if (rc < 0)
 		return rc;
 	if (stamps)
-		return j->touch ? ping(p, j, stamps, true) : ping(p, j, stamps, false);
-	return j->touch ? ping(p, j, NULL, true) : ping(p, j, NULL, false);
+		return j->touch ? ping(p, j, stamps, true, have) : ping(p, j, stamps, false, have);
+	return j->touch ? ping(p, j, NULL, true, have) : ping(p, j, NULL, false, have);
 }
 
 /* Each until its sender knows that its handler has run. */
