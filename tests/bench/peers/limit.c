@@ -60,7 +60,8 @@ static size_t chunk_of(size_t len)
 
 /*
  * A new length lays the slots out again. Nothing is in flight then, and sequence words go on from a
- * multiple above all earlier ones; old payload can not look like one, its bytes being small.
+ * multiple above all earlier ones; old payload can not look like one, its bytes being small. Lower
+ * halves begin elsewhere too: a futex compares those alone.
  */
 static void layout(struct end *e, size_t len)
 {
@@ -69,6 +70,7 @@ static void layout(struct end *e, size_t len)
 	e->stride = (e->chunk + WORD + LINE - 1) / LINE * LINE;
 	e->count = RING / e->stride;
 	e->base = ((e->base + e->pos) | 0xffffffff) + 1;
+	e->base += (e->base >> 32 & 0xff) << 24;
 	e->pos = e->seen = 0;
 }
 
@@ -89,8 +91,8 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Sleeps unless WORD is what is to come; a futex compares the lower half, of which no two are alike
- * in a row. */
+/* Sleeps unless WORD is what is to come; a futex compares the lower half, of which no two of a slot
+ * are alike in a row. */
 static void wait_asleep(_Atomic uint64_t *word, uint64_t want)
 {
 	uint64_t end = polling_ns ? now_ns() + polling_ns : 0, seen;
