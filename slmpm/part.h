@@ -117,6 +117,8 @@ struct parts {
 	int (*admit)(struct endpoint *ep, const unsigned char *proof);
 	/* G GOES, or its ranks become others: so does what the rooms above have of them. */
 	void (*ungrouped)(struct group *g, bool goes);
+	/* They have become others. */
+	void (*regrouped)(struct group *g);
 	/* What groups between machines do within each. */
 	const struct machine_ops *machine;
 	/* Its control connection takes packets again. */

@@ -219,6 +219,7 @@ const struct parts parts = {
 	.grouped = group_packet,
 	.admit = distant_admit,
 	.ungrouped = deposit_leave,
+	.regrouped = deposit_regrouped,
 	.machine = &machine_ops,
 	.room = groups_room,
 	.process_describe = process_describe,

@@ -6,8 +6,8 @@
  * handed on from where they were stored. Lines move by what arrives, with no call of the
  * application's.
  *
- * line.c has what both sides do, origin.c and target.c their parts, packet.c what travels, route.c
- * how an origin chooses among the forms.
+ * line.c has what both sides do, origin.c and target.c their parts, packet.c what travels, early.c
+ * what of it comes too early, route.c how an origin chooses among the forms.
  */
 #ifndef SLMPM_DEPOSIT_H
 #define SLMPM_DEPOSIT_H
@@ -85,6 +85,9 @@ struct wire_deposit {
 	char text[SLMPM_REFUSAL];
 };
 _Static_assert(sizeof(struct wire_deposit) == 144, "wire layout");
+
+/* What may follow its head. */
+#define WORD_SETS_MAX (sizeof(uint64_t[2 * RANK_WORDS]) + sizeof(uint16_t[SLMPM_GROUP_MAX]))
 
 struct wire_order {
 	const unsigned char *ranks; /* of 16 bits each */
@@ -187,8 +190,10 @@ struct put_route {              /* of the put that is under way */
 
 struct deposits { /* of a group */
 	struct group *group;
-	struct list puts;   /* struct line: the first is under way, unless it is over */
-	struct list lines;  /* those of others */
+	struct list puts;  /* struct line: the first is under way, unless it is over */
+	struct list lines; /* those of others */
+	struct list early; /* struct early: requests by ranks that this member does not have yet */
+	uint32_t early_count;
 	uint64_t last;      /* number of an own one */
 	bool beginning;     /* one begins now */
 	struct list routes; /* struct put_learned, the one used last at the end */
@@ -265,6 +270,16 @@ bool order_take(struct line *l, const struct wire_order *o);
 int flow_post(struct line *l, struct flow *f, struct endpoint *ep);
 /* As parts.handle, of one of enum deposit_id. */
 void deposit_arrived(struct endpoint *ep, const struct slmpm_am *am);
+
+/* ---- early.c --------------------------------------------------------------------------------- */
+
+/* AM is a word by other ranks than the group's. */
+void early_arrived(struct deposits *d, struct endpoint *ep, const struct slmpm_am *am);
+/* What has come by EP, for whatever group, or for this one never will be taken. */
+void early_ended(const struct endpoint *ep);
+void early_forget(struct deposits *d);
+/* As of parts. */
+void deposit_regrouped(struct group *g);
 
 /* ---- origin.c -------------------------------------------------------------------------------- */
 

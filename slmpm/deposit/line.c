@@ -48,6 +48,7 @@ struct deposits *deposits_of(struct group *g)
 	d->group = g;
 	list_init(&d->puts);
 	list_init(&d->lines);
+	list_init(&d->early);
 	list_init(&d->routes);
 	return d;
 }
@@ -275,6 +276,7 @@ void deposit_ended(struct endpoint *ep)
 	int error = m && member_is_dead(m) ? -SLMPM_EDEAD : -ep->life->error;
 
 	endpoint_block(ep, BLOCK_DEPOSIT, false);
+	early_ended(ep);
 	/* One that never was is made again. */
 	if (!d || !ep->life->was_up)
 		return;
@@ -422,6 +424,7 @@ void deposit_leave(struct group *g, bool goes)
 	d->hosts = NULL;
 	if (!goes)
 		return;
+	early_forget(d);
 	if (d->queue)
 		d->queue->users--;
 	g->deposits = NULL;

@@ -114,7 +114,7 @@ static uint32_t word_sets(const struct line *l, const struct flow *f, enum depos
 static int word_post(struct line *l, struct flow *f, struct endpoint *ep)
 {
 	const enum deposit_word word = (enum deposit_word)__builtin_ctz(f->due);
-	unsigned char data[sizeof(uint64_t[2 * RANK_WORDS]) + sizeof(uint16_t[SLMPM_GROUP_MAX])];
+	unsigned char data[WORD_SETS_MAX];
 	const uint32_t bytes = word_sets(l, f, word, data);
 	struct wire_deposit w;
 	int rc;
@@ -250,8 +250,10 @@ static void word_arrived(struct endpoint *ep, struct deposits *d, const struct s
 	if (endpoint_broke(ep, "length of a deposit", am->head_len != sizeof(w)))
 		return;
 	word_take(&w, am->head);
-	if (w.generation != generation_of(d->group))
+	if (w.generation != generation_of(d->group)) {
+		early_arrived(d, ep, am);
 		return;
+	}
 	if (endpoint_broke(ep, "length of a deposit", am->data_len < sets))
 		return;
 	if (endpoint_broke(ep, "word of a deposit",
@@ -300,19 +302,23 @@ void deposit_arrived(struct endpoint *ep, const struct slmpm_am *am)
 {
 	const struct member *m = pair_member(ep);
 	struct deposits *d;
+	bool shrinks;
 
 	if (endpoint_broke(ep, "number of a handler", am->id >= DEPOSIT_END || !ep->rooms->pair))
 		return;
-	/* The group has been left, or is to have other ranks: its sender may have them by now. */
-	if (!m || ep->closing || (m->group->shrinking && !m->group->shrink_on(m->group)))
+	if (!m || ep->closing) /* the group has been left */
 		return;
-	if (pair_member(ep) != m) /* it has just been left out */
+	/* It is to have other ranks: its sender may have them by now. */
+	shrinks = m->group->shrinking && !m->group->shrink_on(m->group);
+	if (pair_member(ep) != m || endpoint_has_ended(ep)) /* by that */
 		return;
 	d = deposits_of(m->group);
 	if (!d)
 		endpoint_no_memory(ep);
+	else if (am->id == DEPOSIT_WORD && shrinks)
+		early_arrived(d, ep, am);
 	else if (am->id == DEPOSIT_WORD)
 		word_arrived(ep, d, am);
-	else
+	else if (!shrinks)
 		data_arrived(ep, d, am);
 }

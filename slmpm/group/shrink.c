@@ -74,10 +74,12 @@ static void conclude_shrink(struct group *g, int result)
 	if (g->apart)
 		survivors_end(g);
 	s->result = result;
-	if (result > 0)
-		begin_anew(g);
-	else if (result < 0)
+	if (result < 0)
 		(void)snprintf(s->detail, sizeof(s->detail), CALL ": %s", group_detail());
+	if (result <= 0)
+		return;
+	begin_anew(g);
+	parts.regrouped(g);
 }
 
 static bool shrink_advance(struct group *g)

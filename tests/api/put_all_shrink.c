@@ -3,7 +3,7 @@
 /*
  * One put to many while a target dies: the others are in slmpm_group_shrink by then, so that each
  * side would wait for the other; and one that the origin has no connection with, so that others
- * know how it went.
+ * know how it went; and one that begins before all have what slmpm_group_shrink has agreed on.
  */
 #include <signal.h>
 #include <stdatomic.h>
@@ -162,9 +162,31 @@ static void others_know(const struct crew *c, int rank)
 	await_stage(c, 3);
 }
 
-static void play(crew_body *body, uint64_t apart, uint32_t flags, int victim)
+/* ---- it begins with the verdict -------------------------------------------------------------- */
+
+/* Rank 0 has it before some others, which are to keep the request until they have it. */
+static void begins_at_once(const struct crew *c, int rank)
 {
-	const struct crew c = {.members = 4,
+	const slmpm_group g = c->group[0];
+
+	OK(slmpm_group_space(g, SPACE, memory, sizeof(memory)));
+	OK(slmpm_barrier(g, PATIENCE));
+	atomic_fetch_add(stage, 1);
+	if (rank == c->victim) {
+		await_stage(c, c->members);
+		raise(SIGKILL);
+	}
+	REFUSED(slmpm_barrier(g, PATIENCE), SLMPM_EDEAD, "rank 3");
+	OK(slmpm_group_shrink(g, PATIENCE));
+	if (rank == 0)
+		OK(put(c, NULL, 0, NULL));
+	OK(slmpm_barrier(g, PATIENCE));
+	EXPECT(memory[0], rank == 0 ? 0 : 'x');
+}
+
+static void play_with(int members, crew_body *body, uint64_t apart, uint32_t flags, int victim)
+{
+	const struct crew c = {.members = members,
 			       .groups = 1,
 			       .apart = apart,
 			       .body = body,
@@ -174,6 +196,11 @@ static void play(crew_body *body, uint64_t apart, uint32_t flags, int victim)
 
 	atomic_store(stage, 0);
 	crew_run(&c, 20);
+}
+
+static void play(crew_body *body, uint64_t apart, uint32_t flags, int victim)
+{
+	play_with(4, body, apart, flags, victim);
 }
 
 int main(void)
@@ -188,5 +215,7 @@ int main(void)
 			play(target_knows, apart, ways[i], 3);
 		}
 	play(others_know, 14, ways[0], 2);
+	for (int i = 0; i < 8; i++) /* without that, about half of them end late */
+		play_with(6, begins_at_once, 62, ways[i % 2], 3);
 	return 0;
 }
