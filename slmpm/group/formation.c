@@ -128,7 +128,7 @@ bool formation_forget(const struct endpoint *ep, uint32_t tag, bool part)
 
 	if (!failed || !failed->error || failed->tag != tag || failed->part != part)
 		return false;
-	failed->error = 0;
+	failed_take(failed);
 	return true;
 }
 
@@ -142,7 +142,7 @@ static COLD void refuse_joiners(struct group *g, int error, const char *text)
 		s->joining = NULL;
 		if (j)
 			joining_end(j, error, text);
-		else if (s->ep && formation_forget(s->ep, g->tag, g->part))
+		else if (s->ep && !s->withdrew && formation_forget(s->ep, g->tag, g->part))
 			continue;
 		else if (s->ep && !s->withdrew && g->whole)
 			formation_refuse_part(s->ep, g->tag, error, text);
@@ -281,21 +281,20 @@ void formation_peer_up(struct endpoint *ep)
 	}
 }
 
-/* RANK could not begin to join, the last time: it may try again. */
+/* RANK could not begin to join, as often as is noted: it may try again. */
 static void fail_unjoined(struct group *g, struct groups *of, uint32_t rank)
 {
-	struct failed_join *last = &of->failed;
+	const struct failed_join first = of->failed;
 	char name[RANK_NAME];
 
-	if (!last->error || last->tag != g->tag || last->part != g->part)
+	if (!formation_forget(of->ep, g->tag, g->part))
 		return;
 	formation_in_vain(g, rank);
-	if (last->here)
-		formation_lacks(g, rank, last->error, last->text);
+	if (first.here)
+		formation_lacks(g, rank, first.error, first.text);
 	else
-		formation_fail(g, last->error, "%s: it says: %s", rank_name(g, rank, name),
-			       last->text);
-	last->error = 0;
+		formation_fail(g, first.error, "%s: it says: %s", rank_name(g, rank, name),
+			       first.text);
 }
 
 void formation_no_join(struct groups *of)

@@ -27,7 +27,7 @@ struct formation {
 /* Can EP be member RANK, as far as is known? 0, or negative with the detail set. */
 int joiner_suits(const struct endpoint *ep, uint32_t rank);
 void joiner_close(struct joiner *s);
-/* Has EP's last join failed, which EP knows? Then it is no group's any more. */
+/* Has a join of EP's failed, which EP knows? Then it is no group's any more. */
 bool formation_forget(const struct endpoint *ep, uint32_t tag, bool part);
 /* Of a group that does not form, EP's join that has come, or its next. */
 void formation_refuse(struct endpoint *ep, uint32_t tag, bool part, int error, const char *text);

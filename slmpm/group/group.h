@@ -526,6 +526,7 @@ struct failed_join { /* of who had nothing to come with; or of a group that does
 	bool part;
 	bool here;       /* it came, and could not be taken */
 	uint32_t behind; /* the first join behind this one; else any */
+	uint32_t count;  /* so many joins, one behind the other, each a group's */
 	int error;       /* positive; 0: none */
 	char text[sizeof(((struct wire_group *)0)->text)];
 };
@@ -539,10 +540,15 @@ struct groups { /* of a peer */
 	struct list ours, theirs; /* struct joining, by number */
 	uint32_t our_last, their_last;
 	uint32_t our_count, their_count; /* of them */
-	struct failed_join failed;       /* theirs: the last one */
-	/* Before they come: the last one of ours that the other side refuses, and of theirs. */
+	struct failed_join failed;       /* theirs: the last ones */
+	/* Before they come: the last ones of ours that the other side refuses, and of theirs. */
 	struct failed_join our_refused, their_refused;
 };
+
+/* NEXT, behind those noted of the same. */
+void failed_note(struct failed_join *noted, const struct failed_join *next);
+/* One of those is a group's, or a join's. */
+void failed_take(struct failed_join *noted);
 
 /* A new one of OURS or theirs, the last of its list; NULL: there is no memory. */
 struct joining *joining_new(struct groups *of, bool ours);

@@ -71,9 +71,11 @@ static void join_failed(struct joining *j, struct group *g, uint32_t rank, int r
 		formation_in_vain(g, rank);
 		formation_lacks(g, rank, error, text);
 	} else { /* who joins learns it now, the others when it is founded */
-		of->failed = (struct failed_join){
+		struct failed_join failed = {
 			.tag = j->tag, .part = j->part, .here = true, .error = error};
-		error_fit(of->failed.text, sizeof(of->failed.text), text);
+
+		error_fit(failed.text, sizeof(failed.text), text);
+		failed_note(&of->failed, &failed);
 	}
 	joining_end(j, error, text);
 }
@@ -98,7 +100,7 @@ static int take_failed_join(struct came *c, struct groups *of)
 	of->their_last = c->number;
 	if (joining_refusal(&of->their_refused, failed.tag, failed.part, c->number))
 		return 0;
-	of->failed = failed;
+	failed_note(&of->failed, &failed);
 	formation_no_join(of);
 	return 0;
 }
@@ -134,7 +136,7 @@ static int take_join(struct came *c)
 	j->tag = LITTLE_32(c->packet->tag);
 	j->part = c->packet->what;
 	j->map = map;
-	if (of->failed.tag == j->tag && of->failed.part == j->part)
+	if (rc == 0 && of->failed.tag == j->tag && of->failed.part == j->part)
 		of->failed.error = 0;
 	error = joining_refusal(&of->their_refused, j->tag, j->part, j->number);
 	g = error ? NULL : formation_of(c->ep, j->tag, j->part, &rank);
@@ -418,7 +420,7 @@ static int take_refused(struct came *c, struct joining *j)
 static int take_failed(struct came *c)
 {
 	struct groups *of = groups_of(c->ep);
-	struct failed_join *next = of ? &of->our_refused : NULL;
+	struct failed_join failed, *next = of ? &of->our_refused : NULL;
 	char text[sizeof(next->text)];
 	int error = said_end(c, text, sizeof(text));
 
@@ -426,9 +428,10 @@ static int take_failed(struct came *c)
 		return -SLMPM_ENOMEM;
 	if (PEER_FAULT(!error || c->number > of->our_last))
 		return -SLMPM_EPROTO;
-	*next = (struct failed_join){
+	failed = (struct failed_join){
 		.tag = LITTLE_32(c->packet->tag), .behind = c->number, .error = error};
-	memcpy(next->text, text, sizeof(text));
+	memcpy(failed.text, text, sizeof(text));
+	failed_note(next, &failed);
 	LIST_EACH_ENTRY(struct joining, j, &of->ours, node) {
 		if (j->over || !joining_refusal(next, j->tag, j->part, j->number))
 			continue;

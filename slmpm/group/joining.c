@@ -303,22 +303,28 @@ void joining_end(struct joining *j, int error, const char *text)
 	joining_send(j, j->ours ? DUE_WITHDRAWN : DUE_REFUSED);
 }
 
-void joining_refuse_next(struct endpoint *ep, uint32_t tag, bool part, int error, const char *text)
-{
-	struct groups *of = endpoint_has_ended(ep) ? NULL : groups_of(ep);
-	struct failed_join *next;
+/* Who tries again and again before the other begins is not to be refused as often: fewer than may
+ * be under way, so that those that are refused leave room for one more. */
+#define FAILED_MOST (WIRE_GROUP_JOINS / 2)
 
-	if (!of)
-		return;
-	next = &of->their_refused;
-	*next = (struct failed_join){
-		.tag = tag, .part = part, .behind = of->their_last, .error = error};
-	error_fit(next->text, sizeof(next->text), text);
-	if (ep->state == SLMPM_PEER_UP)
-		joining_refuse_unsaid(ep);
+void failed_note(struct failed_join *noted, const struct failed_join *next)
+{
+	const bool more = noted->error && noted->tag == next->tag && noted->part == next->part;
+	const uint32_t count = more ? noted->count : 0;
+
+	*noted = *next;
+	noted->count = count < FAILED_MOST ? count + 1 : count;
 }
 
-void joining_refuse_unsaid(struct endpoint *ep)
+void failed_take(struct failed_join *noted)
+{
+	if (noted->count)
+		noted->count--;
+	if (!noted->count)
+		noted->error = 0;
+}
+
+static void send_refusal(struct endpoint *ep)
 {
 	const struct groups *of = ep->rooms->groups;
 	struct wire_group packet = {.step = LITTLE_32(GROUP_FAILED)};
@@ -333,6 +339,28 @@ void joining_refuse_unsaid(struct endpoint *ep)
 	groups_send(ep, &packet);
 }
 
+void joining_refuse_next(struct endpoint *ep, uint32_t tag, bool part, int error, const char *text)
+{
+	struct groups *of = endpoint_has_ended(ep) ? NULL : groups_of(ep);
+	struct failed_join next = {.tag = tag, .part = part, .error = error};
+
+	if (!of)
+		return;
+	next.behind = of->their_last;
+	error_fit(next.text, sizeof(next.text), text);
+	failed_note(&of->their_refused, &next);
+	if (ep->state == SLMPM_PEER_UP)
+		send_refusal(ep);
+}
+
+void joining_refuse_unsaid(struct endpoint *ep)
+{
+	const struct groups *of = ep->rooms->groups;
+
+	for (uint32_t i = 0; of && of->their_refused.error && i < of->their_refused.count; i++)
+		send_refusal(ep);
+}
+
 int joining_refusal(struct failed_join *refused, uint32_t tag, bool part, uint32_t number)
 {
 	int error = refused->error;
@@ -340,7 +368,7 @@ int joining_refusal(struct failed_join *refused, uint32_t tag, bool part, uint32
 	if (tag != refused->tag || part != refused->part ||
 	    !wire_is_before(refused->behind, number))
 		return 0;
-	refused->error = 0;
+	failed_take(refused);
 	return error;
 }
 

@@ -341,6 +341,50 @@ static int founds_with_few(void *unused)
 	return 0;
 }
 
+/* One member joins twice while who founds has no descriptor for what it comes with: each join is a
+ * group's, and the third one forms. */
+static void joins_twice(slmpm_peer founder, int i, void *unused)
+{
+	slmpm_group g;
+
+	(void)unused;
+	actor_hear(founder, GO);
+	for (int n = 0; n < 2; n++)
+		REFUSED(slmpm_group_join(&g, founder, TAG, PATIENCE), SLMPM_ENOFILE, " says: ");
+	actor_tell(founder, DONE);
+	if (i == 0)
+		actor_hear(founder, GO);
+	OK(slmpm_group_join(&g, founder, TAG, PATIENCE));
+	OK(slmpm_barrier(g, PATIENCE));
+	OK(slmpm_group_destroy(g));
+}
+
+static int founds_behind(void *unused)
+{
+	struct circle c = {.flags = 0};
+	slmpm_group g;
+
+	(void)unused;
+	circle_begin(&c, N, joins_twice, NULL, 60);
+	without_descriptors();
+	actor_tell(c.peers[0], GO);
+	actor_hear(c.peers[0], DONE); /* both have come in vain */
+	for (int i = 1; i < N; i++)
+		actor_tell(c.peers[i], GO);
+	REFUSED(slmpm_group_create(&g, c.ctx, c.peers, N, TAG, PATIENCE), SLMPM_ENOFILE,
+		"slmpm_group_create: ");
+	with_descriptors();
+	REFUSED(slmpm_group_create(&g, c.ctx, c.peers, N, TAG, PATIENCE), SLMPM_ENOFILE,
+		"slmpm_group_create: this process, for rank 0 (");
+	for (int i = 1; i < N; i++)
+		actor_hear(c.peers[i], DONE);
+	actor_tell(c.peers[0], GO);
+	OK(slmpm_group_create(&g, c.ctx, c.peers, N, TAG, PATIENCE));
+	OK(slmpm_group_destroy(g));
+	circle_end(&c);
+	return 0;
+}
+
 int main(void)
 {
 	static struct scene scenes[] = {
@@ -353,6 +397,7 @@ int main(void)
 
 	EXPECT(child_run(founds, NULL, 60), 0);
 	EXPECT(child_run(founds_with_few, NULL, 60), 0);
+	EXPECT(child_run(founds_behind, NULL, 60), 0);
 	for (int over = 0; over < 2; over++) {
 		apart = over;
 		for (unsigned i = 0; i < sizeof(scenes) / sizeof(scenes[0]); i++) {
