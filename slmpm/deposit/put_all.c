@@ -35,8 +35,12 @@ static int check_group(const struct group *g)
 
 static int check_put(const struct slmpm_put_spec *p)
 {
-	if (p->flags & ~FLAGS || (p->flags & FORMS) == FORMS || (p->flags & WAYS) == WAYS)
+	if (p->flags & ~FLAGS)
 		return error_set(SLMPM_EINVAL, CALL ": flags 0x%" PRIx32, p->flags);
+	if ((p->flags & FORMS) == FORMS || (p->flags & WAYS) == WAYS)
+		return error_set(SLMPM_EINVAL, CALL ": only one of SLMPM_PUT_ALL_%s",
+				 (p->flags & FORMS) == FORMS ? "BROADCAST and _FORWARD" :
+							       "LINE and _DIRECT");
 	if (p->reserved)
 		return error_set(SLMPM_EINVAL, CALL ": slmpm_put_spec.reserved is not zero");
 	if (!p->space || p->space > SLMPM_GROUP_SPACES)
@@ -46,11 +50,12 @@ static int check_put(const struct slmpm_put_spec *p)
 		return error_set(SLMPM_EINVAL,
 				 CALL ": slmpm_put_spec.from is NULL, and .len is not 0");
 	if (p->len > UINT64_MAX - p->offset)
-		return error_set(SLMPM_EINVAL, CALL ": %" PRIu64 " bytes at %" PRIu64, p->len,
+		return error_set(SLMPM_EINVAL,
+				 CALL ": %" PRIu64 " bytes at %" PRIu64 " end beyond 2^64", p->len,
 				 p->offset);
 	if (p->count < 0 || (!p->rank && p->count))
-		return error_set(SLMPM_EINVAL, CALL ": %" PRId32 " ranks at %p", p->count,
-				 (const void *)p->rank);
+		return error_set(SLMPM_EINVAL, CALL ": slmpm_put_spec.count is %" PRId32 "%s",
+				 p->count, p->count < 0 ? "" : ", and .rank is NULL");
 	return 0;
 }
 

@@ -526,13 +526,14 @@ static void arguments(const struct crew *c, int rank)
 
 	BAD(put.size = 3, "size");
 	BAD(put.flags = 32, "flags 0x20");
-	BAD(put.flags = SLMPM_PUT_ALL_LINE | SLMPM_PUT_ALL_DIRECT, "flags 0x18");
-	BAD(put.flags = SLMPM_PUT_ALL_BROADCAST | SLMPM_PUT_ALL_FORWARD, "flags 0x3");
+	BAD(put.flags = SLMPM_PUT_ALL_LINE | SLMPM_PUT_ALL_DIRECT, "_LINE and _DIRECT");
+	BAD(put.flags = SLMPM_PUT_ALL_BROADCAST | SLMPM_PUT_ALL_FORWARD, "_BROADCAST and _FORWARD");
 	BAD(put.space = 0, "space 0");
 	BAD(put.from = NULL, "from is NULL");
 	BAD(put.reserved = 1, "reserved");
-	BAD(put.offset = UINT64_MAX, "bytes at");
-	BAD(put.count = 1, "1 ranks");
+	BAD(put.offset = UINT64_MAX, "end beyond");
+	BAD(put.count = 1, "count is 1, and .rank is NULL");
+	BAD((put.rank = own, put.count = -1), "count is -1");
 	BAD((put.rank = own, put.count = 2), rank == 1 ? "rank 1 is this" : "rank 0 is this");
 	BAD((put.rank = twice, put.count = 2), "twice");
 	BAD((put.rank = none, put.count = 1), "rank 2, there is none");
