@@ -5,6 +5,7 @@
  * Members without descriptors, and who founds without them: all who need one of theirs learn it,
  * by the reason and the rank, long before their deadlines; with descriptors again all goes on.
  */
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -385,6 +386,50 @@ static int founds_behind(void *unused)
 	return 0;
 }
 
+/* ---- both try until it works ----------------------------------------------------------------- */
+
+#define TRIES 5000
+
+static void joins_until_it_works(slmpm_peer founder, int i, void *unused)
+{
+	const int64_t end = actor_now_ms() + PATIENCE;
+	slmpm_group g;
+	int n = 0, rc;
+
+	(void)i;
+	(void)unused;
+	actor_hear(founder, GO);
+	do
+		rc = slmpm_group_join(&g, founder, TAG, PATIENCE);
+	while (rc < 0 && n++ < TRIES && actor_now_ms() < end);
+	CHECK(rc == 0 && n < TRIES / 2, "after %d, still %s", n, slmpm_error_detail());
+	OK(slmpm_group_destroy(g));
+}
+
+/* One has died. What failed before the other began is not all to be made up for. */
+static int founds_in_vain(void *unused)
+{
+	const int64_t end = actor_now_ms() + 2 * PATIENCE;
+	struct circle c = {.flags = 0};
+	slmpm_group g;
+	int rc;
+
+	(void)unused;
+	circle_begin(&c, 2, joins_until_it_works, NULL, 60);
+	CHECK(kill(c.pids[1], SIGKILL) == 0, "kill");
+	EXPECT(circle_wait(&c, 1), -SIGKILL);
+	for (int i = 0; i < TRIES; i++)
+		REFUSED(slmpm_group_create(&g, c.ctx, c.peers, 2, TAG, PATIENCE), SLMPM_EDEAD, "");
+	actor_tell(c.peers[0], GO);
+	do
+		rc = slmpm_group_create(&g, c.ctx, c.peers, 1, TAG, PATIENCE);
+	while (rc < 0 && actor_now_ms() < end);
+	CHECK(rc == 0, "still %s", slmpm_error_detail());
+	OK(slmpm_group_destroy(g));
+	EXPECT(circle_wait(&c, 0), 0);
+	return 0;
+}
+
 int main(void)
 {
 	static struct scene scenes[] = {
@@ -398,6 +443,7 @@ int main(void)
 	EXPECT(child_run(founds, NULL, 60), 0);
 	EXPECT(child_run(founds_with_few, NULL, 60), 0);
 	EXPECT(child_run(founds_behind, NULL, 60), 0);
+	EXPECT(child_run(founds_in_vain, NULL, 60), 0);
 	for (int over = 0; over < 2; over++) {
 		apart = over;
 		for (unsigned i = 0; i < sizeof(scenes) / sizeof(scenes[0]); i++) {
