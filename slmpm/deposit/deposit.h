@@ -275,7 +275,7 @@ void deposit_arrived(struct endpoint *ep, const struct slmpm_am *am);
 
 /* AM is a word by other ranks than the group's. */
 void early_arrived(struct deposits *d, struct endpoint *ep, const struct slmpm_am *am);
-/* What has come by EP, for whatever group, or for this one never will be taken. */
+/* EP has ended, or the group: what has come by the one, or for the other, is dropped. */
 void early_ended(const struct endpoint *ep);
 void early_forget(struct deposits *d);
 /* As of parts. */

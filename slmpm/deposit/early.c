@@ -24,8 +24,8 @@ static void early_free(struct deposits *d, struct early *e)
 	free(e);
 }
 
-/* Of the same put, by whomever it came, or of an earlier one: the origin may say itself that it is
- * over. */
+/* Of that put or an earlier one, by any member: the request comes along the line, and that it is
+ * over from the origin. */
 static void early_over(struct deposits *d, uint32_t origin, uint64_t number)
 {
 	LIST_EACH_ENTRY(struct early, e, &d->early, node)
